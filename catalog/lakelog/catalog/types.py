@@ -1,0 +1,235 @@
+"""The types of columns, as they are stored in the log.
+
+Atomic types are named as Spark's JSON names them, so that nothing is lost on the way to Spark and back.
+Structs, lists and maps carry the ids that make evolution safe: an id belongs to one column for ever, and so
+does its physical name, which is what stands in data files. This module knows neither Spark nor Arrow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NoReturn, TypeAlias
+
+import msgspec
+
+from lakelog.log.errors import InvalidInput, Unsupported
+
+ELEMENT, KEY, VALUE = "element", "key", "value"
+"""The path parts (and the names in data files) of a list's elements and of a map's keys and values."""
+
+DECIMAL_PRECISION_LIMIT = 38
+TIME_PRECISION_LIMIT = 6
+
+_PLAIN = frozenset(
+    (
+        "boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date",
+        "timestamp", "timestamp_ntz", "variant",
+    )
+)  # fmt: skip
+_YEAR_MONTH = ("year", "month")
+_DAY_TIME = ("day", "hour", "minute", "second")
+_PARAMETRISED = re.compile(r"(decimal|char|varchar|time)\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
+_INTERVAL = re.compile(r"interval (\w+)(?: to (\w+))?")
+
+
+class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="atomic"):
+    """A type without parts. `name` is Spark's JSON name: `long`, `decimal(10,2)`, `interval day to second`, …
+
+    InvalidInput for a name that is malformed or out of bounds, Unsupported for a type that is not kept.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _checked(self.name)
+
+    @property
+    def family(self) -> str:
+        """The name without parameters; for intervals `interval year-month` and `interval day-time`."""
+        return _checked(self.name)[0]
+
+    @property
+    def precision(self) -> int:
+        """Of a decimal (total digits) or a time (digits of a second)."""
+        assert self.family in ("decimal", "time")
+        return _checked(self.name)[1]
+
+    @property
+    def scale(self) -> int:
+        assert self.family == "decimal"
+        return _checked(self.name)[2]
+
+    @property
+    def length(self) -> int:
+        """Of a char or varchar, in characters."""
+        assert self.family in ("char", "varchar")
+        return _checked(self.name)[1]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Default(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A column's default, as SQL text. `current` is for new rows, `exists` for rows older than the column."""
+
+    current: str | None = None
+    exists: str | None = None
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A column, or a field of a struct. An id of 0 means "not assigned yet" and never stands in a log."""
+
+    id: int = 0
+    name: str
+    physical: str = ""
+    type: Type
+    nullable: bool = True
+    comment: str | None = None
+    default: Default | None = None
+    metadata: dict[str, Any] = {}
+
+
+class StructType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="struct"):
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return "struct<" + ", ".join(f"{field.name}: {field.type}" for field in self.fields) + ">"
+
+
+class ListType(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
+    tag_field="kind", tag="list",
+):  # fmt: skip
+    element_id: int = 0
+    element: Type
+    element_nullable: bool = True
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+class MapType(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
+    tag_field="kind", tag="map",
+):  # fmt: skip
+    key_id: int = 0
+    key: Type
+    value_id: int = 0
+    value: Type
+    value_nullable: bool = True
+
+    def __str__(self) -> str:
+        return f"map<{self.key}, {self.value}>"
+
+
+Type: TypeAlias = AtomicType | StructType | ListType | MapType
+
+
+def children(type: Type) -> tuple[Field, ...]:
+    """Return the direct parts of `type` as fields; elements, keys and values are fields of those names."""
+    match type:
+        case StructType():
+            return type.fields
+        case ListType():
+            return (_part(type.element_id, ELEMENT, type.element, type.element_nullable),)
+        case MapType():
+            return (
+                _part(type.key_id, KEY, type.key, False),
+                _part(type.value_id, VALUE, type.value, type.value_nullable),
+            )
+        case AtomicType():
+            return ()
+
+
+def with_children(type: Type, fields: tuple[Field, ...]) -> Type:
+    """Return `type` with other parts, which for a list or map are those that `children` gives, in order."""
+    match type:
+        case StructType():
+            return StructType(fields)
+        case ListType():
+            (element,) = fields
+            return ListType(element_id=element.id, element=element.type, element_nullable=element.nullable)
+        case MapType():
+            key, value = fields
+            return MapType(
+                key_id=key.id, key=key.type,
+                value_id=value.id, value=value.type, value_nullable=value.nullable,
+            )  # fmt: skip
+        case AtomicType():
+            return type
+
+
+def walk(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Yield every field with its path, a parent before its parts."""
+    for field in fields:
+        here = (*path, field.name)
+        yield here, field
+        yield from walk(children(field.type), here)
+
+
+def _part(id: int, name: str, type: Type, nullable: bool) -> Field:
+    return Field(id=id, name=name, physical=name, type=type, nullable=nullable)
+
+
+@lru_cache(maxsize=4096)
+def _checked(name: str) -> tuple[str, int, int]:
+    """Return family, first and second parameter of an atomic type's name, spelled canonically."""
+    if name in _PLAIN:
+        return name, 0, 0
+    if match := _PARAMETRISED.fullmatch(name):
+        return _parametrised(name, match[1], int(match[2]), None if match[3] is None else int(match[3]))
+    if match := _INTERVAL.fullmatch(name):
+        return _interval(name, match[1], match[2])
+    if name == "interval":
+        _refused(name, "Parquet cannot store calendar intervals: use a year-month or a day-time interval")
+    if name in ("void", "null"):
+        _refused(name, "a column of NULLs has no type to store: cast it to one")
+    if name.startswith(("geometry", "geography")):
+        _refused(name, "lakelog does not keep spatial types yet: store them as binary")
+    _refused(name, "lakelog does not know this type")
+
+
+def _parametrised(name: str, family: str, first: int, second: int | None) -> tuple[str, int, int]:
+    match family:
+        case "decimal":
+            scale = 0 if second is None else second
+            if not (1 <= first <= DECIMAL_PRECISION_LIMIT and 0 <= scale <= first):
+                raise InvalidInput(
+                    f"the type {name} is out of bounds: the precision of a decimal is 1 to "
+                    f"{DECIMAL_PRECISION_LIMIT}, its scale 0 to the precision"
+                )
+            canonical = f"decimal({first},{scale})"
+        case "time":
+            scale = 0
+            if not 0 <= first <= TIME_PRECISION_LIMIT:
+                raise InvalidInput(
+                    f"the type {name} is out of bounds: a time has 0 to {TIME_PRECISION_LIMIT} digits of a "
+                    "second"
+                )
+            canonical = f"time({first})"
+        case _:
+            scale = 0
+            if first < 1:
+                raise InvalidInput(f"the type {name} is out of bounds: its length is at least 1")
+            canonical = f"{family}({first})"
+    if name != canonical:
+        raise InvalidInput(f"the type {name} has to be spelled {canonical}")
+    return family, first, scale
+
+
+def _interval(name: str, start: str, end: str | None) -> tuple[str, int, int]:
+    for family, units in (("interval year-month", _YEAR_MONTH), ("interval day-time", _DAY_TIME)):
+        if start in units and end is None:
+            return family, units.index(start), units.index(start)
+        if start in units and end in units and units.index(start) < units.index(end):
+            return family, units.index(start), units.index(end)
+    raise InvalidInput(
+        f"the type {name} is not an interval: write one of its units, or `interval year to month`, "
+        "`interval day to second` or a narrower range"
+    )
+
+
+def _refused(name: str, reason: str) -> NoReturn:
+    raise Unsupported(f"the type {name} is not supported: {reason}")
