@@ -126,7 +126,7 @@ def check_fields(fields: Sequence[Field]) -> None:
 
 
 def check_names(fields: Sequence[Field], parent: tuple[str, ...] = ()) -> None:
-    """Raise InvalidInput or ColumnExists unless the names of siblings are fit and differ in more than case."""
+    """Raise InvalidInput or ColumnExists unless siblings' names are fit and differ in more than case."""
     seen: dict[str, str] = {}
     for field in fields:
         check_column_name(field.name)

@@ -186,6 +186,8 @@ def _checked(name: str) -> tuple[str, int, int]:
         _refused(name, "Parquet cannot store calendar intervals: use a year-month or a day-time interval")
     if name in ("void", "null"):
         _refused(name, "a column of NULLs has no type to store: cast it to one")
+    if name.startswith("string collate "):
+        _refused(name, "strings are compared by their bytes (UTF8_BINARY): collate in queries")
     if name.startswith(("geometry", "geography")):
         _refused(name, "lakelog does not keep spatial types yet: store them as binary")
     _refused(name, "lakelog does not know this type")
