@@ -1,0 +1,65 @@
+"""Durable, ordered logs of opaque commits on object storage. See README.md beside this package for the format."""
+
+from lakelog.log.background import wait_for_background
+from lakelog.log.counting_store import CountingStore
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    ConflictError,
+    FormatError,
+    InvalidInput,
+    LakelogError,
+    LogSealed,
+    NotFound,
+    PermissionDenied,
+    StorageError,
+    Unsupported,
+    UnsupportedFormat,
+    WriteFenced,
+)
+from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Json, Sidecar, WriteRef
+from lakelog.log.ids import ID_LENGTH, new_id
+from lakelog.log.local_store import LocalStore
+from lakelog.log.log import Log, refresh_many
+from lakelog.log.memory_store import MemoryStore
+from lakelog.log.options import LogOptions
+from lakelog.log.store import ObjectStore, canonical_url, open_store
+from lakelog.log.view import Committed, Draft, Dump, Projection, View
+
+__all__ = [
+    "COMMIT_SIZE_MAX",
+    "ID_LENGTH",
+    "AlreadyExists",
+    "Commit",
+    "CommitUnknown",
+    "Committed",
+    "ConflictError",
+    "CountingStore",
+    "Draft",
+    "Dump",
+    "FormatError",
+    "InvalidInput",
+    "Json",
+    "LakelogError",
+    "LocalStore",
+    "Log",
+    "LogOptions",
+    "LogSealed",
+    "MemoryStore",
+    "NotFound",
+    "ObjectStore",
+    "PermissionDenied",
+    "Projection",
+    "Sidecar",
+    "StorageError",
+    "Unsupported",
+    "UnsupportedFormat",
+    "View",
+    "WriteFenced",
+    "WriteRef",
+    "canonical_url",
+    "new_id",
+    "open_store",
+    "refresh_many",
+    "wait_for_background",
+]

@@ -1,0 +1,232 @@
+"""The stored objects of a log and their bytes. Pure: times and ids come in.
+
+Every object is one JSON object whose last member is `"hash"`, the SHA-256 of the object without that member.
+Whatever is not exactly as the format says is refused, by name where a newer lakelog wrote it.
+"""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from lakelog.log.errors import FormatError, UnsupportedFormat
+
+# msgspec cannot resolve a recursive alias, so the depth is left to the type checker's imagination.
+Json: TypeAlias = Any
+
+FORMAT = 1
+COMMIT_SIZE_MAX = 8 * 1024 * 1024
+FEATURES_RESERVED = {
+    "cross-log-transactions": "commits across logs (intents and decisions)",
+    "inline-rows": "rows carried inside a commit",
+    "deletion-vectors": "deletion vectors",
+    "branches": "branches",
+    "encryption": "encrypted logs",
+}
+
+
+class WriteRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A write: its id, which its files' names carry, and the version of the log that it started from."""
+
+    id: str
+    version: int
+
+
+class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bulk of a commit in an object of its own."""
+
+    name: str
+    size_bytes: int
+    hash: str
+
+
+class _Stored(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="kind",
+):
+    """An object in the store; `hash` is left out of what is hashed."""
+
+
+class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
+    """Version `version` of a log. `prev` is the hash of the object before it, "" for version 1."""
+
+    format: int
+    log_id: str
+    version: int
+    commit_id: str
+    attempt_id: str
+    base: int
+    prev: str
+    time_us: int
+    writer: dict[str, Json] = {}
+    write: WriteRef | None = None
+    features: tuple[str, ...] = ()
+    fence: int = 0
+    seals: bool = False
+    sidecars: tuple[Sidecar, ...] = ()
+    events: tuple[dict[str, Json], ...] = ()
+    hash: str = ""
+
+
+class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
+    """What expiry leaves of a commit: enough to settle who won its version. A pure function of the commit."""
+
+    format: int
+    log_id: str
+    version: int
+    commit_id: str
+    attempt_id: str
+    prev: str
+    time_us: int
+    seals: bool = False
+    commit_hash: str
+    hash: str = ""
+
+
+class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
+    """The state after `version`: what the log itself knows, and the projection's own `state`.
+
+    `base` is the number of the base that the state was derived from, 0: from version 1 on. Its manifests are
+    sure to exist while there is no base `base` + 1. `uses` names all of them (None: not
+    known, then the root cannot become a base).
+    """
+
+    format: int
+    log_id: str
+    version: int
+    commit_hash: str
+    time_us: int
+    base: int = 0
+    fence: int = 0
+    sealed: bool = False
+    features: tuple[str, ...] = ()
+    uses: tuple[str, ...] | None = None
+    state: Json = None
+    hash: str = ""
+
+
+class Base(_Stored, frozen=True, kw_only=True, tag="base"):
+    """Base `number`: readers may rely on `root`, and versions up to its own may be tombstones."""
+
+    format: int
+    log_id: str
+    number: int
+    root: Root
+    hash: str = ""
+
+
+_STORED = TypeVar("_STORED", Commit | Tombstone, Root, Base)
+_HASH_MEMBER = b',"hash":"'
+_TAIL = len(_HASH_MEMBER) + 64 + 2
+_ENCODER = msgspec.json.Encoder()
+_ENTRY: msgspec.json.Decoder[Commit | Tombstone] = msgspec.json.Decoder(Commit | Tombstone)
+_ROOT = msgspec.json.Decoder(Root)
+_BASE = msgspec.json.Decoder(Base)
+
+
+class _Peek(msgspec.Struct):
+    format: int
+    features: tuple[str, ...] = ()
+
+
+def hash_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def encode(stored: Commit | Tombstone | Root | Base) -> bytes:
+    """Return the object's bytes, its hash appended; `stored.hash` must be empty."""
+    assert not stored.hash
+    plain = _ENCODER.encode(stored)
+    return b"".join((plain[:-1], _HASH_MEMBER, hash_of(plain).encode("ascii"), b'"}'))
+
+
+def own_commit(data: bytes) -> Commit:
+    """Return what `encode` made of a commit, as a reader will see it."""
+    commit = _ENTRY.decode(data)
+    assert isinstance(commit, Commit)
+    return commit
+
+
+def decode_entry(data: bytes, location: str, features: Collection[str] = ()) -> Commit | Tombstone:
+    """Return the object at a version. Raises FormatError, UnsupportedFormat; `features` are those known here."""
+    entry = _decode(_ENTRY, data, location, features)
+    if isinstance(entry, Commit):
+        check_features(entry.features, features, location)
+    return entry
+
+
+def decode_root(data: bytes, location: str, features: Collection[str] = ()) -> Root:
+    root = _decode(_ROOT, data, location, features)
+    check_features(root.features, features, location)
+    return root
+
+
+def decode_base(data: bytes, location: str, features: Collection[str] = ()) -> Base:
+    base = _decode(_BASE, data, location, features)
+    check_features(base.root.features, features, location)
+    return base
+
+
+def check_features(needed: Sequence[str], known: Collection[str], location: str) -> None:
+    """Raise UnsupportedFormat for the features that this client does not know, by name."""
+    unknown = [feature for feature in needed if feature not in known]
+    if unknown:
+        names = ", ".join(
+            f"{name!r} ({FEATURES_RESERVED[name]})" if name in FEATURES_RESERVED else repr(name)
+            for name in unknown
+        )
+        raise UnsupportedFormat(
+            f"{location} needs a feature that this lakelog does not have: {names}; upgrade lakelog to use this log"
+        )
+
+
+def content_matches(data: bytes) -> bool:
+    """Return whether the object's last member is the hash of the rest."""
+    if data[-_TAIL:-66] != _HASH_MEMBER or data[-2:] != b'"}':
+        return False
+    digest = hashlib.sha256(data[:-_TAIL])
+    digest.update(b"}")
+    return digest.hexdigest().encode("ascii") == data[-66:-2]
+
+
+def _decode(
+    decoder: msgspec.json.Decoder[_STORED], data: bytes, location: str, features: Collection[str]
+) -> _STORED:
+    if not content_matches(data):
+        _refuse_the_future(data, location, features)
+        raise FormatError(
+            f"{location} was truncated or altered: its {len(data)} bytes do not match the hash in them; "
+            "restore this object from a backup or from an older version of it"
+        )
+    try:
+        stored = decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        _refuse_the_future(data, location, features)
+        raise FormatError(
+            f"{location} is not what format {FORMAT} has there: {error}; find out who wrote this object"
+        ) from error
+    if stored.format != FORMAT:
+        _refuse_the_future(data, location, features)
+        raise FormatError(
+            f"{location} has the impossible format {stored.format}; find out who wrote this object"
+        )
+    return stored
+
+
+def _refuse_the_future(data: bytes, location: str, features: Collection[str]) -> None:
+    """Raise UnsupportedFormat if that, rather than damage, is why an object cannot be read."""
+    try:
+        peek = msgspec.json.decode(data, type=_Peek)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return
+    if peek.format > FORMAT:
+        raise UnsupportedFormat(
+            f"{location} has log format {peek.format}, and this lakelog reads up to {FORMAT}; "
+            "upgrade lakelog to use this log"
+        )
+    check_features(peek.features, features, location)

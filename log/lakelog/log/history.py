@@ -1,0 +1,143 @@
+"""Older versions: the log as of a version or a time, and its commits one by one."""
+
+from collections.abc import Iterator
+
+from lakelog.log.errors import FormatError, NotFound
+from lakelog.log.format import Commit, Root, Tombstone
+from lakelog.log.keys import number
+from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay
+from lakelog.log.view import S, View, empty_view, view_of
+
+SNAPSHOT_WINDOW = 1024
+PROBES = 7
+
+
+def view_at(replay: Replay[S], version: int) -> View[S]:
+    """Return the log as of `version`, from the nearest snapshot before it. Raises NotFound."""
+    if version < 1:
+        raise NotFound(f"{replay.location} has no version {version}: versions begin at 1")
+    start = _view_before(replay, version)
+    if start is None:
+        start = _first_view(replay, version)
+    view = replay.forward(start, batch=min(COLD_BATCH, version), until=version)
+    if view.version == version:
+        return view
+    if view.version > version:
+        raise NotFound(
+            f"version {version} of {replay.location} has expired: versions from {view.version} to "
+            f"{replay.forward(view).version} can be read"
+        )
+    raise NotFound(
+        f"{replay.location} has no version {version}: the newest is {view.version}"
+        if view.version
+        else f"there is no log at {replay.location}; check the location, or create it first"
+    )
+
+
+def _first_view(replay: Replay[S], version: int) -> View[S]:
+    """Return the empty view, or that of the last base once version 1 has expired."""
+    found = replay.store.get(replay.keys.commit(1))
+    if found is not None and isinstance(replay.entry(1, found), Tombstone):
+        return replay.last_base(1, at_least=1)
+    return empty_view(replay.projection)
+
+
+def _view_before(replay: Replay[S], version: int) -> View[S] | None:
+    """Return a view from the newest usable snapshot at or before `version`, if one is worth looking for."""
+    if version <= COLD_BATCH:
+        return None
+    roots = [_listed_root(replay, version), replay.hinted_root()]
+    for root in roots:
+        if root is None or root.version > version:
+            continue
+        commit, newer_base = replay.store.get_many(
+            [replay.keys.commit(root.version), replay.keys.base(root.base + 1)]
+        )
+        if (
+            newer_base is None
+            and commit is not None
+            and replay.names_this(root, replay.entry(root.version, commit))
+        ):
+            return view_of(root, replay.projection)
+    return None
+
+
+def _listed_root(replay: Replay[S], version: int) -> Root | None:
+    keys = replay.keys
+    floor = max(0, version - SNAPSHOT_WINDOW)
+    best = None
+    for key in replay.store.list_after(keys.snapshots, keys.snapshots + number(floor)):
+        found = keys.snapshot_version(key)
+        if found is not None and found > version:
+            break
+        best = key if found is not None else best
+    return None if best is None else replay.root_or_none(best, replay.store.get(best))
+
+
+def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bool) -> Iterator[Commit]:
+    """Yield the commits from `first` to `last` that have not expired."""
+    first = max(first, 1)
+    if newest_first:
+        newest = replay.load().version
+        last = newest if last is None else min(last, newest)
+        while last >= first:
+            batch = _commits_of(replay, max(first, last - BATCH_MAX + 1), last)
+            yield from reversed(batch)
+            if not batch:
+                return  # older ones have expired too
+            last -= BATCH_MAX
+        return
+    while last is None or first <= last:
+        end = first + BATCH_MAX - 1 if last is None else min(first + BATCH_MAX - 1, last)
+        versions = range(first, end + 1)
+        for version, data in zip(versions, replay.get_versions(versions), strict=True):
+            if data is None:
+                return
+            entry = replay.entry(version, data)
+            if isinstance(entry, Commit):
+                yield entry
+        first = end + 1
+
+
+def _commits_of(replay: Replay[S], first: int, last: int) -> list[Commit]:
+    versions = range(first, last + 1)
+    found = []
+    for version, data in zip(versions, replay.get_versions(versions), strict=True):
+        if data is None:
+            raise FormatError(
+                f"{replay.at(replay.keys.commit(version))} is missing; restore it from a backup"
+            )
+        entry = replay.entry(version, data)
+        if isinstance(entry, Commit):
+            found.append(entry)
+    return found
+
+
+def version_at_time(replay: Replay[S], time_us: int) -> int:
+    """Return the newest version at or before `time_us`, by a search that reads a few versions in each round."""
+    head = replay.load()
+    if head.time_us <= time_us:
+        return head.version
+    low, high = 0, head.version  # low is early enough (0: nothing yet), high is too late
+    earliest_us: int | None = None
+    while high - low > 1:
+        step = max(1, (high - low) // (PROBES + 1))
+        probes = list(range(low + step, high, step))[: PROBES + 1]
+        for version, data in zip(probes, replay.get_versions(probes), strict=True):
+            if data is None:
+                raise FormatError(
+                    f"{replay.at(replay.keys.commit(version))} is missing; restore it from a backup"
+                )
+            probed_us = replay.entry(version, data).time_us
+            if version == 1:
+                earliest_us = probed_us
+            if probed_us > time_us:
+                high = version
+                break
+            low = version
+    if low == 0:
+        raise NotFound(
+            f"{replay.location} has no version at or before the time {time_us} µs: the first is of "
+            f"{head.time_us if earliest_us is None else earliest_us} µs"
+        )
+    return low

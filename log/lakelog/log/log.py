@@ -1,0 +1,275 @@
+"""A log of opaque commits in an object store: durable, ordered, each happening entirely or not at all.
+
+One rule carries everything: version n + 1 is created by put-if-absent, by a writer that has seen version n.
+    log = Log(store, "t-1", projection)
+    view = log.create(Draft(events=({"made": True},)), log_id=new_id())
+    done = log.commit(view, lambda view, passed: Draft(events=({"added": 5},)))
+The log does not know what events mean; a projection folds them, and `decide` judges what a lost race means.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Generic
+
+from lakelog.log import history, snapshots
+from lakelog.log.errors import AlreadyExists, ConflictError, FormatError, InvalidInput, LogSealed, WriteFenced
+from lakelog.log.format import (
+    COMMIT_SIZE_MAX,
+    FORMAT,
+    Commit,
+    Json,
+    Sidecar,
+    Tombstone,
+    check_features,
+    encode,
+    hash_of,
+    own_commit,
+)
+from lakelog.log.keys import Keys
+from lakelog.log.options import LogOptions
+from lakelog.log.replay import BATCH_MAX, Replay
+from lakelog.log.settling import place
+from lakelog.log.store import ObjectStore
+from lakelog.log.view import Committed, Draft, Projection, S, View, commit_time_us, empty_view
+
+Decide = Callable[[View[S], Sequence[Commit]], Draft]
+
+
+class Log(Generic[S]):
+    """See the module. Keeps no state of its own: views are values, and any number of threads may share a log."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        prefix: str,
+        projection: Projection[S],
+        *,
+        writer: Mapping[str, Json] | None = None,
+        options: LogOptions | None = None,
+    ) -> None:
+        self.store = store
+        self.projection = projection
+        self.options = options or LogOptions()
+        self.writer: dict[str, Json] = dict(writer or {})
+        self.keys = Keys(prefix)
+        self.replay: Replay[S] = Replay(store, self.keys, projection, self.options)
+
+    @property
+    def location(self) -> str:
+        """The url of the log's root."""
+        return self.replay.location
+
+    # Reading
+
+    def load(self) -> View[S]:
+        """Return the head, cold. Two round trips, no LIST. Raises NotFound where there is no log."""
+        return self.replay.load()
+
+    def refresh(self, view: View[S]) -> View[S]:
+        """Return the head. One GET when nothing is newer; then it is `view` itself."""
+        return self.replay.forward(view)
+
+    def view_at(self, version: int) -> View[S]:
+        """Return the log as of `version`. Raises NotFound, naming the retained range."""
+        return history.view_at(self.replay, version)
+
+    def version_at_time(self, time_us: int) -> int:
+        """Return the newest version committed at or before `time_us`. O(log n) GETs. Raises NotFound."""
+        return history.version_at_time(self.replay, time_us)
+
+    def commits(
+        self, first: int = 1, last: int | None = None, *, newest_first: bool = False
+    ) -> Iterator[Commit]:
+        """Yield the retained commits from `first` to `last` (the head). Reads ahead in parallel batches."""
+        return history.commits(self.replay, first, last, newest_first=newest_first)
+
+    def read_blobs(self, names: Sequence[str]) -> list[bytes]:
+        """Return the blobs of a dump by their names, in one round. Raises NotFound where one has expired."""
+        return snapshots.read_blobs(self.replay, names)
+
+    def snapshot(self, view: View[S]) -> None:
+        """Write a snapshot and the hint now. The log does so by itself, after acknowledging."""
+        snapshots.write(self.replay, view)
+
+    # Writing
+
+    def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
+        """Create the log by its version 1. The same commit id again is success; else AlreadyExists."""
+        commit_id = commit_id or self.options.new_id()
+        view = empty_view(self.projection)
+        found = self._try(view, draft, commit_id, base=0, log_id=log_id)
+        if isinstance(found, View):
+            return found
+        entry = self.replay.entry(1, found)
+        if entry.commit_id != commit_id:
+            raise AlreadyExists(
+                f"there is a log at {self.location} already; load it, or use another location"
+            )
+        return self._view_with(view, entry)
+
+    def commit(
+        self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
+    ) -> Committed[S]:
+        """Commit what `decide(view, passed)` drafts, on top of whatever was committed meanwhile.
+
+        `passed` are all commits after `base`; decide judges every precondition on the view it is given and
+        raises to give up. To ask again, pass the same commit_id and the *original* base (default:
+        view.version): a commit with that id since then is ours, and nothing is written. One PUT; one GET and
+        one PUT more for each lost race. Raises LogSealed, WriteFenced, ConflictError, CommitUnknown,
+        StorageError (nothing happened) and what `decide` raises.
+        """
+        commit_id = commit_id or self.options.new_id()
+        base = view.version if base is None else base
+        assert 0 <= base <= view.version, (base, view.version)
+        passed: list[Commit] = []
+        for entry in self._entries(base + 1, view.version):
+            if is_same_commit(entry, commit_id):
+                return Committed(view, entry.version)
+            if isinstance(entry, Tombstone):
+                raise self._expired(entry)
+            passed.append(entry)
+        for lost in range(1, self.options.rebases_max + 1):
+            found = self._try(view, decide(view, tuple(passed)), commit_id, base=base)
+            if isinstance(found, View):
+                return Committed(found, found.version)
+            for entry in self._read_on(view.version + 1, found, lost):
+                if is_same_commit(entry, commit_id):
+                    return Committed(self._view_with(view, entry), entry.version)
+                if isinstance(entry, Tombstone):
+                    return self._past_expiry(view, entry, commit_id)
+                view = self._view_with(view, entry)
+                passed.append(entry)
+            if lost > 2:
+                self.options.sleep_s(min(0.001 * lost, 0.1) * self.options.random())
+        raise ConflictError(
+            f"commit {commit_id} lost {self.options.rebases_max} races at {self.location}; try again when fewer write",
+            version=view.version,
+            by=passed[-1].commit_id,
+        )
+
+    def _try(
+        self, view: View[S], draft: Draft, commit_id: str, *, base: int, log_id: str = ""
+    ) -> View[S] | bytes:
+        """Put the draft after `view`. Returns the view after it, or the bytes of who was there first."""
+        if view.sealed:
+            raise LogSealed(
+                f"{self.location} was sealed at version {view.version}: it was dropped; look it up again"
+            )
+        if draft.write is not None and draft.write.version < view.fence:
+            raise WriteFenced(
+                f"write {draft.write.id} to {self.location} started at version {draft.write.version}, and writes older "
+                f"than version {view.fence} were fenced off: their files may be gone; write them again",
+                version=view.version,
+            )
+        check_features(draft.features, self.options.features, self.location)
+        attempt_id = self.options.new_id()
+        data = encode(
+            Commit(
+                format=FORMAT,
+                log_id=log_id or view.log_id,
+                version=view.version + 1,
+                commit_id=commit_id,
+                attempt_id=attempt_id,
+                base=base,
+                prev=view.hash,
+                time_us=commit_time_us(view.time_us, self.options.clock_us(), self.store.now_us()),
+                writer=self.writer,
+                write=draft.write,
+                features=draft.features,
+                fence=draft.fence,
+                seals=draft.seals,
+                sidecars=self._write_sidecars(draft.blobs, commit_id),
+                events=draft.events,
+            )
+        )
+        if len(data) > COMMIT_SIZE_MAX:
+            raise InvalidInput(
+                f"a commit of {len(data)} bytes to {self.location} is above the limit of {COMMIT_SIZE_MAX}: "
+                "split it into several"
+            )
+        # Folded before it is put, from the bytes that readers will get: what cannot be read is never committed.
+        after = self.replay.advance(view, own_commit(data), draft.blobs)
+
+        def is_mine(found: bytes) -> bool:
+            return self.replay.entry(after.version, found).attempt_id == attempt_id
+
+        taken = place(self.store, self.keys.commit(after.version), data, is_mine, self.options, commit_id)
+        if taken is not None:
+            return taken
+        snapshots.write_if_due(self.replay, after, len(data) + sum(map(len, draft.blobs)))
+        return after
+
+    def _write_sidecars(self, blobs: Sequence[bytes], commit_id: str) -> tuple[Sidecar, ...]:
+        sidecars = []
+        for blob in blobs:
+            digest = hash_of(blob)
+            name = f"{commit_id}-{digest[:16]}.bin"
+            self.store.put(self.keys.sidecar(name), blob)
+            sidecars.append(Sidecar(name=name, size_bytes=len(blob), hash=digest))
+        return tuple(sidecars)
+
+    def _entries(self, first: int, last: int) -> Iterator[Commit | Tombstone]:
+        """Yield the versions from `first` to `last`, all of which exist."""
+        for start in range(first, last + 1, BATCH_MAX):
+            versions = range(start, min(start + BATCH_MAX, last + 1))
+            for version, data in zip(versions, self.replay.get_versions(versions), strict=True):
+                if data is None:
+                    raise FormatError(
+                        f"{self.replay.at(self.keys.commit(version))} is missing; restore it from a backup"
+                    )
+                yield self.replay.entry(version, data)
+
+    def _read_on(self, version: int, found: bytes, lost: int) -> Iterator[Commit | Tombstone]:
+        """Yield the winner of `version` and, from the second lost race on, all that is there after it."""
+        yield self.replay.entry(version, found)
+        batch = 2 if lost > 1 else 0
+        while batch:
+            versions = range(version + 1, version + 1 + batch)
+            for version, data in zip(versions, self.replay.get_versions(versions), strict=True):
+                if data is None:
+                    return
+                yield self.replay.entry(version, data)
+            batch = min(batch * 2, BATCH_MAX)
+
+    def _view_with(self, view: View[S], entry: Commit | Tombstone) -> View[S]:
+        """Return the view after `entry`, which follows `view`; a later one where expiry has been there."""
+        if isinstance(entry, Commit):
+            blobs = self.replay.sidecars([entry])[entry.version]
+            if blobs is not None:
+                return self.replay.advance(view, entry, blobs)
+        return self.replay.forward(self.replay.last_base(view.base + 1, at_least=entry.version))
+
+    def _past_expiry(self, view: View[S], tombstone: Tombstone, commit_id: str) -> Committed[S]:
+        """Find our own commit among what follows an expired version, or raise: what passed is not known any more."""
+        head = self._view_with(view, tombstone)
+        for entry in self._entries(tombstone.version + 1, head.version):
+            if is_same_commit(entry, commit_id):
+                return Committed(head, entry.version)
+        raise self._expired(tombstone)
+
+    def _expired(self, tombstone: Tombstone) -> ConflictError:
+        return ConflictError(
+            f"version {tombstone.version} of {self.location} has expired since this change began, so that it cannot be "
+            "checked against it; start again from the current version",
+            version=tombstone.version,
+            by=tombstone.commit_id,
+        )
+
+
+def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
+    """Return whether an entry, expired or not, is the commit that is being asked for (again)."""
+    return entry.commit_id == commit_id
+
+
+def refresh_many(pairs: Sequence[tuple["Log[S]", View[S]]]) -> list[View[S]]:
+    """Return the heads of several logs: one parallel round over all of them when nothing is newer."""
+    by_store: dict[int, list[int]] = {}
+    for i, (log, view) in enumerate(pairs):
+        if not view.sealed:
+            by_store.setdefault(id(log.store), []).append(i)
+    views = [view for _, view in pairs]
+    for indexes in by_store.values():
+        keys = [pairs[i][0].keys.commit(views[i].version + 1) for i in indexes]
+        for i, data in zip(indexes, pairs[indexes[0]][0].store.get_many(keys), strict=True):
+            if data is not None:
+                views[i] = pairs[i][0].replay.forward(views[i], found=[data])
+    return views

@@ -1,0 +1,34 @@
+"""What a log takes from outside: clock, ids, patience. One value per process; tests and the simulation swap it."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lakelog.log.background import run_in_background
+from lakelog.log.ids import new_id
+
+
+def system_clock_us() -> int:
+    return time.time_ns() // 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """`features` are the feature flags that the rooms above know, so that their logs are not refused.
+
+    A snapshot is written by the committer of every version divisible by `snapshot_every_versions` and of every
+    commit of at least `snapshot_size_bytes` (sidecars included): no state to keep, and only one of many writers
+    does it. `in_background` runs it; 0 versions switch snapshots off.
+    """
+
+    clock_us: Callable[[], int] = system_clock_us
+    new_id: Callable[[], str] = new_id
+    sleep_s: Callable[[float], None] = time.sleep
+    random: Callable[[], float] = random.random
+    in_background: Callable[[str, Callable[[], None]], None] = run_in_background
+    features: frozenset[str] = frozenset()
+    snapshot_every_versions: int = 20
+    snapshot_size_bytes: int = 64 * 1024
+    put_tries: int = 8
+    rebases_max: int = 1000

@@ -1,0 +1,209 @@
+"""Reading a log: from a hint, a base or version 1 up to the head, always a prefix of what was committed.
+
+The head is known by the first version that is absent. A hint or snapshot is believed only where its hash names
+the commit that stands there; a tombstone sends a reader on to the last base. Nothing here lists anything.
+"""
+
+from collections.abc import Sequence
+from typing import Generic
+
+from lakelog.log.errors import FormatError, NotFound
+from lakelog.log.format import Commit, Root, Tombstone, decode_base, decode_entry, decode_root, hash_of
+from lakelog.log.keys import Keys
+from lakelog.log.options import LogOptions
+from lakelog.log.store import ObjectStore
+from lakelog.log.view import Projection, S, View, advance, empty_view, view_of
+
+COLD_BATCH = 24  # more than the versions between two snapshots, so that a cold load ends in its second round
+BATCH_MAX = 64
+BASES_BATCH = 4
+
+
+class Replay(Generic[S]):
+    """The reading half of a log."""
+
+    def __init__(
+        self, store: ObjectStore, keys: Keys, projection: Projection[S], options: LogOptions
+    ) -> None:
+        self.store = store
+        self.keys = keys
+        self.projection = projection
+        self.options = options
+
+    def load(self) -> View[S]:
+        """Return the head, cold: the hint, then everything after it in one parallel round."""
+        root = self.hinted_root()
+        if root is not None:
+            view = self._from_hint(root)
+            if view is not None:
+                return view
+        return self.load_without_hint()
+
+    def load_without_hint(self) -> View[S]:
+        versions = range(1, COLD_BATCH + 1)
+        found = self.store.get_many([self.keys.base(1), *map(self.keys.commit, versions)])
+        if found[0] is not None:
+            return self.forward(self.last_base(1, at_least=0))
+        if found[1] is None:
+            raise NotFound(f"there is no log at {self.location}; check the location, or create it first")
+        return self.forward(empty_view(self.projection), found=found[1:])
+
+    def hinted_root(self) -> Root | None:
+        """Return the snapshot in the hint, None where that is missing, broken or not for this client."""
+        return self.root_or_none(self.keys.latest, self.store.get(self.keys.latest))
+
+    def root_or_none(self, key: str, data: bytes | None) -> Root | None:
+        if data is None:
+            return None
+        try:
+            return decode_root(data, self.at(key), self.options.features)
+        except FormatError:
+            return None  # it costs time only; damage to the truth shows when that is read
+
+    def _from_hint(self, root: Root) -> View[S] | None:
+        versions = range(root.version, root.version + COLD_BATCH)
+        found = self.store.get_many([*map(self.keys.commit, versions), self.keys.base(root.base + 1)])
+        newer_base = found.pop()
+        key = self.keys.commit(root.version)
+        if found[0] is None:
+            raise FormatError(
+                f"{self.at(key)} is missing although {self.at(self.keys.latest)} names it: restore it from a backup; "
+                "if it is lost for good, delete the latter to go on without it"
+            )
+        if not self.names_this(root, self.entry(root.version, found[0])):
+            return None
+        if newer_base is not None:
+            # The manifests of this snapshot may have been deleted on behalf of the newer base.
+            return self.forward(self.last_base(root.base + 1, at_least=0))
+        return self.forward(view_of(root, self.projection), found=found[1:])
+
+    def names_this(self, root: Root, entry: Commit | Tombstone) -> bool:
+        """Return whether a snapshot was taken of exactly this commit."""
+        return root.log_id == entry.log_id and root.commit_hash == hash_before_expiry(entry)
+
+    def forward(
+        self,
+        view: View[S],
+        *,
+        batch: int = 1,
+        found: Sequence[bytes | None] | None = None,
+        until: int | None = None,
+    ) -> View[S]:
+        """Return the newest view, or the one at `until`; `found` are objects already read after `view`."""
+        newest_seen = 0
+        while not view.sealed and (until is None or view.version < until):
+            first = view.version + 1
+            if found is None:
+                last = first + batch - 1 if until is None else min(first + batch - 1, until)
+                found = self.get_versions(range(first, last + 1))
+                batch = min(batch * 2, BATCH_MAX)
+            elif until is not None:
+                found = found[: until - view.version]
+            newest_seen = max([newest_seen, *(first + i for i, data in enumerate(found) if data is not None)])
+            present = found[: found.index(None)] if None in found else found
+            if not present:
+                if first <= newest_seen:
+                    raise FormatError(
+                        f"{self.at(self.keys.commit(first))} is missing although version {newest_seen} exists; "
+                        "restore it from a backup"
+                    )
+                return view
+            # The rest of a batch with a hole was read before the hole was filled: a reader takes a prefix only.
+            ended = len(present) < len(found) and newest_seen < first + len(present)
+            view = self._apply(view, [data for data in present if data is not None])
+            if ended and view.version < first + len(present):
+                return view
+            batch = max(batch, 4)
+            found = None
+        return view
+
+    def _apply(self, view: View[S], objects: Sequence[bytes]) -> View[S]:
+        entries = [self.entry(view.version + 1 + i, data) for i, data in enumerate(objects)]
+        tombstones = [entry.version for entry in entries if isinstance(entry, Tombstone)]
+        if tombstones:
+            return self.last_base(view.base + 1, at_least=max(tombstones))
+        commits = [entry for entry in entries if isinstance(entry, Commit)]
+        blobs = self.sidecars(commits)
+        for commit in commits:
+            own = blobs[commit.version]
+            if own is None:
+                return self.last_base(view.base + 1, at_least=commit.version)
+            view = self.advance(view, commit, own)
+        return view
+
+    def advance(self, view: View[S], commit: Commit, blobs: Sequence[bytes]) -> View[S]:
+        return advance(
+            view, commit, commit.hash, blobs, self.projection, self.at(self.keys.commit(commit.version))
+        )
+
+    def sidecars(self, commits: Sequence[Commit]) -> dict[int, list[bytes] | None]:
+        """Return the sidecars of each commit by its version, in one round; None where expiry took one."""
+        if not any(commit.sidecars for commit in commits):
+            return {commit.version: [] for commit in commits}
+        wanted = [(commit.version, sidecar) for commit in commits for sidecar in commit.sidecars]
+        result: dict[int, list[bytes] | None] = {commit.version: [] for commit in commits}
+        found = self.store.get_many([self.keys.sidecar(sidecar.name) for _, sidecar in wanted])
+        for (version, sidecar), data in zip(wanted, found, strict=True):
+            if data is None:
+                result[version] = None
+                continue
+            if len(data) != sidecar.size_bytes or hash_of(data) != sidecar.hash:
+                raise FormatError(
+                    f"{self.at(self.keys.sidecar(sidecar.name))} was truncated or altered: version {version} has "
+                    "another hash for it; restore it from a backup"
+                )
+            blobs = result[version]
+            if blobs is not None:
+                blobs.append(data)
+        return result
+
+    def last_base(self, number: int, *, at_least: int) -> View[S]:
+        """Return the view of the last base, walking from base `number` on. FormatError if it is before `at_least`."""
+        last: bytes | None = None
+        while True:
+            found = self.store.get_many([self.keys.base(number + i) for i in range(BASES_BATCH)])
+            present = found[: found.index(None)] if None in found else found
+            if present:
+                last = present[-1]
+                number += len(present)
+            if len(present) < BASES_BATCH:
+                break
+        if last is None:
+            raise FormatError(
+                f"{self.at(self.keys.base(number))} is missing although version {at_least} of the log has expired "
+                "(or lost a sidecar); restore it from a backup"
+            )
+        base = decode_base(last, self.at(self.keys.base(number - 1)), self.options.features)
+        if base.root.version < at_least:
+            raise FormatError(
+                f"version {at_least} of {self.location} has expired or lost a sidecar, but the last base "
+                f"{self.at(self.keys.base(base.number))} is at version {base.root.version}; restore them from a backup"
+            )
+        return view_of(base.root, self.projection)
+
+    def entry(self, version: int, data: bytes) -> Commit | Tombstone:
+        key = self.keys.commit(version)
+        entry = decode_entry(data, self.at(key), self.options.features)
+        if entry.version != version:
+            raise FormatError(
+                f"{self.at(key)} holds version {entry.version}: somebody copied or moved it; restore it from a backup"
+            )
+        return entry
+
+    def get_versions(self, versions: Sequence[int]) -> list[bytes | None]:
+        if len(versions) == 1:
+            return [self.store.get(self.keys.commit(versions[0]))]
+        return self.store.get_many([self.keys.commit(version) for version in versions])
+
+    def at(self, key: str) -> str:
+        """Return where `key` is, for messages."""
+        return f"{self.store.url}/{key}"
+
+    @property
+    def location(self) -> str:
+        return self.at(self.keys.log).removesuffix("/_log")
+
+
+def hash_before_expiry(entry: Commit | Tombstone) -> str:
+    """Return the hash of the commit, also where a tombstone has replaced it."""
+    return entry.hash if isinstance(entry, Commit) else entry.commit_hash

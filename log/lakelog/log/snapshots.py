@@ -1,0 +1,60 @@
+"""Snapshots and the hint: derived, written after acknowledging, never trusted further than their hash goes."""
+
+from collections.abc import Sequence
+
+from lakelog.log.errors import NotFound
+from lakelog.log.format import encode
+from lakelog.log.keys import blob_version
+from lakelog.log.replay import Replay
+from lakelog.log.view import Dump, S, View, root_of
+
+
+def write_if_due(replay: Replay[S], view: View[S], commit_size_bytes: int) -> None:
+    """Have a snapshot written in the background if the commit that made `view` was large or its version's turn."""
+    options = replay.options
+    if not options.snapshot_every_versions:
+        return
+    if (
+        view.version % options.snapshot_every_versions == 0
+        or commit_size_bytes >= options.snapshot_size_bytes
+    ):
+        options.in_background(replay.location, lambda: write(replay, view))
+
+
+def write(replay: Replay[S], view: View[S]) -> None:
+    """Write the manifests that are not durable yet, the snapshot, then the hint. `view` is settled.
+
+    Costs one GET, two PUTs and one per manifest. Plain puts: whoever does it twice does no harm.
+    """
+    store, keys = replay.store, replay.keys
+    if store.get(keys.base(view.base + 1)) is not None:
+        # The manifests that this state builds on may be gone: build on the newer base instead.
+        view = replay.forward(replay.last_base(view.base + 1, at_least=0))
+    dump = store_blobs(replay, view)
+    data = encode(root_of(view, dump))
+    store.put(keys.snapshot(view.version, view.hash), data)
+    store.put(keys.latest, data)
+
+
+def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
+    """Make the blobs of `view` durable and return its dump."""
+    dump = replay.projection.dump(view.state, view.version)
+    for name, blob in dump.blobs.items():
+        assert blob_version(name) <= view.version and (dump.uses is None or name in dump.uses), name
+        replay.store.put(replay.keys.manifest(name), blob)
+    replay.projection.stored(dump)
+    return dump
+
+
+def read_blobs(replay: Replay[S], names: Sequence[str]) -> list[bytes]:
+    blobs = []
+    for name, blob in zip(
+        names, replay.store.get_many([replay.keys.manifest(name) for name in names]), strict=True
+    ):
+        if blob is None:
+            raise NotFound(
+                f"{replay.at(replay.keys.manifest(name))} is gone: the version that it belongs to has expired "
+                "meanwhile; load the current version and try again"
+            )
+        blobs.append(blob)
+    return blobs
