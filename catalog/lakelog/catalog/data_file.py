@@ -1,0 +1,214 @@
+"""Data files as the log knows them, and their columnar form.
+
+A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of them
+are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `p<field id>`
+(partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", but in
+`p<field id>` of a file whose spec has that field, where it is the value NULL.
+
+The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily values.
+Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that the column had when
+the file was written; whoever compares them converts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.literals import from_arrow, to_arrow, value_type
+from lakelog.catalog.partitioning import PartitionSpec
+from lakelog.catalog.schema import Schema
+from lakelog.log.errors import FormatError
+
+BASE_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("spec", pa.int32(), nullable=False),
+        pa.field("write", pa.string(), nullable=False),
+    ]
+)
+
+_REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
+
+
+class ColumnStats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is known of one column in one file; None: not known. `min` and `max` are JSON literals (see `literals`)."""
+
+    nulls: int | None = None
+    min: bool | int | float | str | None = None
+    max: bool | int | float | str | None = None
+    nans: int | None = None
+
+
+class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One immutable Parquet file of a table.
+
+    `path` is relative to the table's location, or a URL for a file from elsewhere. `partition` has a JSON literal for
+    each field of the spec, by field id; `stats` has what is known, by column id.
+    """
+
+    path: str
+    size_bytes: int = msgspec.field(name="size")
+    rows: int
+    spec_id: int = msgspec.field(name="spec", default=0)
+    partition: dict[int, bool | int | float | str | None] = {}
+    stats: dict[int, ColumnStats] = {}
+    write_id: str = msgspec.field(name="write", default="")
+
+
+class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A data file that a commit takes out of the table, with what it took along, so that totals stay exact."""
+
+    path: str
+    rows: int
+    size_bytes: int = msgspec.field(name="size")
+
+
+def files_to_arrow(
+    files: Sequence[DataFile], schema: Schema, specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec]
+) -> pa.Table:
+    """Return `files` as a table. `schema` and `specs` are those that the files were written with, or of their commit.
+
+    Statistics of columns that are not in `schema` are left out. InvalidInput for values of the wrong type.
+    """
+    arrays: list[pa.Array] = [
+        pa.array([file.path for file in files], pa.string()),
+        pa.array([file.size_bytes for file in files], pa.int64()),
+        pa.array([file.rows for file in files], pa.int64()),
+        pa.array([file.spec_id for file in files], pa.int32()),
+        pa.array([file.write_id for file in files], pa.string()),
+    ]
+    names: list[str] = list(BASE_SCHEMA.names)
+    for id, type in _partition_types(specs).items():
+        if any(id in file.partition for file in files):
+            names.append(f"p{id}")
+            arrays.append(to_arrow([file.partition.get(id) for file in files], type))
+    unknown = ColumnStats()
+    for id in sorted({id for file in files for id in file.stats}):
+        stats = [file.stats.get(id, unknown) for file in files]
+        column = _value_type_of(schema, id)
+        if column is not None:
+            names += (f"lo{id}", f"hi{id}")
+            arrays.append(to_arrow([each.min for each in stats], column))
+            arrays.append(to_arrow([each.max for each in stats], column))
+            if any(each.nans is not None for each in stats):
+                names.append(f"nans{id}")
+                arrays.append(pa.array([each.nans for each in stats], pa.int64()))
+        names.append(f"nulls{id}")
+        arrays.append(pa.array([each.nulls for each in stats], pa.int64()))
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def files_from_arrow(table: pa.Table) -> list[DataFile]:
+    """Return the rows of such a table as files.
+
+    A partition value that is NULL is left out where it cannot be told from a field that the file's spec does not have;
+    `DataFile.partition` means the same either way.
+    """
+    rows = table.num_rows
+    columns = {name: from_arrow(table[name].combine_chunks()) for name in table.column_names}
+    partitions: list[dict[int, Any]] = [{} for _ in range(rows)]
+    stats: list[dict[int, dict[str, Any]]] = [{} for _ in range(rows)]
+    for name, values in columns.items():
+        kind, id = split_name(name)
+        if kind == "p":
+            for partition, value in zip(partitions, values, strict=True):
+                if value is not None:
+                    partition[id] = value
+        elif kind in _STATS:
+            for known, value in zip(stats, values, strict=True):
+                if value is not None:
+                    known.setdefault(id, {})[_STATS[kind]] = value
+    writes = columns.get("write") or [""] * rows
+    return [
+        DataFile(
+            path=columns["path"][row],
+            size_bytes=columns["size"][row],
+            rows=columns["rows"][row],
+            spec_id=columns["spec"][row],
+            partition=partitions[row],
+            stats={id: ColumnStats(**known) for id, known in stats[row].items()},
+            write_id=writes[row],
+        )
+        for row in range(rows)
+    ]
+
+
+def encode_files(
+    files: Sequence[DataFile] | pa.Table,
+    schema: Schema,
+    specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec],
+) -> bytes:
+    """Return `files` as the bytes of a sidecar."""
+    return encode_table(files if isinstance(files, pa.Table) else files_to_arrow(files, schema, specs))
+
+
+def decode_files(blob: bytes) -> pa.Table:
+    """Return the table that `encode_files` wrote. FormatError when it is broken or lacks a column."""
+    table = decode_table(blob)
+    missing = [field.name for field in BASE_SCHEMA if field.name not in table.column_names]
+    if missing:
+        raise FormatError(f"a list of data files lacks the columns {', '.join(missing)}: it was written by another program")
+    return table
+
+
+def encode_removed(files: Iterable[RemovedFile]) -> bytes:
+    """Return removed files as the bytes of a sidecar."""
+    listed = list(files)
+    arrays = [[file.path for file in listed], [file.rows for file in listed], [file.size_bytes for file in listed]]
+    return encode_table(pa.table(arrays, schema=_REMOVED_SCHEMA))
+
+
+def decode_removed(blob: bytes) -> list[RemovedFile]:
+    """Return the files that `encode_removed` wrote. FormatError when the bytes are broken."""
+    table = decode_table(blob)
+    if table.schema.names != _REMOVED_SCHEMA.names:
+        raise FormatError("a list of removed files has other columns than path, rows and size")
+    columns = (column.to_pylist() for column in table.columns)
+    return [
+        RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)
+    ]
+
+
+def encode_table(table: pa.Table) -> bytes:
+    """Return `table` as an Arrow IPC stream in zstd."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table.combine_chunks())
+    blob: bytes = sink.getvalue().to_pybytes()
+    return blob
+
+
+def decode_table(blob: bytes) -> pa.Table:
+    """Return the table that `encode_table` wrote. FormatError when the bytes are broken."""
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
+        table.validate()
+        return table
+    except (pa.ArrowInvalid, OSError) as error:
+        raise FormatError(f"a list of files cannot be read ({error}): the object was truncated or altered") from None
+
+
+def split_name(name: str) -> tuple[str, int]:
+    """Return kind and id of a flat column (`lo12` → `lo`, 12); the kind is empty for columns of another shape."""
+    kind = name.rstrip("0123456789")
+    if kind == "p" or kind in _STATS:
+        return kind, int(name[len(kind) :] or -1)
+    return "", -1
+
+
+_STATS = {"lo": "min", "hi": "max", "nulls": "nulls", "nans": "nans"}
+
+
+def _partition_types(specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec]) -> dict[int, pa.DataType]:
+    listed = specs.values() if isinstance(specs, Mapping) else specs
+    return {field.id: value_type(field.result) for spec in listed for field in spec.fields}
+
+
+def _value_type_of(schema: Schema, id: int) -> pa.DataType | None:
+    return value_type(schema.field_by_id(id).type) if schema.has_id(id) else None
