@@ -1,0 +1,89 @@
+"""How answers look: JSON for programs, tables with sizes and times in human units for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lakelog.catalog.partitioning import Transform
+
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def in_json(value: Any) -> None:
+    """Print `value` as indented JSON."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def pairs(values: Mapping[str, str]) -> None:
+    """Print names and values, one a line."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in values.items():
+        grid.add_row(Text(name, style="bold"), Text(value))
+    _console().print(grid)
+
+
+def rows(columns: Sequence[str], lines: Iterable[Sequence[str]], *, empty: str) -> None:
+    """Print a table; a column whose heading begins with `>` is set flush right. `empty` stands for no lines."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(
+            column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold"
+        )
+    for line in lines:
+        # Names and messages are text as it is: rich would read [brackets] in them as its own markup.
+        table.add_row(*(Text(cell) for cell in line))
+    _console().print(table if table.row_count else Text(empty, style="dim"))
+
+
+def heading(text: str) -> None:
+    _console().print(Text(text, style="bold"))
+
+
+def size(size_bytes: int) -> str:
+    """Return a size for people: 999 B, 1.2 MB."""
+    value, unit = float(size_bytes), 0
+    while value >= 999.5 and unit < len(_SIZES) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.0f} {_SIZES[unit]}" if unit == 0 or value >= 99.95 else f"{value:.1f} {_SIZES[unit]}"
+
+
+def count(number: int) -> str:
+    return f"{number:,}"
+
+
+def time(time_us: int) -> str:
+    """Return a time for people, in UTC, to the second."""
+    return datetime.fromtimestamp(time_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def iso_time(time_us: int) -> str:
+    """Return a time for programs: ISO 8601 in UTC, to the microsecond."""
+    seconds, micros = divmod(time_us, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()
+
+
+def partition_value(value: Any, transform: Transform) -> str | int | float | bool | None:
+    """Return a partition's value as people write it: 2013-01 for a month, which is kept as a number since 1970."""
+    if isinstance(value, int) and transform.name == "year":
+        return str(1970 + value)
+    if isinstance(value, int) and transform.name == "month":
+        return f"{1970 + value // 12:04}-{value % 12 + 1:02}"
+    if isinstance(value, int) and transform.name == "hour":
+        return (datetime(1970, 1, 1) + timedelta(hours=value)).strftime("%Y-%m-%d %H:00")
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def _console() -> Console:
+    # In a pipe there is no width to respect, and a folded path cannot be copied.
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=100_000)

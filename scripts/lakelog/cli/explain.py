@@ -1,0 +1,55 @@
+"""Says in one line what a commit did, from its entry in the history. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakelog.catalog.history import HistoryEntry
+from lakelog.catalog.schema import Schema
+
+
+def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
+    """Say what `entry` did. `before` and `after` are the schemas around it where it changed the schema, if known."""
+    details: dict[str, Any] = entry.details
+    parts = [entry.operation]
+    if name := details.get("name"):
+        parts.append(f"{details.get('kind', '')} {name}".strip())
+    if new_name := details.get("new_name"):
+        parts.append(f"to {new_name}")
+    if before is not None and after is not None:
+        parts.append(_columns(before, after))
+    elif columns := details.get("columns"):
+        parts.append(f"{len(columns)} column{_s(len(columns))}")
+    parts += [f"set {key}={value}" for key, value in details.get("set", {}).items()]
+    parts += [f"removed {key}" for key in details.get("removed", ())]
+    for sign, which in (("+", "added"), ("−", "removed")):
+        if files := details.get(f"{which}_files"):
+            parts.append(f"{sign}{details.get(f'{which}_rows', 0):,} rows in {files:,} file{_s(files)}")
+    if condition := details.get("filter"):
+        parts.append(f"where {condition}")
+    if entry.rebased:
+        parts.append(f"(prepared on {entry.base}, rebased)")
+    return parts[0] + (": " if parts[1:] else "") + " ".join(parts[1:])
+
+
+def changes_schema(entry: HistoryEntry) -> bool:
+    """Tell whether the schemas around `entry` would say more."""
+    return entry.version > 1 and "change schema" in entry.operation
+
+
+def _columns(before: Schema, after: Schema) -> str:
+    """Name top-level columns by what happened to their ids; what is nested in one counts as a change of it."""
+    old = {field.id: field for field in before.fields}
+    new = {field.id: field for field in after.fields}
+    changes = [f"added {field.name}" for id, field in new.items() if id not in old]
+    changes += [f"dropped {field.name}" for id, field in old.items() if id not in new]
+    for id in (id for id in new if id in old):
+        if old[id].name != new[id].name:
+            changes.append(f"renamed {old[id].name} to {new[id].name}")
+        elif old[id] != new[id]:
+            changes.append(f"changed {new[id].name}")
+    return ", ".join(changes) or "reordered"
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"

