@@ -169,6 +169,19 @@ def walk(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tupl
         yield from walk(children(field.type), here)
 
 
+def same_shape(one: Type, other: Type) -> bool:
+    """Tell whether two types are the same but for ids, physical names, comments, defaults and metadata."""
+    return list(_shape(one)) == list(_shape(other))
+
+
+def _shape(type: Type) -> Iterator[object]:
+    yield type.name if isinstance(type, AtomicType) else type.__class__
+    for part in children(type):
+        yield part.name, part.nullable
+        yield from _shape(part.type)
+    yield None
+
+
 def _part(id: int, name: str, type: Type, nullable: bool) -> Field:
     return Field(id=id, name=name, physical=name, type=type, nullable=nullable)
 

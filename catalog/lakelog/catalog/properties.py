@@ -1,0 +1,93 @@
+"""Table properties: the ones that lakelog knows, and the space of names that is reserved for them.
+
+Names under `lakelog.` are lakelog's own: an unknown one is refused, because a misspelled setting that is
+kept and ignored is found too late. All other properties are the user's (or Spark's) and are kept word for
+word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lakelog.log.errors import InvalidInput
+
+RESERVED = "lakelog."
+
+_PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
+"""Spark's names for what a table is, not for what is set about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """A known property: a number of at least `minimum`, or one of `choices`."""
+
+    name: str
+    default: str
+    about: str
+    choices: tuple[str, ...] = ()
+    minimum: int = 1
+
+    def check(self, value: str) -> None:
+        if self.choices:
+            if value not in self.choices:
+                raise InvalidInput(
+                    f"the property {self.name} is {value!r}: it has to be one of {', '.join(self.choices)}"
+                )
+        elif not (value.isascii() and value.isdigit() and int(value) >= self.minimum):
+            raise InvalidInput(
+                f"the property {self.name} is {value!r}: it has to be a whole number of at least "
+                f"{self.minimum}"
+            )
+
+
+TARGET_FILE_SIZE = Property(
+    name="lakelog.write.target-file-size-bytes",
+    default=str(256 * 1024 * 1024),
+    about="A writer begins a new data file when the present one has reached about this size.",
+    minimum=1024,
+)
+COMPRESSION_CODEC = Property(
+    name="lakelog.write.parquet.compression-codec",
+    default="zstd",
+    about="How the pages of new data files are compressed.",
+    choices=("zstd", "snappy", "gzip", "lz4_raw", "uncompressed"),
+)
+
+KNOWN: Mapping[str, Property] = {each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC)}
+
+
+def value_of(properties: Mapping[str, str], known: Property) -> str:
+    """Return what `properties` say about `known`, or its default."""
+    return properties.get(known.name, known.default)
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Raise InvalidInput for a reserved name that is not known, and for a known one with a bad value."""
+    for name, value in properties.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidInput(f"the property {name!r} = {value!r} has to be text")
+        if name == "":
+            raise InvalidInput("the name of a property is empty: give it at least one character")
+        if name.startswith(RESERVED):
+            _known(name).check(value)
+
+
+def check_alterable(names: Iterable[str]) -> None:
+    """Raise InvalidInput for a name that stands for what the table is and cannot be set or removed."""
+    for name in names:
+        if name in _PLACES:
+            raise InvalidInput(
+                f"the property {name} belongs to the table itself and cannot be changed: make a new table "
+                "for it"
+            )
+
+
+def _known(name: str) -> Property:
+    try:
+        return KNOWN[name]
+    except KeyError:
+        raise InvalidInput(
+            f"the property {name} is not known; names under {RESERVED!r} are reserved, and the known ones "
+            f"are {', '.join(KNOWN)}: correct it, or choose a name outside of that space"
+        ) from None

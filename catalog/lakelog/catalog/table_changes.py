@@ -1,0 +1,129 @@
+"""The words for a change of a table's definition, as they arrive from Spark and from Python.
+
+One struct per kind of Spark's TableChange, told apart by `change` in their JSON. What they do is in
+`schema_changes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from lakelog.catalog.types import Default
+from lakelog.log.errors import InvalidInput
+
+Path: TypeAlias = tuple[str, ...]
+"""The names that lead to a column, through structs and the parts `element`, `key` and `value`."""
+
+
+class After(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The position behind the sibling called `after`."""
+
+    after: str
+
+
+Position: TypeAlias = Literal["first"] | After
+
+
+class _Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="change"):
+    pass
+
+
+class SetProperty(_Change, frozen=True, tag="set-property"):
+    key: str
+    value: str
+
+
+class RemoveProperty(_Change, frozen=True, tag="remove-property"):
+    key: str
+
+
+class AddColumn(_Change, frozen=True, tag="add-column"):
+    """`type` is in Spark's JSON. Without a position the column becomes the last one of its struct."""
+
+    name: Path
+    type: str | dict[str, Any]
+    nullable: bool = True
+    comment: str | None = None
+    position: Position | None = None
+    default: Default | None = None
+
+
+class RenameColumn(_Change, frozen=True, tag="rename-column"):
+    name: Path
+    new_name: str
+
+
+class UpdateColumnType(_Change, frozen=True, tag="update-column-type"):
+    name: Path
+    type: str | dict[str, Any]
+
+
+class UpdateColumnNullability(_Change, frozen=True, tag="update-column-nullability"):
+    name: Path
+    nullable: bool
+
+
+class UpdateColumnComment(_Change, frozen=True, tag="update-column-comment"):
+    name: Path
+    comment: str | None
+
+
+class UpdateColumnPosition(_Change, frozen=True, tag="update-column-position"):
+    name: Path
+    position: Position
+
+
+class UpdateColumnDefault(_Change, frozen=True, tag="update-column-default"):
+    """Changes the default of new rows; None takes it away. Rows that are there keep what they have."""
+
+    name: Path
+    default: Default | None
+
+
+class DeleteColumn(_Change, frozen=True, tag="delete-column"):
+    name: Path
+    if_exists: bool = False
+
+
+class SetPartitioning(_Change, frozen=True, tag="set-partitioning"):
+    """`fields` are column names or transforms, as `partitioning.spec_from_transforms` reads them."""
+
+    fields: tuple[str | dict[str, Any], ...]
+
+
+class SetSortOrder(_Change, frozen=True, tag="set-sort-order"):
+    """`fields` are column names or transforms, as `partitioning.sort_order_from` reads them."""
+
+    fields: tuple[str | dict[str, Any], ...]
+
+
+TableChange: TypeAlias = (
+    SetProperty
+    | RemoveProperty
+    | AddColumn
+    | RenameColumn
+    | UpdateColumnType
+    | UpdateColumnNullability
+    | UpdateColumnComment
+    | UpdateColumnPosition
+    | UpdateColumnDefault
+    | DeleteColumn
+    | SetPartitioning
+    | SetSortOrder
+)
+
+
+def changes_from(changes: Sequence[TableChange | Mapping[str, Any]]) -> tuple[TableChange, ...]:
+    """Return `changes` as structs. InvalidInput for JSON that is no known change."""
+    return tuple(_change_from(change) if isinstance(change, Mapping) else change for change in changes)
+
+
+def _change_from(change: Mapping[str, Any]) -> TableChange:
+    try:
+        parsed: TableChange = msgspec.convert(dict(change), TableChange)
+        return parsed
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{dict(change)!r} is not a change of a table: {error}") from None
