@@ -1,0 +1,102 @@
+"""A real S3 server for tests: versitygw over a folder. It is one Go binary, which must be there already."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lakelog.testing.moto_server import ACCESS_KEY, SECRET_KEY, S3Server
+
+VERSION = "v1.8.0"  # older ones were not atomic
+INSTALL = f"go install github.com/versity/versitygw/cmd/versitygw@{VERSION}"
+START_TIMEOUT_S = 20.0
+
+
+def find_versitygw() -> str | None:
+    """Return the path of the binary: on PATH, in $GOBIN, in $GOPATH/bin or in ~/go/bin. None if nowhere."""
+    folders = [os.environ.get("GOBIN", ""), os.path.join(os.environ.get("GOPATH", ""), "bin"), "~/go/bin"]
+    search = os.pathsep.join(
+        os.path.expanduser(folder) for folder in folders if os.path.isabs(os.path.expanduser(folder))
+    )
+    return shutil.which("versitygw") or shutil.which("versitygw", path=search)
+
+
+@contextmanager
+def versitygw(folder: str | os.PathLike[str], bucket: str | None = "lake") -> Iterator[S3Server]:
+    """Run versitygw over `folder`, which needs extended attributes, until the block ends. Makes `bucket`.
+
+    Raises FileNotFoundError, saying how to install it, where the binary is missing.
+    """
+    binary = find_versitygw()
+    if binary is None:
+        raise FileNotFoundError(f"there is no versitygw on this machine; install it with: {INSTALL}")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    _check_attributes(folder)
+    port = _free_port()
+    endpoint = f"http://127.0.0.1:{port}"
+    output = folder.parent / f"{folder.name}.versitygw.log"
+    with output.open("wb") as sink:
+        process = subprocess.Popen(
+            [binary, "--port", f"127.0.0.1:{port}", "--health", "/_health", "--quiet", "posix", str(folder)],
+            env={
+                "PATH": os.environ.get("PATH", ""),
+                "ROOT_ACCESS_KEY": ACCESS_KEY,
+                "ROOT_SECRET_KEY": SECRET_KEY,
+            },
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_for(f"{endpoint}/_health", process, output)
+        server = S3Server(endpoint, ACCESS_KEY, SECRET_KEY)
+        if bucket:
+            server.create_bucket(bucket)
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _check_attributes(folder: Path) -> None:
+    try:
+        os.setxattr(folder, "user.lakelog", b"1")
+        os.removexattr(folder, "user.lakelog")
+    except OSError as error:
+        raise OSError(
+            f"{folder} is on a file system without extended attributes, which versitygw needs ({error.strerror}); "
+            "give a folder on another one"
+        ) from None
+
+
+def _wait_for(url: str, process: "subprocess.Popen[bytes]", output: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(
+                f"versitygw ended with {process.returncode}: {output.read_text(errors='replace')[-2000:]}"
+            )
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.05)
+    raise RuntimeError(
+        f"versitygw did not answer within {START_TIMEOUT_S} s: {output.read_text(errors='replace')[-2000:]}"
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
