@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Table
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.history import HistoryEntry
 from lakelog.catalog.names import identifier, quoted
@@ -199,11 +199,7 @@ def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | N
     except NoSuchTable:
         if is_location(reference) or not catalog.namespace_exists(identifier(reference)):
             raise
-    return None, _namespace_history(catalog, reference, limit)
-
-
-def _namespace_history(catalog: Catalog, reference: str, limit: int | None) -> list[HistoryEntry]:
-    return list(islice(catalog.namespace_history(identifier(reference)), limit))
+    return None, list(islice(catalog.history(identifier(reference)), limit))
 
 
 def _schema_at(table: Table, version: int) -> Schema | None:

@@ -1,0 +1,58 @@
+"""One line for each commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog.arrow_types import schema_from_arrow
+from lakelog.catalog.history import HistoryEntry
+from lakelog.cli import explain
+
+
+def entry(operation: str, *, version: int = 5, base: int = 4, **details: Any) -> HistoryEntry:
+    return HistoryEntry(
+        version=version,
+        timestamp_us=0,
+        operation=operation,
+        details=details,
+        writer={},
+        commit_id="c",
+        write_id=None,
+        base=base,
+    )
+
+
+def test_an_append_tells_rows_and_files() -> None:
+    assert explain.what(entry("append", added_files=1, added_rows=1234)) == "append: +1,234 rows in 1 file"
+
+
+def test_an_overwrite_tells_both_sides_and_its_condition() -> None:
+    told = explain.what(
+        entry("overwrite", added_files=2, added_rows=5, removed_files=1, removed_rows=3, filter="(a = 1)")
+    )
+    assert told == "overwrite: +5 rows in 2 files −3 rows in 1 file where (a = 1)"
+
+
+def test_a_rebased_commit_says_what_it_was_prepared_on() -> None:
+    assert explain.what(entry("append", base=2, added_files=1, added_rows=1)).endswith("(prepared on 2, rebased)")
+
+
+def test_a_link_names_what_was_linked() -> None:
+    assert explain.what(entry("link", kind="table", name="t")) == "link: table t"
+    assert explain.what(entry("rename", name="t", new_name="u")) == "rename: t to u"
+
+
+def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> None:
+    before = schema_from_arrow(pa.schema({"a": pa.int32(), "b": pa.string()}))
+    fields = (before.fields[0], type(before.fields[1])(id=2, name="c", physical="b_2", type=before.fields[1].type))
+    renamed = type(before)(fields=fields, last_id=2)
+    assert explain.what(entry("change schema"), before, renamed) == "change schema: renamed b to c"
+    shorter = type(before)(fields=before.fields[:1], last_id=2)
+    assert explain.what(entry("change schema"), before, shorter) == "change schema: dropped b"
+    assert explain.what(entry("change schema"), shorter, before) == "change schema: added b"
+
+
+def test_properties_are_told_with_their_values() -> None:
+    assert explain.what(entry("set properties", set={"a": "1"}, removed=["b"])) == "set properties: set a=1 removed b"
