@@ -1,0 +1,185 @@
+"""The `lakelog` command over warehouses that the Python client made."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.cli.main import run
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+
+
+def rows(*ids: int, month: int = 1) -> pa.Table:
+    at = datetime(2026, month, 1, tzinfo=UTC)
+    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids], "at": [at] * len(ids)}, schema=SCHEMA)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> str:
+    catalog = Catalog(str(tmp_path / "warehouse"), options={"fsync": "off"}, writer={"engine": "test", "user": "ada"})
+    catalog.create_namespace("shop", {"owner": "ada"})
+    catalog.create_namespace(("shop", "dotted.name"))
+    months = {"transform": "months", "args": [], "column": ["at"]}
+    table = catalog.create_table("shop.orders", SCHEMA, partition_by=[months], comment="What was ordered")
+    stale = table.append(rows(1, 2))
+    stale.append(rows(3, month=2))
+    stale.append(rows(4, month=3))
+    table.refresh().alter(
+        [
+            {"change": "rename-column", "name": ["name"], "new_name": "label"},
+            {"change": "add-column", "name": ["note"], "type": "string", "comment": "by hand"},
+        ]
+    )
+    catalog.create_table("shop.empty", SCHEMA)
+    return str(tmp_path / "warehouse")
+
+
+def tell(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command line that succeeds and return what it printed."""
+    code = run(arguments)
+    printed = capsys.readouterr()
+    assert (code, printed.err) == (0, ""), printed.err
+    return printed.out
+
+
+def tell_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(tell(capsys, *arguments, "--json"))
+
+
+def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = run(arguments)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("lakelog: ") and printed.err.count("\n") == 1, printed.err
+    return code, printed.err
+
+
+def test_ls_lists_namespaces_and_tables(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tell_json(capsys, "ls", "--warehouse", warehouse) == [{"kind": "namespace", "name": ["shop"]}]
+    assert tell_json(capsys, "ls", "shop", "--warehouse", warehouse) == [
+        {"kind": "namespace", "name": ["shop", "dotted.name"]},
+        {"kind": "table", "name": ["shop", "empty"]},
+        {"kind": "table", "name": ["shop", "orders"]},
+    ]
+    told = tell(capsys, "ls", "shop", "--warehouse", warehouse)
+    assert "shop.orders" in told and "shop.`dotted.name`" in told
+
+
+def test_ls_of_a_folder_without_anything_is_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tell_json(capsys, "ls", "--warehouse", str(tmp_path / "nothing")) == []
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_the_warehouse_may_come_from_the_environment(
+    warehouse: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKELOG_WAREHOUSE", warehouse)
+    assert "shop" in tell(capsys, "ls")
+
+
+def test_show_tells_columns_partitioning_and_size(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = tell_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    assert shown["rows"] == 4 and shown["files"] == 3 and shown["version"] == 5
+    assert [column["name"] for column in shown["columns"]] == ["id", "label", "at", "note"]
+    assert shown["partitioning"] == [{"name": "at_month", "transform": "month", "column": "at"}]
+    told = tell(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    assert "4 rows in 3 files" in told and "month of at" in told and "NOT NULL" in told and "What was ordered" in told
+
+
+def test_show_at_a_version_tells_the_table_as_it_was(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = tell_json(capsys, "show", "shop.orders", "--version", "2", "--warehouse", warehouse)
+    assert shown["rows"] == 2 and [column["name"] for column in shown["columns"]] == ["id", "name", "at"]
+
+
+def test_history_explains_every_commit_of_a_table(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = tell(capsys, "history", "shop.orders", "--warehouse", warehouse)
+    newest, *older = [line for line in told.splitlines() if line.strip().startswith(tuple("12345"))]
+    assert "renamed name to label" in newest and "added note" in newest and "ada test" in newest
+    assert "append: +1 rows in 1 file" in older[0] and "rebased" not in older[-1]
+    entries = tell_json(capsys, "history", "shop.orders", "--warehouse", warehouse, "--limit", "2")
+    assert [entry["version"] for entry in entries] == [5, 4]
+
+
+def test_history_of_a_namespace_tells_what_was_linked(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "table orders" in tell(capsys, "history", "shop", "--warehouse", warehouse)
+    assert "namespace shop" in tell(capsys, "history", "", "--warehouse", warehouse)
+
+
+def test_cat_prints_the_very_bytes_of_a_commit(warehouse: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    location = Catalog(warehouse).load_table("shop.orders").location
+    assert run(["cat", "shop.orders", "2", "--json", "--warehouse", warehouse]) == 0
+    assert capfdbinary.readouterr().out == Path(location, "_log", f"{2:020}.json").read_bytes()
+
+
+def test_cat_without_json_indents(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = tell(capsys, "cat", "shop.orders", "2", "--warehouse", warehouse)
+    assert json.loads(told)["version"] == 2 and told.startswith("{\n  ")
+
+
+def test_files_tells_partitions_as_people_write_them(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = tell_json(capsys, "files", "shop.orders", "--warehouse", warehouse)
+    assert sorted(file["partition"]["at_month"] for file in found) == ["2026-01", "2026-02", "2026-03"]
+    location = Catalog(warehouse).load_table("shop.orders").location
+    assert all(Path(location, file["path"]).stat().st_size == file["size_bytes"] for file in found)
+    assert "and 2 more" in tell(capsys, "files", "shop.orders", "--limit", "1", "--warehouse", warehouse)
+
+
+def test_a_table_is_found_by_its_place_without_a_warehouse(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    location = Catalog(warehouse).load_table("shop.orders").location
+    assert tell_json(capsys, "show", location)["rows"] == 4
+    assert len(tell_json(capsys, "history", location)) == 5
+    assert len(tell_json(capsys, "files", location)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("show", "shop.nothing"), "shop"),
+        (("show", "nowhere.t"), "nowhere"),
+        (("ls", "nowhere"), "nowhere"),
+        (("history", "nothing"), "nothing"),
+        (("cat", "shop.orders", "99"), "99"),
+        (("show", "shop.orders", "--version", "99"), "99"),
+        (("show", "shop.`open"), "backtick"),
+    ],
+)
+def test_what_is_not_there_is_one_line_on_stderr(
+    warehouse: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], named: str
+) -> None:
+    code, message = fail(capsys, *arguments, "--warehouse", warehouse)
+    assert code == 1 and named in message
+
+
+@pytest.mark.parametrize("arguments", [("ls",), ("show",), ("nonsense",), ("ls", "--nonsense"), ("cat", "t", "zero")])
+def test_a_wrong_command_line_ends_with_code_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("LAKELOG_WAREHOUSE", raising=False)
+    assert fail(capsys, *arguments)[0] == 2
+
+
+def test_a_damaged_log_is_one_line_on_stderr(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    location = Path(Catalog(warehouse).load_table("shop.orders").location)
+    for broken in location.glob("_log/*.json"):
+        broken.write_bytes(broken.read_bytes()[:-20])
+    code, message = fail(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    assert code == 1 and "shop" in message or str(location) in message
+
+
+def test_the_installed_command_answers_in_a_process_of_its_own(warehouse: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lakelog.cli", "ls", "shop", "--warehouse", warehouse],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "shop.orders" in done.stdout and done.stderr == ""
