@@ -1,0 +1,79 @@
+"""The Python side of the Spark adapter: `python -m lakelog.spark.bridge`, started by the adapter as a child process.
+
+It answers requests that come as frames on standard input, several at a time, and ends when its input does. It keeps
+nothing but caches: whatever a request needs comes with it, so a request that a dying process left unanswered can be
+asked again. What a request means is in `dispatch`; here is only how it comes and goes.
+"""
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO
+
+from lakelog.log.errors import LakelogError
+from lakelog.spark.dispatch import Dispatch
+from lakelog.spark.frames import Frame, read_frame, write_frame
+
+THREADS = 16
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
+    """Answer every request of `requests` on `answers`, in whatever order they are done, until the input ends."""
+    lock = threading.Lock()
+
+    def answer(request: Frame) -> None:
+        reply = _answer(dispatch, request)
+        with lock:
+            write_frame(answers, reply)
+
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="lakelog") as pool:
+        while (request := read_frame(requests)) is not None:
+            pool.submit(answer, request)
+
+
+def _answer(dispatch: Dispatch, request: Frame) -> Frame:
+    number = request.json["id"]
+    try:
+        ok, body = dispatch.answer(request.json["method"], request.json["params"], request.body)
+        return Frame({"id": number, "ok": ok}, body)
+    except LakelogError as error:
+        return Frame({"id": number, "error": {"kind": error.kind, "message": error.message}})
+    except Exception as error:
+        # A bug, or something that no contract foresees: the trace goes to Spark's log, one line to the user.
+        traceback.print_exc()
+        return Frame({"id": number, "error": _internal(error)})
+
+
+def _internal(error: Exception) -> Mapping[str, Any]:
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return {"kind": "internal", "message": f"lakelog failed: {what}. The trace is in the log of Spark's driver."}
+
+
+def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Return the pipes to Spark, and keep everybody else off them: what libraries print goes to standard error."""
+    requests = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
+    answers = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return requests, answers
+
+
+def main() -> None:
+    # Ctrl-C in a Spark shell goes to the whole process group, but is meant for the statement under way.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = _own_pipes()
+    try:
+        serve(requests, answers, Dispatch())
+    except BrokenPipeError:
+        pass  # Spark is gone, and nobody is left to answer.
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Settings that give a Spark session a lakelog catalog."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from lakelog.log import canonical_url
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.jar import jar_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeCatalog"
+
+
+def spark_conf(
+    warehouse: str,
+    *,
+    name: str = "lake",
+    endpoint: str | None = None,
+    region: str | None = None,
+    path_style: bool | None = None,
+    fsync: bool | None = None,
+    python: str | None = None,
+    jar: str | None = None,
+) -> dict[str, str]:
+    """Return the settings for a catalog called `name` in `warehouse`, a folder or an s3:// URL.
+
+    `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS chain.
+    `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar,
+    which is built where it is not given. The settings have to be made before the JVM starts.
+    """
+    if not name.isidentifier():
+        raise InvalidInput(f"{name!r} is no name for a catalog: take letters, digits and underscores")
+    prefix = f"spark.sql.catalog.{name}"
+    settings = {
+        "spark.jars": jar or str(jar_path()),
+        prefix: CATALOG_CLASS,
+        f"{prefix}.warehouse": canonical_url(warehouse),
+        f"{prefix}.python": python or sys.executable,
+    }
+    options = {
+        "endpoint": endpoint,
+        "region": region,
+        "path_style": None if path_style is None else str(path_style).lower(),
+        "fsync": None if fsync is None else ("on" if fsync else "off"),
+    }
+    return settings | {f"{prefix}.{key}": value for key, value in options.items() if value is not None}
+
+
+def configure(
+    builder: "SparkSession.Builder",
+    warehouse: str,
+    *,
+    name: str = "lake",
+    endpoint: str | None = None,
+    region: str | None = None,
+    path_style: bool | None = None,
+    fsync: bool | None = None,
+    python: str | None = None,
+    jar: str | None = None,
+) -> "SparkSession.Builder":
+    """Return `builder` with the settings of `spark_conf`; jars that it names already stay."""
+    settings = spark_conf(
+        warehouse,
+        name=name,
+        endpoint=endpoint,
+        region=region,
+        path_style=path_style,
+        fsync=fsync,
+        python=python,
+        jar=jar,
+    )
+    present = str(getattr(builder, "_options", {}).get("spark.jars", ""))
+    jars = [part for part in present.split(",") if part and part != settings["spark.jars"]]
+    settings["spark.jars"] = ",".join([*jars, settings["spark.jars"]])
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder

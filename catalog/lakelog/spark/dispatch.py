@@ -1,0 +1,267 @@
+"""What the adapter can ask: one method for each request, thin over `lakelog.catalog.Catalog`.
+
+A request is a JSON object. A table is named in it by `identifier` (the parts of its name) or `location`; a table that
+was loaded is named by `location`, `id`, `version` and `past`. Requests that change something carry a `token`, a `stage`
+or a `write`, made by an earlier request, so that asking again is the same change.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from lakelog.log.errors import InvalidInput, LakelogError
+from lakelog.spark.jar import version
+
+if TYPE_CHECKING:
+    # At run time these are imported by the first request that needs them: they take longer than the start.
+    from lakelog.catalog import Catalog
+    from lakelog.catalog.commits import Token
+    from lakelog.catalog.data_file import DataFile
+    from lakelog.catalog.table import Table
+
+Params = Mapping[str, Any]
+Answer = tuple[Mapping[str, Any], bytes]
+T = TypeVar("T")
+
+SETTINGS = frozenset({"warehouse", "endpoint", "region", "path_style", "fsync"})
+HANDLES = 128
+"""How many loaded tables are remembered, so that planning needs no request to the store."""
+
+
+class VersionMismatch(LakelogError):
+    """The jar and this package are not of the same version."""
+
+    kind = "version-mismatch"
+
+
+class Dispatch:
+    """Answers requests; safe to share between threads. The first request has to be `hello`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._settings: dict[str, str] = {}
+        self._spark = ""
+        self._made: Catalog | None = None
+        self._handles: OrderedDict[tuple[str, str, int, bool], Table] = OrderedDict()
+
+    def answer(self, method: str, params: Params, body: bytes) -> Answer:
+        """Return the answer's JSON and bytes. LakelogError for whatever the user should know about."""
+        known: Callable[[Params], Mapping[str, Any] | Answer] | None = getattr(self, f"on_{method}", None)
+        if known is None:
+            raise VersionMismatch(f"the Spark adapter asks for {method!r}, which lakelog {version()} does not know")
+        answer = known(params)
+        return answer if isinstance(answer, tuple) else (answer, b"")
+
+    def on_hello(self, params: Params) -> Params:
+        ours, theirs = version(), params["version"]
+        if ours != theirs:
+            raise VersionMismatch(
+                f"the Spark adapter's jar is of lakelog {theirs}, but the Python package is {ours}: use the jar that "
+                "`python -m lakelog.spark jar` prints there, or install the same version in both places"
+            )
+        unknown = sorted(params["settings"].keys() - SETTINGS)
+        if unknown:
+            raise InvalidInput(
+                f"the catalog has the settings {', '.join(unknown)}, which lakelog does not know: it knows "
+                f"{', '.join(sorted(SETTINGS))}; correct spark.sql.catalog.<name>.{unknown[0]}"
+            )
+        self._settings = dict(params["settings"])
+        self._spark = params["spark"]
+        return {"version": ours}
+
+    # Namespaces
+
+    def on_list_namespaces(self, params: Params) -> Params:
+        return {"namespaces": self._catalog.list_namespaces(params["namespace"])}
+
+    def on_namespace_exists(self, params: Params) -> Params:
+        return {"exists": self._catalog.namespace_exists(params["namespace"])}
+
+    def on_load_namespace(self, params: Params) -> Params:
+        return {"properties": self._catalog.load_namespace(params["namespace"])}
+
+    def on_create_namespace(self, params: Params) -> Params:
+        self._catalog.create_namespace(params["namespace"], params["properties"], token=_token(params))
+        return {}
+
+    def on_alter_namespace(self, params: Params) -> Params:
+        self._catalog.alter_namespace(
+            params["namespace"], set=params["set"], remove=params["remove"], token=_token(params)
+        )
+        return {}
+
+    def on_drop_namespace(self, params: Params) -> Params:
+        dropped = self._catalog.drop_namespace(
+            params["namespace"], cascade=params["cascade"], token=_token(params)
+        )
+        return {"dropped": dropped}
+
+    # Tables
+
+    def on_list_tables(self, params: Params) -> Params:
+        return {"tables": self._catalog.list_tables(params["namespace"])}
+
+    def on_table_exists(self, params: Params) -> Params:
+        from lakelog.catalog.errors import NoSuchTable
+
+        if "identifier" in params:
+            return {"exists": self._catalog.table_exists(params["identifier"])}
+        try:
+            self._catalog.table_at(params["location"])
+        except NoSuchTable:
+            return {"exists": False}
+        return {"exists": True}
+
+    def on_load_table(self, params: Params) -> Params:
+        past = {key: params[key] for key in ("version", "timestamp_us") if key in params}
+        if "identifier" in params:
+            table = self._catalog.load_table(params["identifier"], **past)
+        else:
+            table = self._catalog.table_at(params["location"], **past)
+        return self._facts(table, past=bool(past))
+
+    def on_alter_table(self, params: Params) -> Params:
+        if "identifier" in params:
+            table = self._catalog.load_table(params["identifier"])
+        else:
+            table = self._catalog.table_at(params["location"])
+        return self._facts(table.alter(params["changes"], token=_token(params)))
+
+    def on_drop_table(self, params: Params) -> Params:
+        if "identifier" in params:
+            return {"dropped": self._catalog.drop_table(params["identifier"], token=_token(params))}
+        return {"dropped": self._catalog.drop_table_at(params["location"], token=_token(params))}
+
+    def on_rename_table(self, params: Params) -> Params:
+        self._catalog.rename_table(params["identifier"], params["to"], token=_token(params))
+        return {}
+
+    # Staged tables
+
+    def on_stage(self, params: Params) -> Params:
+        from lakelog.catalog.spark_types import schema_from_spark
+        from lakelog.spark.facts import of_stage
+
+        stage = self._catalog.stage(
+            params["kind"],
+            params.get("identifier"),
+            schema_from_spark(params["schema"]),
+            partitioning=params["partitioning"],
+            properties=params["properties"],
+            location=params.get("location") or params["own_location"],
+            comment=params["comment"],
+            provider=params["provider"],
+        )
+        return {"stage": msgspec.to_builtins(stage), "table": of_stage(stage)}
+
+    def on_commit_stage(self, params: Params) -> Params:
+        from lakelog.catalog.staging import Stage
+
+        stage = msgspec.convert(params["stage"], Stage, str_keys=True)
+        return self._facts(self._catalog.commit_stage(stage, _files(params)))
+
+    # Reading and writing a table that was loaded
+
+    def on_plan(self, params: Params) -> Answer:
+        import pyarrow as pa
+
+        planned = self._loaded(params).plan(params["predicate"]).select(["path", "size", "rows"])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, planned.schema) as writer:
+            writer.write_table(planned)
+        return {}, sink.getvalue().to_pybytes()
+
+    def on_can_delete(self, params: Params) -> Params:
+        return {"possible": self._loaded(params).can_delete(params["predicate"])}
+
+    def on_delete(self, params: Params) -> Params:
+        self._loaded(params).delete(params["predicate"], token=_token(params))
+        return {}
+
+    def on_truncate(self, params: Params) -> Params:
+        self._loaded(params).truncate(token=_token(params))
+        return {}
+
+    def on_begin_write(self, params: Params) -> Params:
+        write = self._loaded(params).begin_write()
+        token = self._catalog.token_at(params["location"])
+        return {"write": msgspec.to_builtins(write), "token": msgspec.to_builtins(token)}
+
+    def on_commit_write(self, params: Params) -> Params:
+        from lakelog.log import WriteRef
+
+        self._loaded(params).commit_write(
+            msgspec.convert(params["write"], WriteRef),
+            params["operation"],
+            _files(params),
+            filter=params["filter"],
+            token=_token(params),
+        )
+        return {}
+
+    def on_token(self, params: Params) -> Params:
+        if "location" in params:
+            token = self._catalog.token_at(params["location"])
+        else:
+            token = self._catalog.token(params.get("identifier") or params.get("namespace") or ())
+        made: Params = msgspec.to_builtins(token)
+        return made
+
+    # Inside
+
+    @property
+    def _catalog(self) -> "Catalog":
+        with self._lock:
+            if self._made is None:
+                import getpass
+
+                from lakelog.catalog import Catalog
+
+                options = {key: value for key, value in self._settings.items() if key != "warehouse"}
+                writer = {"engine": f"spark {self._spark}", "user": getpass.getuser()}
+                self._made = Catalog(self._settings["warehouse"], options=options, writer=writer)
+            return self._made
+
+    def _facts(self, table: "Table", *, past: bool = False) -> Params:
+        from lakelog.spark.facts import of_table
+
+        self._remember(table, past)
+        return of_table(table, past=past)
+
+    def _remember(self, table: "Table", past: bool) -> None:
+        with self._lock:
+            self._handles[(table.location, table.id, table.version, past)] = table
+            while len(self._handles) > HANDLES:
+                self._handles.popitem(last=False)
+
+    def _loaded(self, params: Params) -> "Table":
+        """Return the version of a table that the adapter has loaded. NoSuchTable when the table is another by now."""
+        from lakelog.catalog.errors import NoSuchTable
+
+        location, id, number, past = params["location"], params["id"], params["version"], params["past"]
+        with self._lock:
+            known = self._handles.get((location, id, number, past))
+        if known is not None:
+            return known
+        table = self._catalog.table_at(location)
+        if table.id != id:
+            raise NoSuchTable(f"the table at {location} is another one by now: it was dropped and created again")
+        if table.version != number or past:
+            table = table.at(version=number)
+        self._remember(table, past)
+        return table
+
+
+def _token(params: Params) -> "Token":
+    from lakelog.catalog.commits import Token
+
+    return msgspec.convert(params["token"], Token)
+
+
+def _files(params: Params) -> "list[DataFile]":
+    from lakelog.catalog.data_file import DataFile
+
+    return msgspec.convert(params["files"], list[DataFile], str_keys=True)

@@ -1,0 +1,68 @@
+"""What the adapter needs to know of a table, as JSON: see `TableFacts.scala`, which reads it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder, Transform
+from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.spark_types import schema_to_spark
+from lakelog.catalog.staging import Stage
+from lakelog.catalog.table import Table
+
+
+def of_table(table: Table, *, past: bool = False) -> dict[str, Any]:
+    """Return the facts of one version of a table; `past` when the user asked for that version, to read it only."""
+    return {
+        "id": table.id,
+        "version": table.version,
+        "past": past,
+        "location": table.location,
+        "own_location": table.own_location,
+        "provider": table.provider,
+        "comment": table.comment,
+        **_definition(table.schema, table.spec, table.sort_order, table.properties),
+    }
+
+
+def of_stage(stage: Stage) -> dict[str, Any]:
+    """Return the facts of a table to be; its version is that of the table which it replaces, or 0."""
+    return {
+        "id": stage.table_id,
+        "version": stage.replaced or 0,
+        "past": False,
+        "location": stage.url,
+        "own_location": stage.own_location,
+        "provider": stage.provider,
+        "comment": stage.comment,
+        **_definition(stage.schema, stage.spec, stage.sort_order, stage.properties),
+    }
+
+
+def _definition(
+    schema: Schema, spec: PartitionSpec, order: SortOrder, properties: Mapping[str, str]
+) -> dict[str, Any]:
+    return {
+        "schema": schema_to_spark(schema, internal=True),
+        "spec_id": spec.id,
+        "partitioning": [
+            {"field_id": field.id, **_transform(schema, field.source_id, field.transform)}
+            for field in spec.fields
+        ],
+        "sort_order": [
+            {
+                "direction": field.direction,
+                "nulls": field.nulls,
+                **_transform(schema, field.source_id, field.transform),
+            }
+            for field in order.fields
+        ],
+        "properties": dict(properties),
+        "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
+        "compression_codec": value_of(properties, COMPRESSION_CODEC),
+    }
+
+
+def _transform(schema: Schema, source_id: int, transform: Transform) -> dict[str, Any]:
+    arguments = [] if transform.argument is None else [transform.argument]
+    return {"transform": transform.name, "args": arguments, "column": list(schema.path_of(source_id))}

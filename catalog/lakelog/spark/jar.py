@@ -1,0 +1,137 @@
+"""Builds the adapter's jar from its Scala sources, with nothing but a Java runtime and Spark's own jars.
+
+Spark's jars contain the Scala compiler, so a checkout or a wheel that carries the sources is enough. A jar is
+built once per state of the sources and version of Spark, and kept in the user's cache. A wheel may carry ready jars;
+they are taken where their hash fits.
+
+The rule: the name of a jar tells everything that went into it, so a jar that is there is the right one.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+
+PROPERTIES = "lakelog-adapter.properties"
+SUPPORTED = ("4.2", "4.3")
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def version() -> str:
+    """Return lakelog's version, which the jar carries and the bridge compares with the Python package's."""
+    return metadata.version("lakelog")
+
+
+def sources() -> Path:
+    """Return the folder of the Scala sources: a wheel's package data, or `catalog/spark` of a checkout."""
+    for folder in (_PACKAGE / "scala", _PACKAGE.parents[1] / "spark"):
+        if (folder / "LakeCatalog.scala").is_file():
+            return folder
+    raise NotFound("The sources of the Spark adapter are in neither the package nor a checkout. Install lakelog again.")
+
+
+def spark_jars() -> Path:
+    """Return the folder with the jars of the Spark that pyspark starts (it honours SPARK_HOME)."""
+    try:
+        from pyspark.find_spark_home import _find_spark_home
+    except ModuleNotFoundError as missing:
+        raise NotFound("pyspark is not installed here. Install it with: pip install 'lakelog[spark]'") from missing
+    jars = Path(_find_spark_home()) / "jars"
+    if not jars.is_dir():
+        raise NotFound(f"There are no jars of Spark at {jars}. Check the installation of pyspark, or SPARK_HOME.")
+    return jars
+
+
+def spark_version(jars: Path) -> str:
+    """Return the version of the Spark whose jars are in `jars`, such as "4.3.0"."""
+    for jar in jars.glob("spark-catalyst_2.13-*.jar"):
+        return jar.stem.removeprefix("spark-catalyst_2.13-")
+    raise NotFound(f"There is no spark-catalyst_2.13 jar in {jars}: this is no Spark 4.")
+
+
+def jar_path(*, cache: Path | None = None, jars: Path | None = None) -> Path:
+    """Return the path of the adapter's jar for the installed Spark, building it first where needed (10 to 30 s).
+
+    Raises InvalidInput for a Spark that the adapter does not know, NotFound without Spark, Java or sources.
+    """
+    spark = jars or spark_jars()
+    name = _jar_name(sources(), spark_version(spark))
+    for folder in (_PACKAGE / "jars", cache or _user_cache()):
+        if (folder / name).is_file():
+            return folder / name
+    return _build(sources(), spark, (cache or _user_cache()) / name)
+
+
+def _jar_name(folder: Path, spark: str) -> str:
+    digest = hashlib.sha256(f"{version()} {spark}".encode())
+    for source in _source_files(folder, spark):
+        digest.update(f"\n{source.relative_to(folder).as_posix()}\n".encode() + source.read_bytes())
+    return f"lakelog-spark-{spark}-{digest.hexdigest()[:16]}.jar"
+
+
+def _source_files(folder: Path, spark: str) -> list[Path]:
+    """Return the sources for one version of Spark: what they share, and `versions/<its minor version>/`."""
+    minor = ".".join(spark.split(".")[:2])
+    if minor not in SUPPORTED:
+        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {' and '.join(SUPPORTED)}.")
+    shared = [f for f in folder.rglob("*.scala") if f.relative_to(folder).parts[0] != "versions"]
+    return sorted(shared) + sorted((folder / "versions" / minor).glob("*.scala"))
+
+
+def _build(folder: Path, spark: Path, target: Path) -> Path:
+    release = spark_version(spark)
+    files = [str(source) for source in _source_files(folder, release)]
+    print(f"lakelog: building the adapter for Spark {release} (once) …", file=sys.stderr, flush=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as temporary:
+            classes = Path(temporary) / "classes"
+            classes.mkdir()
+            command = [_java(), "-Xss8m", "-cp", f"{spark}/*", "scala.tools.nsc.Main", "-usejavacp", "-nowarn"]
+            done = subprocess.run([*command, "-d", str(classes), *files], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise LakelogError(f"The Spark adapter does not compile against {spark}:\n{done.stdout}{done.stderr}")
+            properties = f"version={version()}\nspark={release}\n"
+            (classes / PROPERTIES).write_text(properties, encoding="utf-8")
+            ready = Path(temporary) / target.name
+            _zip(classes, ready)
+            # Two builds at the same time make the same jar: whoever is last wins, and nobody sees half of one.
+            os.replace(ready, target)
+    except OSError as error:
+        raise NotFound(f"Cannot build the Spark adapter at {target}: {error}") from error
+    return target
+
+
+def _zip(classes: Path, target: Path) -> None:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in _files(classes):
+            # A fixed time makes the jar's bytes depend on its content only.
+            entry = zipfile.ZipInfo(file.relative_to(classes).as_posix(), date_time=(2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, file.read_bytes())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        raise NotFound("There is no Java: Spark needs one too. Install Java 17 or newer, or set JAVA_HOME.")
+    return java
+
+
+def _user_cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "lakelog"

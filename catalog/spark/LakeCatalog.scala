@@ -1,0 +1,237 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Map => JMap, Set => JSet}
+
+import scala.jdk.CollectionConverters._
+
+import org.json4s.JsonAST.{JArray, JBool, JInt, JObject, JString}
+
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * The catalog that Spark sees: it turns Spark's calls into questions to Python, and answers into Spark's objects.
+ *
+ * It keeps no state but the bridge. Each change carries a token made by Python before it is asked for, so that it can be
+ * asked for again when the Python process dies. An identifier without namespace whose name is a path or an url is
+ * the table at that place.
+ */
+class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog {
+
+  private var catalogName: String = _
+  private var options: Map[String, String] = Map.empty
+  private var failures: Failures = _
+  private lazy val bridge = Bridge.of(BridgeSettings(python, options - "python"))
+
+  override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
+    catalogName = name
+    options = settings.asScala.toMap
+    failures = new Failures(name)
+    if (!options.contains("warehouse")) {
+      throw Failures.invalid(s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or s3:// url.")
+    }
+  }
+
+  override def name: String = catalogName
+
+  // ---- namespaces
+
+  override def listNamespaces(): Array[Array[String]] = listNamespaces(Array.empty)
+
+  override def listNamespaces(parent: Array[String]): Array[Array[String]] = failures.namespace(parent) {
+    Json.list(bridge.call("list_namespaces", about(parent)), "namespaces").map(Json.stringList(_).toArray).toArray
+  }
+
+  override def namespaceExists(names: Array[String]): Boolean = failures.namespace(names) {
+    Json.bool(bridge.call("namespace_exists", about(names)), "exists")
+  }
+
+  override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
+    Json.stringMap(bridge.call("load_namespace", about(names)), "properties").asJava
+  }
+
+  override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =
+    failures.namespace(names) {
+      change("create_namespace", about(names), "properties" -> Json.strings(properties))
+    }
+
+  override def alterNamespace(names: Array[String], changes: NamespaceChange*): Unit = failures.namespace(names) {
+    val set = changes.collect { case c: NamespaceChange.SetProperty => c.property -> JString(c.value) }
+    val remove = changes.collect { case c: NamespaceChange.RemoveProperty => c.property }
+    change("alter_namespace", about(names), "set" -> JObject(set.toList), "remove" -> Json.texts(remove))
+  }
+
+  override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
+    Json.bool(change("drop_namespace", about(names), "cascade" -> JBool(cascade)), "dropped")
+  }
+
+  // ---- tables
+
+  override def capabilities(): JSet[TableCatalogCapability] =
+    JSet.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE)
+
+  override def listTables(names: Array[String]): Array[Identifier] = failures.namespace(names) {
+    Json.list(bridge.call("list_tables", about(names)), "tables").map(Json.stringList(_).toArray).map { parts =>
+      Identifier.of(parts.init, parts.last)
+    }.toArray
+  }
+
+  /** One request for all tables. Which of them has its own location is known to the tables only. */
+  override def listTableSummaries(names: Array[String]): Array[TableSummary] =
+    listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
+
+  override def tableExists(ident: Identifier): Boolean = failures.table(ident) {
+    Json.bool(bridge.call("table_exists", about(ident)), "exists")
+  }
+
+  override def loadTable(ident: Identifier): Table = load(ident, about(ident))
+
+  override def loadTable(ident: Identifier, version: String): Table = {
+    val number = version.toLongOption.getOrElse(
+      throw Failures.invalid(s"'$version' is not a version of a table: versions are numbers."))
+    load(ident, Json.merge(about(ident), "version" -> JInt(number)))
+  }
+
+  override def loadTable(ident: Identifier, timestampUs: Long): Table =
+    load(ident, Json.merge(about(ident), "timestamp_us" -> JInt(timestampUs)))
+
+  private def load(ident: Identifier, params: JObject): Table = failures.table(ident) {
+    table(ident, bridge.call("load_table", params))
+  }
+
+  override def createTable(
+      ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): Table = {
+    val staged = stage("create", ident, schema, partitions, properties)
+    failures.table(ident)(staged.commit())
+  }
+
+  override def createTable(
+      ident: Identifier, columns: Array[Column], partitions: Array[Transform],
+      properties: JMap[String, String]): Table =
+    createTable(ident, SparkInternals.schemaOf(columns), partitions, properties)
+
+  override def createTable(ident: Identifier, info: TableInfo): Table = {
+    refuseConstraints(info)
+    createTable(ident, info.columns, info.partitions, info.properties)
+  }
+
+  /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
+  override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
+    refuseConstraints(info)
+    val inherited = source.properties.asScala.filterNot(p => CatalogV2Util.TABLE_RESERVED_PROPERTIES.contains(p._1))
+    val properties = (inherited ++ info.properties.asScala).asJava
+    createTable(ident, info.columns, info.partitions, properties)
+  }
+
+  override def alterTable(ident: Identifier, changes: TableChange*): Table = failures.table(ident) {
+    val asked = JArray(changes.map(Requests.tableChange).toList)
+    table(ident, change("alter_table", about(ident), "changes" -> asked))
+  }
+
+  override def dropTable(ident: Identifier): Boolean = failures.table(ident) {
+    Json.bool(change("drop_table", about(ident)), "dropped")
+  }
+
+  override def renameTable(from: Identifier, to: Identifier): Unit = {
+    if (Locations.isPath(from)) {
+      throw Failures.unsupported(s"A table that is named by its place cannot be renamed: ${from.name}")
+    }
+    failures.table(from) {
+      try change("rename_table", about(from), "to" -> Json.texts(to.namespace :+ to.name))
+      catch {
+        case taken: LakelogFailure if taken.kind == "table-already-exists" => throw failures.ofTable(taken, to)
+      }
+    }
+  }
+
+  // ---- staged tables
+
+  override def stageCreate(
+      ident: Identifier, schema: StructType, partitions: Array[Transform],
+      properties: JMap[String, String]): StagedTable = stage("create", ident, schema, partitions, properties)
+
+  override def stageCreate(
+      ident: Identifier, columns: Array[Column], partitions: Array[Transform],
+      properties: JMap[String, String]): StagedTable =
+    stage("create", ident, SparkInternals.schemaOf(columns), partitions, properties)
+
+  override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage("create", ident, info)
+
+  override def stageReplace(
+      ident: Identifier, schema: StructType, partitions: Array[Transform],
+      properties: JMap[String, String]): StagedTable = stage("replace", ident, schema, partitions, properties)
+
+  override def stageReplace(
+      ident: Identifier, columns: Array[Column], partitions: Array[Transform],
+      properties: JMap[String, String]): StagedTable =
+    stage("replace", ident, SparkInternals.schemaOf(columns), partitions, properties)
+
+  override def stageReplace(ident: Identifier, info: TableInfo): StagedTable = stage("replace", ident, info)
+
+  override def stageCreateOrReplace(
+      ident: Identifier, schema: StructType, partitions: Array[Transform],
+      properties: JMap[String, String]): StagedTable =
+    stage("create-or-replace", ident, schema, partitions, properties)
+
+  override def stageCreateOrReplace(
+      ident: Identifier, columns: Array[Column], partitions: Array[Transform],
+      properties: JMap[String, String]): StagedTable =
+    stage("create-or-replace", ident, SparkInternals.schemaOf(columns), partitions, properties)
+
+  override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
+    stage("create-or-replace", ident, info)
+
+  private def stage(kind: String, ident: Identifier, info: TableInfo): StagedLakeTable = {
+    refuseConstraints(info)
+    stage(kind, ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties)
+  }
+
+  private def stage(
+      kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
+      properties: JMap[String, String]): StagedLakeTable = failures.table(ident) {
+    val params = Json.merge(Requests.newTable(about(ident), schema, partitions, properties), "kind" -> JString(kind))
+    val answer = bridge.call("stage", params)
+    val facts = TableFacts(Json.child(answer, "table"))
+    new StagedLakeTable(table(ident, facts), Json.child(answer, "stage"))
+  }
+
+  private def refuseConstraints(info: TableInfo): Unit =
+    if (info.constraints.nonEmpty) throw Failures.unsupported("lakelog tables have no constraints yet.")
+
+  // ---- functions
+
+  override def listFunctions(names: Array[String]): Array[Identifier] =
+    if (names.isEmpty) TransformFunctions.names.map(Identifier.of(names, _)).toArray
+    else if (namespaceExists(names)) Array.empty
+    else failures.namespace(names)(throw new LakelogFailure("no-such-namespace", names.mkString(".")))
+
+  override def loadFunction(ident: Identifier): UnboundFunction =
+    if (ident.namespace.isEmpty) TransformFunctions.named(ident.name).getOrElse(throw new NoSuchFunctionException(ident))
+    else throw new NoSuchFunctionException(ident)
+
+  // ---- asking
+
+  private def about(names: Array[String]): JObject = Json.obj("namespace" -> Json.texts(names))
+
+  private def about(ident: Identifier): JObject =
+    if (Locations.isPath(ident)) Json.obj("location" -> JString(ident.name))
+    else Json.obj("identifier" -> Json.texts(ident.namespace :+ ident.name))
+
+  /** Asks for a change, with the token that makes it the same change however often it is asked for. */
+  private def change(method: String, subject: JObject, params: (String, org.json4s.JValue)*): JObject = {
+    val token = bridge.call("token", subject)
+    bridge.call(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
+  }
+
+  private def table(ident: Identifier, answer: JObject): LakeTable = table(ident, TableFacts(answer))
+
+  private def table(ident: Identifier, facts: TableFacts): LakeTable =
+    new LakeTable(TableAccess(catalogName, ident, bridge, failures, Locations.hadoopSettings(options)), facts)
+
+  private def python: String =
+    PythonChoice.of(options.get("python"), SparkInternals.sparkSetting, key => Option(System.getenv(key)))
+}

@@ -1,0 +1,82 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Map => JMap, Set => JSet}
+
+import scala.jdk.CollectionConverters._
+
+import org.json4s.JsonAST.JObject
+
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsDeleteV2, SupportsRead, SupportsWrite, TableCapability, TableCatalog}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** How a table that was loaded reaches Python, and what its errors and files are called. */
+private[lakelog] final case class TableAccess(
+    catalog: String, ident: Identifier, bridge: Bridge, failures: Failures, hadoopSettings: Map[String, String]) {
+
+  /** Asks about this table. */
+  def call(method: String, params: JObject): JObject = failures.table(ident)(bridge.call(method, params))
+}
+
+/** One version of a table. It never changes: Spark loads the table anew for each statement. */
+private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
+  extends SupportsRead with SupportsWrite with SupportsDeleteV2 {
+
+  val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
+
+  override def name: String = SparkInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
+
+  /** Tells Spark that a table of the same name is another one. */
+  override def id: String = facts.id
+
+  override def version: String = facts.version.toString
+
+  override def schema: StructType = physical.logical
+
+  override def columns: Array[Column] = SparkInternals.columnsOf(schema)
+
+  override def partitioning: Array[Transform] = facts.partitionFields.map(_.toSpark).toArray
+
+  /** The user's properties, and those by which Spark knows provider, comment and location; no others. */
+  override def properties: JMap[String, String] = {
+    val reserved = Map(
+      TableCatalog.PROP_LOCATION -> facts.location,
+      TableCatalog.PROP_TABLE_TYPE -> (if (facts.ownLocation) "EXTERNAL" else "MANAGED")) ++
+      facts.provider.map(TableCatalog.PROP_PROVIDER -> _) ++
+      facts.comment.map(TableCatalog.PROP_COMMENT -> _) ++
+      (if (facts.ownLocation) None else Some(TableCatalog.PROP_IS_MANAGED_LOCATION -> "true"))
+    (facts.properties ++ reserved).asJava
+  }
+
+  override def capabilities: JSet[TableCapability] = JSet.of(
+    TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
+    TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC)
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new LakeScanBuilder(this)
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+    new LakeWriteBuilder(this, info, new TableCommit(access, facts))
+
+  /** Whether the rows that match are exactly the rows of some files. Only such rows are deleted yet. */
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = Json.bool(
+    access.call("can_delete", Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))), "possible")
+
+  override def deleteWhere(predicates: Array[Predicate]): Unit =
+    change("delete", "predicate" -> Predicates.toJson(predicates.toSeq))
+
+  override def truncateTable(): Boolean = {
+    change("truncate")
+    true
+  }
+
+  private def change(method: String, params: (String, org.json4s.JValue)*): Unit = {
+    val token = access.call("token", facts.reference)
+    access.call(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
+  }
+
+  override def toString: String = name
+}

@@ -1,0 +1,35 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.connector.catalog.Identifier
+
+/** Where tables are: how a path is told from a name, and how Hadoop spells lakelog's urls. */
+private[lakelog] object Locations {
+
+  private val Url = "^[a-zA-Z][a-zA-Z0-9+.-]*:/.*".r
+
+  /** Whether the identifier is a path, as in lake.`/path/to/table`, rather than a table of the root namespace. */
+  def isPath(ident: Identifier): Boolean =
+    ident.namespace.isEmpty && (ident.name.startsWith("/") || Url.matches(ident.name))
+
+  /** A file of the table at `location`; `path` is relative to it, or stands for itself. */
+  def file(location: String, path: String): Path =
+    if (path.startsWith("/") || Url.matches(path)) hadoop(path) else hadoop(s"${location.stripSuffix("/")}/$path")
+
+  /** S3 goes through S3A, and a plain path is a local file whatever the default file system is. */
+  private def hadoop(location: String): Path =
+    if (location.startsWith("/")) new Path("file", null, location)
+    else if (location.toLowerCase(Locale.ROOT).startsWith("s3://")) new Path("s3a://" + location.drop("s3://".length))
+    else new Path(location)
+
+  /** Hadoop's settings that make S3A use the endpoint, region and path style of the catalog. */
+  def hadoopSettings(options: Map[String, String]): Map[String, String] = {
+    val endpoint = options.get("endpoint").map("fs.s3a.endpoint" -> _)
+    val region = options.get("region").map("fs.s3a.endpoint.region" -> _)
+    val pathStyle = options.get("path_style").map("fs.s3a.path.style.access" -> _)
+    (endpoint ++ region ++ pathStyle).toMap
+  }
+}

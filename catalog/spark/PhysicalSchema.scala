@@ -1,0 +1,110 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import org.apache.spark.sql.types._
+
+/**
+ * Between the names that users see and the names that files have.
+ *
+ * Every column and nested field has a physical name that is never changed and never used again, so that a column
+ * that was renamed, or dropped and added under the same name, is never taken for another one. Both names, and the
+ * column's id, stand in the metadata of the schema that Python sends. Files may lack a column that was added
+ * later: all columns of a file's schema may be null, whatever the table says.
+ */
+private[lakelog] final class PhysicalSchema(internal: StructType) {
+  import PhysicalSchema._
+
+  /** The schema as users see it. */
+  lazy val logical: StructType = strip(internal).asInstanceOf[StructType]
+
+  /** How to read `required` (a part of the logical schema, nested fields included): the same shape, files' names. */
+  def forRead(required: StructType): StructType =
+    SparkInternals.withoutCharVarchar(rename(required, internal, readMetadata))
+
+  /** How to write rows that look like `written`. */
+  def forWrite(written: StructType): StructType =
+    SparkInternals.withoutCharVarchar(rename(written, internal, writeMetadata))
+
+  /** The physical path of a column or field of structs; None below a list or map, or where there is none. */
+  def path(logical: Seq[String]): Option[Seq[String]] = fields(logical).map(_.map(_.metadata.getString(Physical)))
+
+  /** The id of every single-valued column and field of structs, with its type, by its path in a file. */
+  lazy val leaves: Map[Seq[String], (Long, DataType)] = leavesOf(internal, Nil).toMap
+
+  private def fields(path: Seq[String]): Option[Seq[StructField]] = path match {
+    case Seq() => None
+    case name +: rest => find(internal, name).flatMap { top =>
+      rest.foldLeft(Option(Seq(top))) {
+        case (Some(above), part) => above.last.dataType match {
+          case struct: StructType => find(struct, part).map(above :+ _)
+          case _ => None
+        }
+        case (None, _) => None
+      }
+    }
+  }
+}
+
+private[lakelog] object PhysicalSchema {
+  private val Id = "lakelog.id"
+  private val Physical = "lakelog.physical"
+  private val ReadKeys = Seq("CURRENT_DEFAULT", "EXISTS_DEFAULT")
+
+  private def find(struct: StructType, name: String): Option[StructField] =
+    struct.fields.find(_.name == name).orElse {
+      val lower = name.toLowerCase(Locale.ROOT)
+      struct.fields.find(_.name.toLowerCase(Locale.ROOT) == lower)
+    }
+
+  private def rename(part: StructType, whole: StructType, metadata: StructField => Metadata): StructType =
+    StructType(part.fields.map { field =>
+      val known = find(whole, field.name).getOrElse(
+        throw new IllegalStateException(s"The table has no column ${field.name}"))
+      StructField(
+        known.metadata.getString(Physical), rename(field.dataType, known.dataType, metadata), nullable = true,
+        metadata(known))
+    })
+
+  private def rename(part: DataType, whole: DataType, metadata: StructField => Metadata): DataType =
+    (part, whole) match {
+      case (p: StructType, w: StructType) => rename(p, w, metadata)
+      case (p: ArrayType, w: ArrayType) => ArrayType(rename(p.elementType, w.elementType, metadata), containsNull = true)
+      case (p: MapType, w: MapType) => MapType(
+        rename(p.keyType, w.keyType, metadata), rename(p.valueType, w.valueType, metadata), valueContainsNull = true)
+      case _ => part
+    }
+
+  /** Both defaults: with only one of them, Spark reads a column that a file lacks as null. */
+  private def readMetadata(field: StructField): Metadata = {
+    val builder = new MetadataBuilder()
+    ReadKeys.filter(field.metadata.contains).foreach(key => builder.putString(key, field.metadata.getString(key)))
+    builder.build()
+  }
+
+  private def writeMetadata(field: StructField): Metadata =
+    new MetadataBuilder().putLong("parquet.field.id", field.metadata.getLong(Id)).build()
+
+  private def strip(dataType: DataType): DataType = dataType match {
+    case struct: StructType => StructType(struct.fields.map { field =>
+      val metadata = new MetadataBuilder().withMetadata(field.metadata)
+      InternalKeys.foreach(metadata.remove)
+      field.copy(dataType = strip(field.dataType), metadata = metadata.build())
+    })
+    case array: ArrayType => array.copy(elementType = strip(array.elementType))
+    case map: MapType => map.copy(keyType = strip(map.keyType), valueType = strip(map.valueType))
+    case other => other
+  }
+
+  private val InternalKeys = Seq(Id, Physical, "lakelog.part-ids")
+
+  private def leavesOf(struct: StructType, above: Seq[String]): Seq[(Seq[String], (Long, DataType))] =
+    struct.fields.toSeq.flatMap { field =>
+      val path = above :+ field.metadata.getString(Physical)
+      field.dataType match {
+        case nested: StructType => leavesOf(nested, path)
+        case _: ArrayType | _: MapType => Nil
+        case leaf => Seq(path -> (field.metadata.getLong(Id), leaf))
+      }
+    }
+}

@@ -1,0 +1,116 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Map => JMap}
+
+import scala.jdk.CollectionConverters._
+
+import org.json4s.JsonAST._
+import org.json4s.jackson.JsonMethods
+
+import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue, TableCatalog, TableChange}
+import org.apache.spark.sql.connector.expressions.{ClusterByTransform, Literal, NamedReference, Transform}
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/** What Spark asks for, as Python takes it. What lakelog does not have is refused here by its name. */
+private[lakelog] object Requests {
+
+  /** A table to be created or staged: `about` with schema, partitioning, properties and so on. */
+  def newTable(
+      about: JObject, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): JObject = {
+    val stated = properties.asScala.toMap
+    val visible = (stated -- NotStored).toList.sorted.map { case (key, value) => key -> JString(value) }
+    Json.merge(
+      about,
+      "schema" -> JsonMethods.parse(schema.json),
+      "partitioning" -> JArray(partitions.map(transform).toList),
+      "properties" -> JObject(visible),
+      "provider" -> optional(stated.get(TableCatalog.PROP_PROVIDER)),
+      "comment" -> optional(stated.get(TableCatalog.PROP_COMMENT)),
+      "own_location" -> optional(stated.get(TableCatalog.PROP_LOCATION)))
+  }
+
+  // What Spark puts among the properties although the statement did not say it, or what has its own place.
+  private val NotStored = Set(
+    TableCatalog.PROP_PROVIDER, TableCatalog.PROP_COMMENT, TableCatalog.PROP_LOCATION, TableCatalog.PROP_OWNER,
+    TableCatalog.PROP_EXTERNAL, TableCatalog.PROP_IS_MANAGED_LOCATION, TableCatalog.PROP_TABLE_TYPE)
+
+  def transform(transform: Transform): JObject = transform match {
+    case _: ClusterByTransform => throw Failures.unsupported("lakelog tables are not clustered yet: leave out CLUSTER BY.")
+    case _ =>
+      val columns = transform.arguments.toSeq.collect { case reference: NamedReference => Json.texts(reference.fieldNames) }
+      val literals = transform.arguments.toSeq.collect { case literal: Literal[_] => number(transform, literal) }
+      Json.obj(
+        "transform" -> JString(transform.name), "args" -> JArray(literals.toList), "columns" -> JArray(columns.toList))
+  }
+
+  private def number(transform: Transform, literal: Literal[_]): JValue = literal.value match {
+    case value: Int => JLong(value.toLong)
+    case value: Long => JLong(value)
+    case value: Short => JLong(value.toLong)
+    case value: Byte => JLong(value.toLong)
+    case other => throw Failures.unsupported(s"The transform ${transform.name} takes no argument like $other.")
+  }
+
+  /** One change of an ALTER TABLE. */
+  def tableChange(change: TableChange): JObject = change match {
+    case c: TableChange.SetProperty =>
+      refuseReserved(c.property)
+      of("set-property", "key" -> JString(c.property), "value" -> JString(c.value))
+    case c: TableChange.RemoveProperty =>
+      refuseReserved(c.property)
+      of("remove-property", "key" -> JString(c.property))
+    case c: TableChange.AddColumn => of(
+      "add-column",
+      "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.dataType), "nullable" -> JBool(c.isNullable),
+      "comment" -> Json.text(c.comment), "position" -> position(c.position), "default" -> defaultOf(c))
+    case c: TableChange.RenameColumn =>
+      of("rename-column", "name" -> Json.texts(c.fieldNames), "new_name" -> JString(c.newName))
+    case c: TableChange.UpdateColumnType =>
+      of("update-column-type", "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.newDataType))
+    case c: TableChange.UpdateColumnNullability =>
+      of("update-column-nullability", "name" -> Json.texts(c.fieldNames), "nullable" -> JBool(c.nullable))
+    case c: TableChange.UpdateColumnComment =>
+      of("update-column-comment", "name" -> Json.texts(c.fieldNames), "comment" -> Json.text(c.newComment))
+    case c: TableChange.UpdateColumnPosition =>
+      of("update-column-position", "name" -> Json.texts(c.fieldNames), "position" -> position(c.position))
+    case c: TableChange.UpdateColumnDefaultValue =>
+      val sql = Option(c.newCurrentDefault).map(_.getSql).filter(text => text != null && text.nonEmpty)
+      val default = sql.map(text => Json.obj("current" -> JString(text), "exists" -> JNull)).getOrElse(JNull)
+      of("update-column-default", "name" -> Json.texts(c.fieldNames), "default" -> default)
+    case c: TableChange.DeleteColumn =>
+      of("delete-column", "name" -> Json.texts(c.fieldNames), "if_exists" -> JBool(c.ifExists))
+    case _: TableChange.ClusterBy => throw Failures.unsupported("lakelog tables are not clustered yet: leave out CLUSTER BY.")
+    case _: TableChange.AddConstraint | _: TableChange.DropConstraint =>
+      throw Failures.unsupported("lakelog tables have no constraints yet.")
+    case other => throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet.")
+  }
+
+  private def refuseReserved(property: String): Unit = property match {
+    case TableCatalog.PROP_LOCATION => throw Failures.unsupported("The location of a lakelog table cannot be changed.")
+    case TableCatalog.PROP_PROVIDER => throw Failures.unsupported("The provider of a lakelog table cannot be changed.")
+    case _ =>
+  }
+
+  private def of(kind: String, members: (String, JValue)*): JObject =
+    JObject(("change" -> JString(kind)) :: members.toList)
+
+  private def typeJson(dataType: DataType): JValue = JsonMethods.parse(dataType.json)
+
+  private def position(position: TableChange.ColumnPosition): JValue = position match {
+    case null => JNull
+    case _: TableChange.First => JString("first")
+    case after: TableChange.After => Json.obj("after" -> JString(after.column))
+  }
+
+  /** Both forms of a default: for new rows as the user wrote it, for rows that are there already as a literal. */
+  private def defaultOf(change: TableChange.AddColumn): JValue = change.defaultValue match {
+    case null => JNull
+    case default: ColumnDefaultValue =>
+      val column = Column.create(change.fieldNames.last, change.dataType, true, null, default, null)
+      val metadata = SparkInternals.schemaOf(Array(column)).head.metadata
+      def text(key: String) = if (metadata.contains(key)) JString(metadata.getString(key)) else JNull
+      Json.obj("current" -> text("CURRENT_DEFAULT"), "exists" -> text("EXISTS_DEFAULT"))
+  }
+
+  private def optional(value: Option[String]): JValue = value.map(JString(_)).getOrElse(JNull)
+}

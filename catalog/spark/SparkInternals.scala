@@ -1,0 +1,144 @@
+package org.apache.spark.sql.lakelog
+
+import java.io.ByteArrayInputStream
+
+import org.apache.arrow.vector.ipc.ArrowStreamReader
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.mapreduce.Job
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Expression, UnsafeProjection}
+import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
+import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils}
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan
+import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
+import org.apache.spark.sql.internal.connector.PredicateUtils
+import org.apache.spark.sql.sources.Filter
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.{ArrowUtils, CaseInsensitiveStringMap}
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * Every call into what Spark does not promise to keep: the rest of the adapter uses public interfaces only.
+ *
+ * All but [[serializable]] and [[projection]] run on the driver, in a thread with an active session.
+ */
+private[lakelog] object SparkInternals {
+
+  private def session: SparkSession = SparkSession.active
+
+  def conf: SQLConf = session.sessionState.conf
+
+  def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
+
+  def analysisException(message: String): AnalysisException = new AnalysisException(
+    errorClass = "_LEGACY_ERROR_TEMP_3055", messageParameters = Map("message" -> message))
+
+  /** The session's Hadoop configuration with `settings` on top. */
+  def hadoopConf(settings: Map[String, String]): Configuration = {
+    val configuration = session.sessionState.newHadoopConf()
+    settings.foreach { case (key, value) => configuration.set(key, value) }
+    configuration
+  }
+
+  def schemaOf(columns: Array[Column]): StructType = CatalogV2Util.v2ColumnsToStructType(columns)
+
+  def columnsOf(schema: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema, keepIds = false)
+
+  def withoutCharVarchar(schema: StructType): StructType =
+    CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)
+
+  def quoted(parts: Seq[String]): String = parts.map(QuotingUtils.quoteIfNeeded).mkString(".")
+
+  def reference(path: Seq[String]): NamedReference = FieldReference(path)
+
+  def v1Filter(predicate: Predicate): Option[Filter] = PredicateUtils.toV1(predicate)
+
+  /** Whether Parquet files of that schema are read in columns, by the session's settings. */
+  def readsColumns(schema: StructType): Boolean =
+    ParquetUtils.isBatchReadSupportedForSchema(conf, schema) && conf.wholeStageEnabled &&
+      !org.apache.spark.sql.execution.WholeStageCodegenExec.isTooManyFields(conf, schema)
+
+  /** Spark's own Parquet reader for `schema`, which names columns as the files do. */
+  def parquetReader(
+      schema: StructType, filters: Array[Filter], configuration: Configuration): PartitionReaderFactory =
+    ParquetScan(
+      session, configuration, null, schema, schema, new StructType(), filters, CaseInsensitiveStringMap.empty)
+      .createReaderFactory()
+
+  /** Files of these sizes, split and packed by Spark's own rules. */
+  def inputPartitions(paths: Array[Path], sizes: Array[Long]): Array[InputPartition] = {
+    val openCost = conf.filesOpenCostInBytes
+    val splitBytes = FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
+    val parts = paths.indices.flatMap { i =>
+      val path = SparkPath.fromPath(paths(i))
+      (0L until sizes(i) by splitBytes).map { start =>
+        val length = math.min(splitBytes, sizes(i) - start)
+        PartitionedFile(InternalRow.empty, path, start, length, Array.empty, 0L, sizes(i), Map.empty)
+      }
+    }
+    FilePartition.getFilePartitions(session, parts.sortBy(-_.length), splitBytes).toArray
+  }
+
+  /**
+   * The session's settings with those fixed that decide about the bytes of a data file: whatever a session says, a
+   * table's files have microseconds (nanoseconds of the old kind carry no statistics), the proleptic calendar, the
+   * standard layout of lists, and column ids.
+   */
+  private def tableFormat: SQLConf = {
+    val fixed = conf.clone()
+    fixed.setConf(SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE, SQLConf.ParquetOutputTimestampType.TIMESTAMP_MICROS)
+    fixed.setConf(SQLConf.PARQUET_REBASE_MODE_IN_WRITE, LegacyBehaviorPolicy.CORRECTED)
+    fixed.setConf(SQLConf.PARQUET_WRITE_LEGACY_FORMAT, false)
+    fixed.setConf(SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED, true)
+    fixed
+  }
+
+  /** What executors need to write Parquet files of `schema`, which names columns as the files shall. */
+  def parquetWrite(schema: StructType, codec: String, configuration: Configuration): ParquetWriteSettings = {
+    val format = tableFormat
+    val job = Job.getInstance(configuration)
+    val parquet = new ParquetOptions(Map(ParquetOptions.PARQUET_COMPRESSION -> codec), format)
+    ParquetUtils.prepareWrite(format, job, schema, parquet)
+    new ParquetWriteSettings(
+      session.sparkContext.broadcast(serializable(job.getConfiguration)), parquet.compressionCodecClassName, format)
+  }
+
+  def serializable(configuration: Configuration): SerializableConfiguration =
+    new SerializableConfiguration(configuration)
+
+  def projection(expressions: Seq[Expression]): UnsafeProjection = UnsafeProjection.create(expressions)
+
+  /** Reads an Arrow stream of the columns path, size and rows. */
+  def plannedFiles(arrow: Array[Byte]): PlannedFiles = {
+    val allocator = ArrowUtils.rootAllocator.newChildAllocator("lakelog-plan", 0, Long.MaxValue)
+    try {
+      val reader = new ArrowStreamReader(new ByteArrayInputStream(arrow), allocator)
+      try {
+        val (paths, sizes, rows) = (Array.newBuilder[String], Array.newBuilder[Long], Array.newBuilder[Long])
+        while (reader.loadNextBatch()) {
+          val root = reader.getVectorSchemaRoot
+          val path = root.getVector("path")
+          val size = root.getVector("size").asInstanceOf[org.apache.arrow.vector.BigIntVector]
+          val count = root.getVector("rows").asInstanceOf[org.apache.arrow.vector.BigIntVector]
+          (0 until root.getRowCount).foreach { i =>
+            paths += path.getObject(i).toString
+            sizes += size.get(i)
+            rows += count.get(i)
+          }
+        }
+        new PlannedFiles(paths.result(), sizes.result(), rows.result())
+      } finally reader.close()
+    } finally allocator.close()
+  }
+}

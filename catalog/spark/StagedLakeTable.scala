@@ -1,0 +1,45 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.{JArray, JObject}
+import org.json4s.jackson.JsonMethods
+
+import org.apache.spark.sql.connector.catalog.StagedTable
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+
+/**
+ * A table that nobody sees until its one commit, which carries its metadata and the files written to it.
+ *
+ * Python made the stage, with all ids in it; it is kept here, so that any Python process can commit it.
+ */
+private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
+  extends LakeTable(table.access, table.facts) with StagedTable {
+
+  private var files: Seq[String] = Nil
+  private var outcomeUnknown = false
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+    new LakeWriteBuilder(this, info, new StagedCommit(Json.child(stage, "write"), written => files = files ++ written))
+
+  /** Both of Spark's roles have this one. */
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = Array.empty
+
+  override def commitStagedChanges(): Unit = commit()
+
+  /** Makes the table visible and returns it. The same stage may be committed again; it happens once. */
+  def commit(): LakeTable =
+    try {
+      val params = Json.obj("stage" -> stage, "files" -> JArray(files.map(JsonMethods.parse(_)).toList))
+      new LakeTable(access, TableFacts(access.bridge.call("commit_stage", params)))
+    } catch {
+      case failure: LakelogFailure =>
+        outcomeUnknown = failure.outcomeUnknown
+        throw access.failures.ofTable(failure, access.ident)
+    }
+
+  /** Removes the files, unless the commit may have happened after all. */
+  override def abortStagedChanges(): Unit = if (!outcomeUnknown) {
+    DataFiles.deleteAll(facts.location, files, SparkInternals.hadoopConf(access.hadoopSettings))
+    files = Nil
+  }
+}

@@ -1,0 +1,61 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.{JBool, JInt, JObject, JString}
+import org.json4s.jackson.JsonMethods
+
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/** One version of a table, or a staged table, as Python describes it. */
+private[lakelog] final case class TableFacts(json: JObject) {
+
+  val id: String = Json.string(json, "id")
+  val version: Long = Json.long(json, "version")
+
+  /** The url of the table's place; data files' paths are relative to it. */
+  val location: String = Json.string(json, "location")
+  val ownLocation: Boolean = Json.bool(json, "own_location")
+  val provider: Option[String] = Json.optionalString(json, "provider")
+  val comment: Option[String] = Json.optionalString(json, "comment")
+  val properties: Map[String, String] = Json.stringMap(json, "properties")
+  val specId: Int = Json.long(json, "spec_id").toInt
+
+  /** The schema with column ids and physical names in its metadata: never shown to users. */
+  val schema: StructType =
+    DataType.fromJson(JsonMethods.compact(JsonMethods.render(Json.child(json, "schema")))).asInstanceOf[StructType]
+
+  val partitionFields: Seq[PartitionField] = Json.objects(json, "partitioning").map { field =>
+    val arguments = Json.list(field, "args").collect { case JInt(value) => value.toInt }
+    PartitionField(
+      Json.long(field, "field_id").toInt,
+      PartitionTransform(Json.string(field, "transform"), arguments),
+      Json.stringList(Json.get(field, "column").get))
+  }
+
+  val sortFields: Seq[SortField] = Json.objects(json, "sort_order").map { field =>
+    SortField(
+      PartitionTransform(
+        Json.string(field, "transform"), Json.list(field, "args").collect { case JInt(value) => value.toInt }),
+      Json.stringList(Json.get(field, "column").get),
+      ascending = Json.string(field, "direction") == "asc",
+      nullsFirst = Json.string(field, "nulls") == "first")
+  }
+
+  /** Data files are closed when they reach about this size. */
+  val targetFileBytes: Long = Json.long(json, "target_file_size_bytes")
+  val compressionCodec: String = Json.string(json, "compression_codec")
+
+  /** How requests name this table once it is loaded: by its place and id, whatever it is renamed to. */
+  def reference: JObject = Json.obj(
+    "location" -> JString(location), "id" -> JString(id), "version" -> JInt(version),
+    "past" -> JBool(Json.bool(json, "past")))
+}
+
+/** A field of the partition spec: what it is computed from, and how. */
+private[lakelog] final case class PartitionField(id: Int, transform: PartitionTransform, column: Seq[String]) {
+  def toSpark: Transform = transform.toSpark(column)
+}
+
+/** A field of the sort order. */
+private[lakelog] final case class SortField(
+    transform: PartitionTransform, column: Seq[String], ascending: Boolean, nullsFirst: Boolean)

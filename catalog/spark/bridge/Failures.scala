@@ -1,0 +1,71 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.JObject
+
+import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException, TableAlreadyExistsException}
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.execution.QueryExecutionException
+
+/** An error that Python reported, before it is known which of Spark's own exceptions it becomes. */
+private[lakelog] final class LakelogFailure(
+    val kind: String, message: String, val details: JObject = JObject(Nil)) extends RuntimeException(message) {
+
+  /** Whether the commit that failed may have happened all the same: then its files must stay. */
+  def outcomeUnknown: Boolean = !LakelogFailure.CertainKinds(kind)
+}
+
+private[lakelog] object LakelogFailure {
+  // Named by what is certain: a kind that is new here counts as unknown, and costs some files that vacuum removes.
+  private val CertainKinds = Set(
+    "conflict", "not-found", "already-exists", "invalid-input", "unsupported", "log-sealed", "write-fenced",
+    "no-such-namespace", "no-such-table", "namespace-already-exists", "table-already-exists", "namespace-not-empty",
+    "no-such-column", "version-mismatch", "permission-denied", "unsupported-format", "format")
+}
+
+/** What is no mistake in a statement: a conflict, a store that fails, a format from the future. */
+private[lakelog] final class LakelogException(message: String, cause: Throwable)
+  extends QueryExecutionException(message, cause)
+
+/** Turns Python's errors into the exceptions that Spark and its users know, with the catalog's name in place. */
+private[lakelog] final class Failures(catalog: String) {
+
+  /** Runs `ask`, which is about the table `ident`. */
+  def table[T](ident: Identifier)(ask: => T): T =
+    try ask catch { case failure: LakelogFailure => throw ofTable(failure, ident) }
+
+  /** Runs `ask`, which is about the namespace. */
+  def namespace[T](names: Array[String])(ask: => T): T =
+    try ask catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
+
+  def ofTable(failure: LakelogFailure, ident: Identifier): Throwable = {
+    val name = parts(ident.namespace :+ ident.name)
+    failure.kind match {
+      case "no-such-table" | "log-sealed" => new NoSuchTableException(name)
+      case "table-already-exists" => new TableAlreadyExistsException(name)
+      case _ => ofNamespace(failure, ident.namespace)
+    }
+  }
+
+  def ofNamespace(failure: LakelogFailure, names: Array[String]): Throwable = {
+    val name = parts(Json.get(failure.details, "namespace").map(Json.stringList(_).toArray).getOrElse(names))
+    failure.kind match {
+      case "no-such-namespace" => new NoSuchNamespaceException(name.toArray)
+      case "namespace-already-exists" => new NamespaceAlreadyExistsException(name.toArray)
+      case "namespace-not-empty" => new NonEmptyNamespaceException(name.toArray)
+      case "unsupported" => Failures.unsupported(failure.getMessage)
+      case "invalid-input" | "no-such-column" | "not-found" | "already-exists" => Failures.invalid(failure.getMessage)
+      case _ => new LakelogException(failure.getMessage, null)
+    }
+  }
+
+  private def parts(names: Array[String]): Seq[String] = catalog +: names.toSeq
+}
+
+private[lakelog] object Failures {
+
+  /** A statement that can never work as it stands. */
+  def invalid(message: String): Throwable = SparkInternals.analysisException(message)
+
+  /** Something that Spark can say and lakelog cannot do. */
+  def unsupported(what: String): Throwable = new UnsupportedOperationException(what)
+}

@@ -1,0 +1,93 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.OptionalLong
+
+
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A scan of one version of a table. Its files are planned once, when Spark first needs them.
+ *
+ * Two scans are equal when they read the same from the same version, so that Spark reads it once.
+ */
+private[lakelog] final class LakeScan(
+    val table: LakeTable, required: StructType, val predicates: Seq[Predicate], val limit: Option[Int])
+  extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
+
+  private val facts = table.facts
+  private val schema = table.physical.forRead(required)
+
+  @volatile private var runtimePredicates: Seq[Predicate] = Nil
+  private var planned: Option[(Seq[Predicate], PlannedFiles)] = None
+
+  override def readSchema(): StructType = required
+
+  override def description(): String = {
+    val filters = if (predicates.isEmpty) "" else predicates.mkString(", filters: ", " AND ", "")
+    s"lakelog ${table.name}, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}"
+  }
+
+  override def toBatch: Batch = this
+
+  /** The same for the whole scan, and known without planning. */
+  override def columnarSupportMode(): Scan.ColumnarSupportMode =
+    if (SparkInternals.readsColumns(schema)) Scan.ColumnarSupportMode.SUPPORTED
+    else Scan.ColumnarSupportMode.UNSUPPORTED
+
+  override def planInputPartitions(): Array[InputPartition] = {
+    val files = limit.map(this.files.first).getOrElse(this.files)
+    SparkInternals.inputPartitions(files.paths.map(Locations.file(facts.location, _)), files.sizes)
+  }
+
+  override def createReaderFactory(): PartitionReaderFactory = {
+    val filters = predicates.flatMap(Predicates.physical(_, table.physical.path)).flatMap(SparkInternals.v1Filter(_))
+    SparkInternals.parquetReader(schema, filters.toArray, SparkInternals.hadoopConf(table.access.hadoopSettings))
+  }
+
+  /** Rows of the files that are left after pruning; bytes in proportion to the columns that are read. */
+  override def estimateStatistics(): Statistics = {
+    val share = (8.0 + required.defaultSize) / (8.0 + table.schema.defaultSize)
+    val (rows, bytes) = (files.totalRows, (files.totalBytes * math.min(share, 1.0)).toLong)
+    new Statistics {
+      override def sizeInBytes(): OptionalLong = OptionalLong.of(bytes)
+      override def numRows(): OptionalLong = OptionalLong.of(rows)
+    }
+  }
+
+  /** A join can tell while it runs which partitions matter. */
+  override def filterAttributes(): Array[NamedReference] = {
+    val read = required.fieldNames.toSet
+    facts.partitionFields.filter(f => f.column.length == 1 && read(f.column.head))
+      .map(f => SparkInternals.reference(f.column)).distinct.toArray
+  }
+
+  override def filter(more: Array[Predicate]): Unit = runtimePredicates = more.toSeq
+
+  private def files: PlannedFiles = synchronized {
+    val wanted = predicates ++ runtimePredicates
+    planned match {
+      case Some((`wanted`, files)) => files
+      case _ =>
+        val files = plan(wanted)
+        planned = Some((wanted, files))
+        files
+    }
+  }
+
+  private def plan(wanted: Seq[Predicate]): PlannedFiles = table.access.failures.table(table.access.ident) {
+    val params = Json.merge(facts.reference, "predicate" -> Predicates.toJson(wanted))
+    SparkInternals.plannedFiles(table.access.bridge.ask("plan", params).body)
+  }
+
+  override def equals(other: Any): Boolean = other match {
+    case that: LakeScan =>
+      facts.id == that.table.facts.id && facts.version == that.table.facts.version && required == that.readSchema() &&
+        predicates.toSet == that.predicates.toSet && limit == that.limit
+    case _ => false
+  }
+
+  override def hashCode(): Int = (facts.id, facts.version, required, predicates.toSet, limit).hashCode
+}

@@ -1,0 +1,137 @@
+package org.apache.spark.sql.lakelog
+
+import java.math.{BigDecimal => JBigDecimal, BigInteger}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Base64
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.parquet.column.statistics.Statistics
+import org.apache.parquet.hadoop.metadata.ParquetMetadata
+import org.apache.parquet.io.api.Binary
+import org.json4s.JsonAST._
+
+import org.apache.spark.sql.types._
+
+/**
+ * Column statistics of a file from its footer, in the form of the table format: nulls, and bounds where they are safe.
+ *
+ * Bounds say that no value lies outside. So they are left out where NaN occurs, which is greater than all and in no
+ * bound; zero is taken with the sign that makes the range larger; long texts are cut, the upper bound upwards.
+ */
+private[lakelog] object FooterStatistics {
+
+  private val KeptCharacters = 32
+
+  /** By column id, as JSON. Columns whose row groups do not all have statistics are left out. */
+  def of(footer: ParquetMetadata, leaves: Map[Seq[String], (Long, DataType)]): JObject = {
+    val chunks = footer.getBlocks.asScala.toSeq.flatMap(_.getColumns.asScala).groupBy(_.getPath.toArray.toSeq)
+    JObject(chunks.toList.flatMap { case (path, parts) =>
+      leaves.get(path).flatMap { case (id, dataType) =>
+        of(parts.map(_.getStatistics), parts.map(_.getValueCount).sum, dataType).map(id.toString -> _)
+      }
+    })
+  }
+
+  private def of(parts: Seq[Statistics[_]], values: Long, dataType: DataType): Option[JObject] =
+    if (parts.exists(p => p == null || !p.isNumNullsSet)) None
+    else {
+      val nulls = parts.map(_.getNumNulls).sum
+      val withValues = parts.filterNot(p => p.isNumNullsSet && !p.hasNonNullValue && p.getNumNulls > 0)
+      val bounds =
+        if (nulls == values || withValues.isEmpty || withValues.exists(!_.hasNonNullValue)) None
+        else boundsOf(withValues, dataType)
+      val json = Json.obj("nulls" -> JLong(nulls))
+      Some(bounds.map { case (min, max) => Json.merge(json, "min" -> min, "max" -> max) }.getOrElse(json))
+    }
+
+  private def boundsOf(parts: Seq[Statistics[_]], dataType: DataType): Option[(JValue, JValue)] = {
+    val lows = parts.map(_.genericGetMin.asInstanceOf[Any])
+    val highs = parts.map(_.genericGetMax.asInstanceOf[Any])
+    dataType match {
+      case BooleanType =>
+        Some((JBool(lows.forall(_ == true)), JBool(highs.contains(true))))
+      case ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType |
+          _: DayTimeIntervalType | _: YearMonthIntervalType | _: TimeType =>
+        Some((JLong(lows.map(whole).min), JLong(highs.map(whole).max)))
+      case FloatType | DoubleType => realBounds(lows.map(real), highs.map(real))
+      case decimal: DecimalType =>
+        Some((text(lows.map(decimalOf(_, decimal)).min), text(highs.map(decimalOf(_, decimal)).max)))
+      case _: StringType | _: CharType | _: VarcharType => textBounds(lows.map(bytes), highs.map(bytes))
+      case BinaryType => binaryBounds(lows.map(bytes), highs.map(bytes))
+      case _ => None
+    }
+  }
+
+  private def whole(value: Any): Long = value match {
+    case v: Integer => v.longValue
+    case v: java.lang.Long => v.longValue
+  }
+
+  private def real(value: Any): Double = value match {
+    case v: java.lang.Float => v.doubleValue
+    case v: java.lang.Double => v.doubleValue
+  }
+
+  private def realBounds(lows: Seq[Double], highs: Seq[Double]): Option[(JValue, JValue)] =
+    if ((lows ++ highs).exists(_.isNaN)) None
+    else {
+      val (low, high) = (lows.min, highs.max)
+      Some((
+        Predicates.encode(if (low == 0.0) -0.0 else low, DoubleType),
+        Predicates.encode(if (high == 0.0) 0.0 else high, DoubleType)))
+    }
+
+  private def decimalOf(value: Any, dataType: DecimalType): JBigDecimal = value match {
+    case v: Binary => new JBigDecimal(new BigInteger(v.getBytes), dataType.scale)
+    case v => JBigDecimal.valueOf(whole(v), dataType.scale)
+  }
+
+  private def text(value: JBigDecimal): JValue = JString(value.toPlainString)
+
+  private def bytes(value: Any): Array[Byte] = value.asInstanceOf[Binary].getBytes
+
+  private def least(values: Seq[Array[Byte]]): Array[Byte] = values.min(UnsignedOrder)
+
+  private def greatest(values: Seq[Array[Byte]]): Array[Byte] = values.max(UnsignedOrder)
+
+  private val UnsignedOrder: Ordering[Array[Byte]] = (a, b) => java.util.Arrays.compareUnsigned(a, b)
+
+  private def textBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(JValue, JValue)] = {
+    val low = new String(least(lows), UTF_8).codePoints.limit(KeptCharacters.toLong).toArray
+    val high = new String(greatest(highs), UTF_8).codePoints.toArray
+    upperText(high).map(upper => (JString(new String(low, 0, low.length)), JString(upper)))
+  }
+
+  /** A text of at most the kept length that is not less than `points`; None where there is none. */
+  private def upperText(points: Array[Int]): Option[String] =
+    if (points.length <= KeptCharacters) Some(new String(points, 0, points.length))
+    else {
+      val kept = points.take(KeptCharacters)
+      kept.lastIndexWhere(_ < Character.MAX_CODE_POINT) match {
+        case -1 => None
+        case last =>
+          val next = kept(last) + 1
+          // Surrogates are no characters: what follows the last one before them is the first one after them.
+          kept(last) = if (next == Character.MIN_SURROGATE) Character.MAX_SURROGATE + 1 else next
+          Some(new String(kept, 0, last + 1))
+      }
+    }
+
+  private def binaryBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(JValue, JValue)] =
+    upperBytes(greatest(highs)).map(high => (base64(least(lows).take(KeptCharacters)), base64(high)))
+
+  private def upperBytes(value: Array[Byte]): Option[Array[Byte]] =
+    if (value.length <= KeptCharacters) Some(value)
+    else {
+      val kept = value.take(KeptCharacters)
+      kept.lastIndexWhere(_ != -1) match {
+        case -1 => None
+        case last =>
+          kept(last) = (kept(last) + 1).toByte
+          Some(kept.take(last + 1))
+      }
+    }
+
+  private def base64(value: Array[Byte]): JValue = JString(Base64.getEncoder.encodeToString(value))
+}

@@ -1,0 +1,152 @@
+package org.apache.spark.sql.lakelog
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
+import org.apache.parquet.hadoop.api.WriteSupport
+import org.apache.parquet.hadoop.metadata.CompressionCodecName
+import org.apache.parquet.io.OutputFile
+import org.json4s.JsonAST.{JLong, JObject, JString}
+import org.json4s.jackson.JsonMethods
+
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeRow}
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
+import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.util.SerializableConfiguration
+
+/** How Parquet files are written: Hadoop's settings, the codec's name, and Spark's settings that fix the format. */
+private[lakelog] final class ParquetWriteSettings(
+    val configuration: Broadcast[SerializableConfiguration], val codec: String, val format: SQLConf) extends Serializable
+
+/** All that a task needs to know to write its files. `schema` is that of the rows, with users' names. */
+private[lakelog] final case class WriterSettings(
+    parquet: ParquetWriteSettings,
+    location: String,
+    writeId: String,
+    specId: Int,
+    schema: StructType,
+    partitions: Seq[PartitionField],
+    leaves: Map[Seq[String], (Long, DataType)],
+    targetBytes: Long)
+
+private[lakelog] final class LakeWriterFactory(settings: WriterSettings) extends DataWriterFactory {
+  override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
+    new LakeDataWriter(settings, s"$partitionId-$taskId")
+}
+
+/**
+ * Writes the rows of one task to Parquet files: a new one for each partition and whenever one is large enough.
+ *
+ * Rows come clustered by partition, so one file is open at a time. The statistics of a file are taken from the footer
+ * that its writer holds in memory, so nothing is read back.
+ */
+private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: String) extends DataWriter[InternalRow] {
+  import LakeDataWriter._
+
+  private val configuration = settings.parquet.configuration.value.value
+  private val partitionOf = SparkInternals.projection(settings.partitions.map(expression))
+  private val files = ArrayBuffer.empty[JObject]
+  private val paths = ArrayBuffer.empty[Path]
+
+  private var key: UnsafeRow = _
+  private var writer: ParquetWriter[InternalRow] = _
+  private var rows = 0L
+
+  override def write(row: InternalRow): Unit = {
+    if (settings.partitions.nonEmpty) {
+      val partition = partitionOf(row)
+      if (partition != key) {
+        close()
+        key = partition.copy()
+      }
+    }
+    if (writer == null) open()
+    writer.write(row)
+    rows += 1
+    if (rows % RowsBetweenSizeChecks == 0 && writer.getDataSize >= settings.targetBytes) close()
+  }
+
+  override def commit(): WriterCommitMessage = {
+    close()
+    FilesWritten(files.map(file => JsonMethods.compact(JsonMethods.render(file))).toArray)
+  }
+
+  /** Removes what this attempt has written: no other attempt has files of these names. */
+  override def abort(): Unit = {
+    try if (writer != null) writer.close()
+    catch { case _: Exception => } // The file is deleted anyway, and the first error is the one to report.
+    writer = null
+    paths.foreach(DataFiles.delete(_, configuration))
+  }
+
+  override def close(): Unit = if (writer != null) {
+    val closing = writer
+    writer = null
+    closing.close()
+    val path = paths.last
+    DataFiles.sync(path)
+    files += Json.obj(
+      "path" -> JString(relative(paths.length - 1)),
+      "size" -> JLong(DataFiles.size(path, configuration)),
+      "rows" -> JLong(rows),
+      "spec" -> JLong(settings.specId.toLong),
+      "partition" -> partitionValues,
+      "stats" -> FooterStatistics.of(closing.getFooter, settings.leaves))
+    rows = 0
+  }
+
+  private def open(): Unit = {
+    paths += Locations.file(settings.location, relative(paths.length))
+    writer = SQLConf.withExistingConf(settings.parquet.format) {
+      new RowWriterBuilder(DataFiles.create(paths.last, configuration))
+        .withConf(configuration)
+        .withCompressionCodec(CompressionCodecName.valueOf(settings.parquet.codec))
+        .withRowGroupSize(ParquetOutputFormat.getLongBlockSize(configuration))
+        .withPageSize(ParquetOutputFormat.getPageSize(configuration))
+        .withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(configuration))
+        .withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(configuration))
+        .withWriteMode(ParquetFileWriter.Mode.CREATE)
+        .build()
+    }
+  }
+
+  private def relative(number: Int): String = s"data/${settings.writeId}-$task-$number.parquet"
+
+  private def partitionValues: JObject = JObject(settings.partitions.zipWithIndex.toList.map { case (field, i) =>
+    val dataType = field.transform.resultType(source(field).dataType)
+    field.id.toString -> Predicates.encode(key.get(i, dataType), dataType)
+  })
+
+  private def expression(field: PartitionField): Expression = {
+    val column = source(field)
+    if (field.transform.isIdentity) column else TransformExpression(field.transform, column)
+  }
+
+  private def source(field: PartitionField): Expression = {
+    val index = settings.schema.fieldIndex(field.column.head)
+    val top: Expression = BoundReference(index, settings.schema(index).dataType, nullable = true)
+    field.column.tail.foldLeft(top) { (parent, name) =>
+      val struct = parent.dataType.asInstanceOf[StructType]
+      GetStructField(parent, struct.fieldIndex(name), Some(name))
+    }
+  }
+}
+
+private[lakelog] object LakeDataWriter {
+
+  /** Asking for the size costs more than a row, and a file may be a little larger than asked for. */
+  private val RowsBetweenSizeChecks = 1000
+
+  private final class RowWriterBuilder(file: OutputFile)
+    extends ParquetWriter.Builder[InternalRow, RowWriterBuilder](file) {
+    override protected def self: RowWriterBuilder = this
+    override protected def getWriteSupport(configuration: Configuration): WriteSupport[InternalRow] =
+      new ParquetWriteSupport
+  }
+}

@@ -1,0 +1,34 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.JObject
+
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2, Write, WriteBuilder}
+
+/** What a write does with the rows that are there: keeps them all, or replaces some. */
+private[lakelog] final case class WriteOperation(name: String, filter: Option[JObject] = None)
+
+/** Collects what kind of write a statement is. */
+private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWriteInfo, commit: FileCommit)
+  extends WriteBuilder with SupportsOverwriteV2 with SupportsDynamicOverwrite {
+
+  private var operation = WriteOperation("append")
+
+  /** Replaces the rows that match. Python refuses, at the commit, a filter that cuts through a file. */
+  override def overwrite(predicates: Array[Predicate]): WriteBuilder = {
+    operation = WriteOperation("overwrite", Some(Predicates.toJson(predicates.toSeq)))
+    this
+  }
+
+  override def truncate(): WriteBuilder = {
+    operation = WriteOperation("truncate")
+    this
+  }
+
+  override def overwriteDynamicPartitions(): WriteBuilder = {
+    operation = WriteOperation("overwrite-partitions")
+    this
+  }
+
+  override def build(): Write = new LakeWrite(table, info, operation, commit)
+}
