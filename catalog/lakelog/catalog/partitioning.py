@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from lakelog.catalog.schema import Schema, dotted
-from lakelog.catalog.types import AtomicType, ListType, MapType, Type
+from lakelog.catalog.types import DECIMAL_PRECISION_LIMIT, AtomicType, ListType, MapType, Type
 from lakelog.log.errors import InvalidInput, Unsupported
 
 FIRST_FIELD_ID = 1000
@@ -126,6 +126,10 @@ def result_type(transform: Transform, source: Type) -> AtomicType:
             f"{', '.join(_SOURCES[transform.name])}"
         )
     match transform.name:
+        case "truncate" if source.family == "decimal":
+            # Rounding down adds digits: -0.01 to a multiple of 1.00 is -1.00.
+            precision = min(DECIMAL_PRECISION_LIMIT, max(source.precision, 10) + 1)
+            return AtomicType(f"decimal({precision},{source.scale})")
         case "identity" | "truncate":
             return source
         case "day":
