@@ -12,7 +12,14 @@ from lakelog.cli import answer
 
 @pytest.mark.parametrize(
     ("size_bytes", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_250_000, "1.2 MB"), (99_960_000, "100 MB"), (999_600, "1.0 MB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (1_250_000, "1.2 MB"),
+        (99_960_000, "100 MB"),
+        (999_600, "1.0 MB"),
+    ],
 )
 def test_a_size_is_told_in_the_unit_that_fits(size_bytes: int, text: str) -> None:
     assert answer.size(size_bytes) == text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-
 from lakelog.catalog.arrow_types import schema_from_arrow
+
 from lakelog.catalog.history import HistoryEntry
 from lakelog.cli import explain
 
@@ -36,7 +36,9 @@ def test_an_overwrite_tells_both_sides_and_its_condition() -> None:
 
 
 def test_a_rebased_commit_says_what_it_was_prepared_on() -> None:
-    assert explain.what(entry("append", base=2, added_files=1, added_rows=1)).endswith("(prepared on 2, rebased)")
+    assert explain.what(entry("append", base=2, added_files=1, added_rows=1)).endswith(
+        "(prepared on 2, rebased)"
+    )
 
 
 def test_a_link_names_what_was_linked() -> None:
@@ -46,7 +48,10 @@ def test_a_link_names_what_was_linked() -> None:
 
 def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> None:
     before = schema_from_arrow(pa.schema({"a": pa.int32(), "b": pa.string()}))
-    fields = (before.fields[0], type(before.fields[1])(id=2, name="c", physical="b_2", type=before.fields[1].type))
+    fields = (
+        before.fields[0],
+        type(before.fields[1])(id=2, name="c", physical="b_2", type=before.fields[1].type),
+    )
     renamed = type(before)(fields=fields, last_id=2)
     assert explain.what(entry("change schema"), before, renamed) == "change schema: renamed b to c"
     shorter = type(before)(fields=before.fields[:1], last_id=2)
@@ -55,4 +60,7 @@ def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> No
 
 
 def test_properties_are_told_with_their_values() -> None:
-    assert explain.what(entry("set properties", set={"a": "1"}, removed=["b"])) == "set properties: set a=1 removed b"
+    assert (
+        explain.what(entry("set properties", set={"a": "1"}, removed=["b"]))
+        == "set properties: set a=1 removed b"
+    )

@@ -40,7 +40,9 @@ def test_every_command_and_option_is_documented_in_the_readme(name: str, command
 
 
 def test_the_readme_names_no_command_that_is_not_there() -> None:
-    named = set(re.findall(r"`lakelog ([a-z][a-z-]*)", README)) | set(re.findall(r"^\$? ?lakelog ([a-z-]+)", README, re.M))
+    named = set(re.findall(r"`lakelog ([a-z][a-z-]*)", README)) | set(
+        re.findall(r"^\$? ?lakelog ([a-z-]+)", README, re.M)
+    )
     assert named <= set(cli.commands)
 
 

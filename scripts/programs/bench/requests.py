@@ -1,0 +1,83 @@
+"""Requests and sequential round trips of each operation, from a counting store. Exact, on any machine."""
+
+from __future__ import annotations
+
+import argparse
+import uuid
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from lakelog.catalog import Catalog
+from lakelog.log import CountingStore, wait_for_background
+from programs import story
+
+SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
+ROWS = pa.table({"id": [1, 2], "name": ["one", "two"]}, schema=SCHEMA)
+
+
+class Client:
+    """A catalog whose requests are counted, and what was measured with it."""
+
+    def __init__(self, warehouse: str) -> None:
+        self.catalog = Catalog(warehouse)
+        logs = self.catalog._logs
+        self.store = logs._stores[logs.warehouse] = CountingStore(logs.store(logs.warehouse))
+
+    def measure(self, work: Callable[[], object]) -> list[str]:
+        wait_for_background()
+        self.store.reset()
+        work()
+        # Snapshots are written after the acknowledgement, by the way: they are no part of what a caller waits for.
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.store.by_kind.items()))
+        return [str(self.store.requests), str(self.store.rounds), kinds or "–"]
+
+
+def main() -> None:
+    argparse.ArgumentParser(prog="scripts/bench requests", description=__doc__).parse_args()
+    warehouse = f"memory://{uuid.uuid4().hex}"
+    Catalog(warehouse).create_namespace("a")
+    lines = [[name, *counted] for name, counted in _measure(warehouse)]
+    story.table(["operation", "requests", "round trips", "of which"], lines, title=__doc__)
+
+
+def _measure(warehouse: str) -> list[tuple[str, list[str]]]:
+    other = Catalog(warehouse)
+    client = Client(warehouse)
+    measured = [
+        ("create a namespace a.b", client.measure(lambda: client.catalog.create_namespace("a.b"))),
+        ("create a table a.b.t", client.measure(lambda: client.catalog.create_table("a.b.t", SCHEMA))),
+    ]
+    table = client.catalog.load_table("a.b.t")
+    for _ in range(5):
+        table = table.append(ROWS)
+    measured.append(
+        ("append to a warm table (one is the data file)", client.measure(lambda: table.append(ROWS)))
+    )
+    other.load_table("a.b.t").append(ROWS)
+    measured.append(
+        ("append that loses a race (one is the data file)", client.measure(lambda: table.append(ROWS)))
+    )
+    measured.append(("delete without rows to keep", client.measure(lambda: table.delete([("id", "<", 100)]))))
+    measured.append(("load a.b.t warm, by name", client.measure(lambda: client.catalog.load_table("a.b.t"))))
+    location = client.catalog.load_table("a.b.t").location
+    client.catalog.table_at(location)
+    measured.append(("load it warm, by path", client.measure(lambda: client.catalog.table_at(location))))
+    fresh = Client(warehouse)
+    measured.append(("load it cold, by name", fresh.measure(lambda: fresh.catalog.load_table("a.b.t"))))
+    pathed = Client(warehouse)
+    measured.append(("load it cold, by path", pathed.measure(lambda: pathed.catalog.table_at(location))))
+    for number in range(100):
+        client.catalog.create_table(("a", "b", f"t{number}"), SCHEMA)
+    measured.append(("list 101 tables, warm", client.measure(lambda: client.catalog.list_tables("a.b"))))
+    new = Client(warehouse)
+    measured.append(("list 101 tables, cold", new.measure(lambda: new.catalog.list_tables("a.b"))))
+    measured.append(
+        ("rename a table", client.measure(lambda: client.catalog.rename_table("a.b.t1", "a.b.u1")))
+    )
+    measured.append(("drop a table", client.measure(lambda: client.catalog.drop_table("a.b.t2"))))
+    return measured
+
+
+if __name__ == "__main__":
+    main()

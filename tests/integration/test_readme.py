@@ -1,0 +1,23 @@
+"""The README's own code runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def block(after: str) -> str:
+    """Return the first Python block after a heading."""
+    found = re.search(r"```python\n(.*?)```", README.split(after, 1)[1], re.S)
+    assert found is not None, after
+    return found[1]
+
+
+def test_the_python_tour_runs(tmp_path: Path) -> None:
+    code = block("### Python, without Spark").replace("/tmp/warehouse", str(tmp_path / "warehouse"))
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    table = names["table"]
+    assert table.to_arrow().to_pydict() == {"id": [1, 2], "name": ["ada", "grace"]}  # type: ignore[attr-defined]
