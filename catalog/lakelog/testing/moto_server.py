@@ -56,8 +56,8 @@ class S3Server:
                 else:
                     os.environ[name] = value
 
-    def create_bucket(self, bucket: str) -> None:
-        """Create a bucket; one that exists is fine."""
+    def create_bucket(self, bucket: str) -> str:
+        """Create a bucket, unless it exists, and return its url."""
         import botocore.session
         from botocore.config import Config
         from botocore.exceptions import ClientError
@@ -77,13 +77,17 @@ class S3Server:
                 raise
         finally:
             client.close()
+        return f"s3://{bucket}"
 
 
 @contextmanager
 def moto_server(bucket: str | None = "lake") -> Iterator[S3Server]:
     """Run moto behind one lock until the block ends; its objects are forgotten then. Makes `bucket`."""
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from moto.server import MotoRequestHandler
+    from moto.moto_server.werkzeug_app import (
+        DomainDispatcherApplication,
+        MotoRequestHandler,
+        create_backend_app,
+    )
     from werkzeug.serving import make_server
 
     app = _OneAtATime(DomainDispatcherApplication(create_backend_app))

@@ -40,7 +40,8 @@ def wait_for_background(timeout_s: float = 60.0) -> None:
 
 def _forget() -> None:
     """A forked child has neither the thread nor its work."""
-    global _executor
+    global _executor, _lock
+    _lock = threading.Lock()
     _executor = None
     _under_way.clear()
 

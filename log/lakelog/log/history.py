@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
-from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay
+from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay, is_outdated
 from lakelog.log.view import S, View, empty_view, view_of
 
 SNAPSHOT_WINDOW = 1024
@@ -46,18 +46,16 @@ def _view_before(replay: Replay[S], version: int) -> View[S] | None:
     """Return a view from the newest usable snapshot at or before `version`, if one is worth looking for."""
     if version <= COLD_BATCH:
         return None
-    roots = [_listed_root(replay, version), replay.hinted_root()]
-    for root in roots:
+    for find in (lambda: _listed_root(replay, version), replay.hinted_root):
+        root = find()
         if root is None or root.version > version:
             continue
         commit, newer_base = replay.store.get_many(
             [replay.keys.commit(root.version), replay.keys.base(root.base + 1)]
         )
-        if (
-            newer_base is None
-            and commit is not None
-            and replay.names_this(root, replay.entry(root.version, commit))
-        ):
+        if commit is None or is_outdated(newer_base):
+            continue
+        if replay.names_this(root, replay.entry(root.version, commit)):
             return view_of(root, replay.projection)
     return None
 

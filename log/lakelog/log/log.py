@@ -8,10 +8,20 @@ The log does not know what events mean; a projection folds them, and `decide` ju
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Generic
 
 from lakelog.log import history, snapshots
-from lakelog.log.errors import AlreadyExists, ConflictError, FormatError, InvalidInput, LogSealed, WriteFenced
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    ConflictError,
+    FormatError,
+    InvalidInput,
+    LogSealed,
+    StorageError,
+    WriteFenced,
+)
 from lakelog.log.format import (
     COMMIT_SIZE_MAX,
     FORMAT,
@@ -27,7 +37,7 @@ from lakelog.log.format import (
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
 from lakelog.log.replay import BATCH_MAX, Replay
-from lakelog.log.settling import place
+from lakelog.log.settling import place, put_patiently
 from lakelog.log.store import ObjectStore
 from lakelog.log.view import Committed, Draft, Projection, S, View, commit_time_us, empty_view
 
@@ -100,11 +110,12 @@ class Log(Generic[S]):
         if isinstance(found, View):
             return found
         entry = self.replay.entry(1, found)
-        if entry.commit_id != commit_id:
+        if not is_same_commit(entry, commit_id):
             raise AlreadyExists(
                 f"there is a log at {self.location} already; load it, or use another location"
             )
-        return self._view_with(view, entry)
+        with self._or_unknown(commit_id):
+            return self._view_with(view, entry)
 
     def commit(
         self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
@@ -121,21 +132,24 @@ class Log(Generic[S]):
         base = view.version if base is None else base
         assert 0 <= base <= view.version, (base, view.version)
         passed: list[Commit] = []
-        for entry in self._entries(base + 1, view.version):
-            if is_same_commit(entry, commit_id):
-                return Committed(view, entry.version)
-            if isinstance(entry, Tombstone):
-                raise self._expired(entry)
-            passed.append(entry)
+        with self._or_unknown(commit_id):
+            for entry in self._entries(base + 1, view.version):
+                if is_same_commit(entry, commit_id):
+                    return Committed(view, entry.version)
+                if isinstance(entry, Tombstone):
+                    raise self._expired(entry)
+                passed.append(entry)
         for lost in range(1, self.options.rebases_max + 1):
             found = self._try(view, decide(view, tuple(passed)), commit_id, base=base)
             if isinstance(found, View):
                 return Committed(found, found.version)
             for entry in self._read_on(view.version + 1, found, lost):
                 if is_same_commit(entry, commit_id):
-                    return Committed(self._view_with(view, entry), entry.version)
+                    with self._or_unknown(commit_id):
+                        return Committed(self._view_with(view, entry), entry.version)
                 if isinstance(entry, Tombstone):
-                    return self._past_expiry(view, entry, commit_id)
+                    with self._or_unknown(commit_id):
+                        return self._past_expiry(view, entry, commit_id)
                 view = self._view_with(view, entry)
                 passed.append(entry)
             if lost > 2:
@@ -150,16 +164,8 @@ class Log(Generic[S]):
         self, view: View[S], draft: Draft, commit_id: str, *, base: int, log_id: str = ""
     ) -> View[S] | bytes:
         """Put the draft after `view`. Returns the view after it, or the bytes of who was there first."""
-        if view.sealed:
-            raise LogSealed(
-                f"{self.location} was sealed at version {view.version}: it was dropped; look it up again"
-            )
-        if draft.write is not None and draft.write.version < view.fence:
-            raise WriteFenced(
-                f"write {draft.write.id} to {self.location} started at version {draft.write.version}, and writes older "
-                f"than version {view.fence} were fenced off: their files may be gone; write them again",
-                version=view.version,
-            )
+        check_sealed(view, self.location)
+        check_fence(view, draft, self.location)
         check_features(draft.features, self.options.features, self.location)
         attempt_id = self.options.new_id()
         data = encode(
@@ -203,9 +209,22 @@ class Log(Generic[S]):
         for blob in blobs:
             digest = hash_of(blob)
             name = f"{commit_id}-{digest[:16]}.bin"
-            self.store.put(self.keys.sidecar(name), blob)
+            put_patiently(self.store, self.keys.sidecar(name), blob, self.options)
             sidecars.append(Sidecar(name=name, size_bytes=len(blob), hash=digest))
         return tuple(sidecars)
+
+    @contextmanager
+    def _or_unknown(self, commit_id: str) -> Iterator[None]:
+        """Turn a failed read into CommitUnknown where the commit may have happened already."""
+        try:
+            yield
+        except StorageError as error:
+            raise CommitUnknown(
+                f"commit {commit_id} to {self.location} may have happened, but reading the log failed: {error}; "
+                "ask again with the same commit id",
+                commit_id=commit_id,
+                location=self.location,
+            ) from error
 
     def _entries(self, first: int, last: int) -> Iterator[Commit | Tombstone]:
         """Yield the versions from `first` to `last`, all of which exist."""
@@ -252,6 +271,23 @@ class Log(Generic[S]):
             "checked against it; start again from the current version",
             version=tombstone.version,
             by=tombstone.commit_id,
+        )
+
+
+def check_sealed(view: View[S], location: str) -> None:
+    if view.sealed:
+        raise LogSealed(
+            f"{location} was sealed at version {view.version}: it was dropped; look its name up again"
+        )
+
+
+def check_fence(view: View[S], draft: Draft, location: str) -> None:
+    """Refuse a write that started before the fence: vacuum may have taken its files for abandoned ones."""
+    if draft.write is not None and draft.write.version < view.fence:
+        raise WriteFenced(
+            f"write {draft.write.id} to {location} started at version {draft.write.version}, and writes older than "
+            f"version {view.fence} were fenced off: their files may be gone; write them again",
+            version=view.version,
         )
 
 

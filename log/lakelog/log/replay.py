@@ -4,6 +4,7 @@ The head is known by the first version that is absent. A hint or snapshot is bel
 the commit that stands there; a tombstone sends a reader on to the last base. Nothing here lists anything.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Generic
 
@@ -72,8 +73,7 @@ class Replay(Generic[S]):
             )
         if not self.names_this(root, self.entry(root.version, found[0])):
             return None
-        if newer_base is not None:
-            # The manifests of this snapshot may have been deleted on behalf of the newer base.
+        if is_outdated(newer_base):
             return self.forward(self.last_base(root.base + 1, at_least=0))
         return self.forward(view_of(root, self.projection), found=found[1:])
 
@@ -100,7 +100,7 @@ class Replay(Generic[S]):
             elif until is not None:
                 found = found[: until - view.version]
             newest_seen = max([newest_seen, *(first + i for i, data in enumerate(found) if data is not None)])
-            present = found[: found.index(None)] if None in found else found
+            present = prefix(found)
             if not present:
                 if first <= newest_seen:
                     raise FormatError(
@@ -108,9 +108,8 @@ class Replay(Generic[S]):
                         "restore it from a backup"
                     )
                 return view
-            # The rest of a batch with a hole was read before the hole was filled: a reader takes a prefix only.
             ended = len(present) < len(found) and newest_seen < first + len(present)
-            view = self._apply(view, [data for data in present if data is not None])
+            view = self._apply(view, present)
             if ended and view.version < first + len(present):
                 return view
             batch = max(batch, 4)
@@ -162,7 +161,7 @@ class Replay(Generic[S]):
         last: bytes | None = None
         while True:
             found = self.store.get_many([self.keys.base(number + i) for i in range(BASES_BATCH)])
-            present = found[: found.index(None)] if None in found else found
+            present = prefix(found)
             if present:
                 last = present[-1]
                 number += len(present)
@@ -202,6 +201,17 @@ class Replay(Generic[S]):
     @property
     def location(self) -> str:
         return self.at(self.keys.log).removesuffix("/_log")
+
+
+def is_outdated(newer_base: bytes | None) -> bool:
+    """Return whether a snapshot is: on behalf of the base after its own, its manifests may have been deleted."""
+    return newer_base is not None
+
+
+def prefix(found: Sequence[bytes | None]) -> list[bytes]:
+    """Return what was found up to the first absent object. What is after it was read earlier than the hole was
+    filled: with it, a reader would see a later commit without an earlier one."""
+    return [data for data in itertools.takewhile(lambda data: data is not None, found) if data is not None]
 
 
 def hash_before_expiry(entry: Commit | Tombstone) -> str:

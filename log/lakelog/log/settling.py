@@ -30,7 +30,7 @@ def place(
     uncertain: StorageError | None = None
     for tried in range(options.put_tries):
         if tried:
-            options.sleep_s(min(RETRY_MAX_S, RETRY_FIRST_S * 2 ** (tried - 1)) * (0.5 + options.random()))
+            options.sleep_s(_delay_s(tried - 1, options))
         try:
             if store.put_if_absent(key, data):
                 return None
@@ -55,3 +55,19 @@ def place(
         commit_id=commit_id,
         location=f"{store.url}/{key}",
     )
+
+
+def put_patiently(store: ObjectStore, key: str, data: bytes, options: LogOptions) -> None:
+    """Put an object that may be put any number of times, again where that failed. Raises StorageError."""
+    for tried in range(options.put_tries - 1):
+        try:
+            return store.put(key, data)
+        except StorageError as error:
+            if error.without_effect:
+                raise
+            options.sleep_s(_delay_s(tried, options))
+    store.put(key, data)
+
+
+def _delay_s(tried: int, options: LogOptions) -> float:
+    return min(RETRY_MAX_S, RETRY_FIRST_S * float(2**tried)) * (0.5 + options.random())

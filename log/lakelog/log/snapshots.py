@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lakelog.log.errors import NotFound
 from lakelog.log.format import encode
 from lakelog.log.keys import blob_version
-from lakelog.log.replay import Replay
+from lakelog.log.replay import Replay, is_outdated
 from lakelog.log.view import Dump, S, View, root_of
 
 
@@ -27,8 +27,7 @@ def write(replay: Replay[S], view: View[S]) -> None:
     Costs one GET, two PUTs and one per manifest. Plain puts: whoever does it twice does no harm.
     """
     store, keys = replay.store, replay.keys
-    if store.get(keys.base(view.base + 1)) is not None:
-        # The manifests that this state builds on may be gone: build on the newer base instead.
+    if is_outdated(store.get(keys.base(view.base + 1))):
         view = replay.forward(replay.last_base(view.base + 1, at_least=0))
     dump = store_blobs(replay, view)
     data = encode(root_of(view, dump))

@@ -1,0 +1,153 @@
+"""Letting go of old versions without ever freeing a key.
+
+The order is the safety, at whatever point the work stops: a base makes the state durable under a name that
+readers find without a hint; then sidecars go and commits become tombstones, which keep a late writer from
+creating a version again; then manifests and snapshots that only expired versions used. Doing any of it twice,
+late, or by two cleaners at once does no harm.
+"""
+
+from collections.abc import Sequence
+
+from lakelog.log.errors import FormatError, NotFound, Unsupported
+from lakelog.log.format import FORMAT, Base, Commit, Tombstone, decode_base, encode
+from lakelog.log.keys import VERSION_DIGITS, blob_version
+from lakelog.log.log import Log
+from lakelog.log.replay import BATCH_MAX
+from lakelog.log.settling import place
+from lakelog.log.snapshots import store_blobs
+from lakelog.log.view import S, View, root_of
+
+
+def expire(log: Log[S], version: int) -> int:
+    """Make `version` the first that can be read, and return the base's version: a later one where it was moved.
+
+    Also finishes what an earlier call left undone. Raises NotFound when there is no such version.
+    """
+    last = last_base(log)
+    if last is not None:
+        clean_up(log, last)
+    if last is None or last.root.version < version:
+        last = add_base(log, last, log.view_at(version))
+        clean_up(log, last)
+    return last.root.version
+
+
+def clean_up(log: Log[S], base: Base) -> None:
+    """Do what a durable base allows, in the order of what depends on what."""
+    bury(log, base.root.version)
+    sweep(log, base)
+
+
+def last_base(log: Log[S]) -> Base | None:
+    """Return the last base of the dense sequence, None where there is none."""
+    last: Base | None = None
+    while True:
+        key = log.keys.base(1 if last is None else last.number + 1)
+        data = log.store.get(key)
+        if data is None:
+            return last
+        last = decode_base(data, log.replay.at(key), log.options.features)
+
+
+def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
+    """Create the base after `before` at `view`, or return the one that somebody else created there."""
+    number = 1 if before is None else before.number + 1
+    dump = store_blobs(log.replay, view)
+    if dump.uses is None:
+        raise Unsupported(
+            f"{log.location} cannot expire versions: its projection does not say which manifests it uses"
+        )
+    root = root_of(view, dump, base=number)
+    if view.base == number - 1:
+        check_uses(log, dump.uses, before)
+    elif log.store.get(log.keys.base(number)) is None:
+        raise NotFound(
+            f"base {number} of {log.location} cannot be made from a state of base {view.base}; try again"
+        )
+    key = log.keys.base(number)
+    data = encode(Base(format=FORMAT, log_id=view.log_id, number=number, root=root))
+    taken = place(log.store, key, data, lambda found: found == data, log.options, f"base {number}")
+    return decode_base(taken or data, log.replay.at(key), log.options.features)
+
+
+def check_uses(log: Log[S], uses: Sequence[str], before: Base | None) -> None:
+    """Raise FormatError unless all manifests exist and none may be deleted on behalf of an earlier base."""
+    names = set(uses)
+    kept = set(before.root.uses or ()) if before is not None else set()
+    floor = before.root.version if before is not None else 0
+    existing = {key.removeprefix(log.keys.manifests) for key in log.store.list_after(log.keys.manifests)}
+    lost = {
+        name for name in names if name not in existing or (blob_version(name) <= floor and name not in kept)
+    }
+    if lost:
+        raise FormatError(
+            f"{log.replay.at(log.keys.manifest(min(lost)))} is missing, or was given up by base "
+            f"{before.number if before is not None else 0}, but a state needs it; restore it from a backup"
+        )
+
+
+def bury(log: Log[S], version: int) -> None:
+    """Overwrite the commits up to `version` with tombstones, oldest first, after deleting their sidecars."""
+    first = _first_alive(log, version)
+    for start in range(first, version + 1, BATCH_MAX):
+        versions = range(start, min(start + BATCH_MAX, version + 1))
+        for number, data in zip(versions, log.replay.get_versions(versions), strict=True):
+            if data is None:
+                raise FormatError(
+                    f"{log.replay.at(log.keys.commit(number))} is missing; restore it from a backup"
+                )
+            entry = log.replay.entry(number, data)
+            if isinstance(entry, Commit):
+                log.store.delete([log.keys.sidecar(sidecar.name) for sidecar in entry.sidecars])
+                log.store.put(log.keys.commit(number), encode(tombstone_of(entry)))
+
+
+def _first_alive(log: Log[S], version: int) -> int:
+    """Return the first version that is no tombstone, or version + 1: cleaners go from old to new."""
+    low, high = 1, version + 1
+    while low < high:
+        middle = (low + high) // 2
+        data = log.store.get(log.keys.commit(middle))
+        if data is not None and isinstance(log.replay.entry(middle, data), Tombstone):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def tombstone_of(commit: Commit) -> Tombstone:
+    """Return what is left of a commit: nothing but what settles who won its version."""
+    return Tombstone(
+        format=FORMAT,
+        log_id=commit.log_id,
+        version=commit.version,
+        commit_id=commit.commit_id,
+        attempt_id=commit.attempt_id,
+        prev=commit.prev,
+        time_us=commit.time_us,
+        seals=commit.seals,
+        commit_hash=commit.hash,
+    )
+
+
+def sweep(log: Log[S], base: Base) -> None:
+    """Delete the manifests that neither `base` nor any state derived from it can use, and older snapshots."""
+    keys, root = log.keys, base.root
+    kept = set(root.uses or ())
+    names = [key.removeprefix(keys.manifests) for key in log.store.list_after(keys.manifests)]
+    # A state derived from this base names its own manifests after later versions.
+    given_up = [
+        name for name in names if is_blob(name) and blob_version(name) <= root.version and name not in kept
+    ]
+    log.store.delete([keys.manifest(name) for name in given_up])
+    snapshots = []
+    for key in log.store.list_after(keys.snapshots):
+        found = keys.snapshot_version(key)
+        if found is not None and found <= root.version:
+            snapshots.append(key)
+    log.store.delete(snapshots)
+
+
+def is_blob(name: str) -> bool:
+    """Return whether a listed name is one of ours; foreign objects are left alone."""
+    return name[:VERSION_DIGITS].isdecimal() and name[VERSION_DIGITS : VERSION_DIGITS + 1] == "-"
