@@ -40,9 +40,10 @@ def main() -> None:
 
 def _s3_warehouse(stack: ExitStack) -> tuple[str, dict[str, str]]:
     """Start an S3 server with a bucket; return the warehouse in it and the options that lead there."""
-    from lakelog.testing.moto_server import MotoServer
+    from lakelog.testing.moto_server import moto_server
 
-    server = stack.enter_context(MotoServer())
+    server = stack.enter_context(moto_server())
+    stack.enter_context(server.credentials())
     return server.create_bucket("lakelog-demo") + "/warehouse", server.options
 
 
