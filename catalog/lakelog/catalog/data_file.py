@@ -153,14 +153,20 @@ def decode_files(blob: bytes) -> pa.Table:
     table = decode_table(blob)
     missing = [field.name for field in BASE_SCHEMA if field.name not in table.column_names]
     if missing:
-        raise FormatError(f"a list of data files lacks the columns {', '.join(missing)}: it was written by another program")
+        raise FormatError(
+            f"a list of data files lacks the columns {', '.join(missing)}: it was written by another program"
+        )
     return table
 
 
 def encode_removed(files: Iterable[RemovedFile]) -> bytes:
     """Return removed files as the bytes of a sidecar."""
     listed = list(files)
-    arrays = [[file.path for file in listed], [file.rows for file in listed], [file.size_bytes for file in listed]]
+    arrays = [
+        [file.path for file in listed],
+        [file.rows for file in listed],
+        [file.size_bytes for file in listed],
+    ]
     return encode_table(pa.table(arrays, schema=_REMOVED_SCHEMA))
 
 
@@ -191,7 +197,9 @@ def decode_table(blob: bytes) -> pa.Table:
         table.validate()
         return table
     except (pa.ArrowInvalid, OSError) as error:
-        raise FormatError(f"a list of files cannot be read ({error}): the object was truncated or altered") from None
+        raise FormatError(
+            f"a list of files cannot be read ({error}): the object was truncated or altered"
+        ) from None
 
 
 def split_name(name: str) -> tuple[str, int]:

@@ -69,7 +69,11 @@ class FileSet:
     def added(self, files: Sequence[DataFile] | pa.Table, schema: Schema, specs: Specs) -> FileSet:
         """Return the set with `files`, whose paths are not in it. `schema` and `specs` are those of their commit."""
         if isinstance(files, pa.Table):
-            count, rows, size = files.num_rows, pc.sum(files["rows"]).as_py() or 0, pc.sum(files["size"]).as_py() or 0
+            count, rows, size = (
+                files.num_rows,
+                pc.sum(files["rows"]).as_py() or 0,
+                pc.sum(files["size"]).as_py() or 0,
+            )
         else:
             count, rows = len(files), sum(file.rows for file in files)
             size = sum(file.size_bytes for file in files)
@@ -140,7 +144,8 @@ class FileSet:
         """Return the set that `dump` described; its manifests are read when they are needed."""
         stored = root if isinstance(root, Root) else msgspec.convert(root, Root)
         manifests = Manifests(
-            tuple(Manifest(each) for each in stored.manifests), tuple(Manifest(each) for each in stored.removed)
+            tuple(Manifest(each) for each in stored.manifests),
+            tuple(Manifest(each) for each in stored.removed),
         )
         return FileSet(stored.files, stored.rows, stored.bytes, manifests)
 

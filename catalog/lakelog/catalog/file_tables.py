@@ -24,7 +24,9 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
         for field in table.schema:
             known = types.get(field.name)
             types[field.name] = field.type if known is None else _wider(known, field.type)
-    return pa.concat_tables([_converted(table, types) for table in tables], promote_options="default").combine_chunks()
+    return pa.concat_tables(
+        [_converted(table, types) for table in tables], promote_options="default"
+    ).combine_chunks()
 
 
 def without(table: pa.Table, paths: Collection[str] | pa.Array) -> pa.Table:

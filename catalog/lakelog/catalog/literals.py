@@ -86,7 +86,9 @@ def from_arrow(array: pa.Array) -> list[Any]:
     if pa.types.is_floating(type):
         return [float_to_json(value) for value in array.to_pylist()]
     if pa.types.is_binary(type):
-        return [None if value is None else base64.b64encode(value).decode("ascii") for value in array.to_pylist()]
+        return [
+            None if value is None else base64.b64encode(value).decode("ascii") for value in array.to_pylist()
+        ]
     return _plain(array)
 
 

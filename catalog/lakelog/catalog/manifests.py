@@ -123,14 +123,18 @@ class Manifests:
 
     def _gone(self) -> pa.Table | None:
         """Return all removed paths with their `seq`."""
-        return pa.concat_tables([each.table for each in self.removed]).combine_chunks() if self.removed else None
+        return (
+            pa.concat_tables([each.table for each in self.removed]).combine_chunks() if self.removed else None
+        )
 
     def _with_removed(
         self, version: int, removed: Collection[str], fetch: Fetch | None, blobs: dict[str, bytes]
     ) -> Manifests:
         """Return these manifests with a list of `removed` too, in one with the older lists where these can be read."""
         paths = sorted(removed)
-        table = pa.table({"path": pa.array(paths, pa.string()), "seq": pa.array([version] * len(paths), pa.int64())})
+        table = pa.table(
+            {"path": pa.array(paths, pa.string()), "seq": pa.array([version] * len(paths), pa.int64())}
+        )
         older = self.removed
         if older and self._available((), fetch):
             table, older = pa.concat_tables([*(each.table for each in older), table]).combine_chunks(), ()
@@ -158,7 +162,9 @@ def _live_of(manifest: Manifest, gone: pa.Table | None) -> pa.Table:
     assert manifest.table is not None, "a manifest is read before it is used"
     if gone is None:
         return manifest.table
-    return without(manifest.table, gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks())
+    return without(
+        manifest.table, gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks()
+    )
 
 
 def _merges(manifest: Manifest, length: int) -> bool:
