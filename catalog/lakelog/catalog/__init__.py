@@ -1,0 +1,49 @@
+"""Namespaces and tables on object storage: what commits mean, and the Python client.
+
+from lakelog.catalog import Catalog, col
+
+    catalog = Catalog("/data/lake")
+    catalog.create_namespace("sales")
+    orders = catalog.create_table("sales.orders", arrow_schema, partition_by=["region"])
+    orders = orders.append(arrow_table)
+    orders.scan(columns=["id"], filter=col("region") == "EU").to_arrow()
+"""
+
+from lakelog.catalog.catalog import Catalog
+from lakelog.catalog.commits import Token
+from lakelog.catalog.data_file import ColumnStats, DataFile
+from lakelog.catalog.errors import (
+    ColumnExists,
+    CommitConflict,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchColumn,
+    NoSuchNamespace,
+    NoSuchTable,
+    TableExists,
+)
+from lakelog.catalog.history import HistoryEntry
+from lakelog.catalog.predicate import col
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.staging import Stage
+from lakelog.catalog.table import Table
+
+__all__ = [
+    "Catalog",
+    "ColumnExists",
+    "ColumnStats",
+    "CommitConflict",
+    "DataFile",
+    "HistoryEntry",
+    "NamespaceExists",
+    "NamespaceNotEmpty",
+    "NoSuchColumn",
+    "NoSuchNamespace",
+    "NoSuchTable",
+    "Schema",
+    "Stage",
+    "Table",
+    "TableExists",
+    "Token",
+    "col",
+]

@@ -1,0 +1,260 @@
+"""The front door: a catalog of namespaces and tables in one warehouse, a folder or a prefix on S3."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from lakelog.catalog import namespaces, staging, tables
+from lakelog.catalog.commits import Token, new_token
+from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.history import HistoryEntry, entry_of
+from lakelog.catalog.log_cache import LogCache
+from lakelog.catalog.name_tree import NameTree, no_such_namespace, no_such_table
+from lakelog.catalog.names import Identifier, identifier
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.staging import Stage
+from lakelog.catalog.table import Table
+from lakelog.log import Json
+from lakelog.log.errors import NotFound
+
+Name: TypeAlias = str | Sequence[str]
+"""`"a.b.t"` (backticks around parts with dots) or the parts."""
+
+
+class Catalog:
+    """Namespaces and tables under one warehouse. Safe to share between threads.
+
+    `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
+    usual AWS chain only. `writer` is kept in every commit, to tell later who made it.
+    """
+
+    def __init__(
+        self, warehouse: str, *, options: Mapping[str, str] | None = None, writer: Mapping[str, Json] | None = None
+    ) -> None:
+        identity = {"engine": "python", "user": _user()} if writer is None else dict(writer)
+        self._logs = LogCache(warehouse, options or {}, identity)
+        self._tree = NameTree(self._logs)
+
+    @property
+    def warehouse(self) -> str:
+        return self._logs.warehouse
+
+    # Namespaces
+
+    def create_namespace(
+        self,
+        namespace: Name,
+        properties: Mapping[str, str] | None = None,
+        *,
+        if_not_exists: bool = False,
+        token: Token | None = None,
+    ) -> None:
+        """Create a namespace in an existing one. NamespaceExists (unless `if_not_exists`), NoSuchNamespace."""
+        path = identifier(namespace)
+        if if_not_exists and self.namespace_exists(path):
+            return
+        try:
+            namespaces.create(self._tree, path, properties or {}, token)
+        except namespaces.NamespaceExists:
+            if not if_not_exists:
+                raise
+
+    def namespace_exists(self, namespace: Name) -> bool:
+        path = identifier(namespace)
+        return not path or self._tree.find_namespace(path) is not None
+
+    def load_namespace(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. NoSuchNamespace."""
+        path = identifier(namespace)
+        found = self._tree.find_namespace(path)
+        if found is None:
+            if not path:
+                return {}
+            raise no_such_namespace(path)
+        return dict(found.view.state.properties)
+
+    def list_namespaces(self, parent: Name = ()) -> list[Identifier]:
+        """Return the namespaces directly in `parent`, sorted. NoSuchNamespace."""
+        path = identifier(parent)
+        return [(*path, name) for name in self._names(path, NAMESPACE, NAMESPACE)]
+
+    def alter_namespace(
+        self,
+        namespace: Name,
+        *,
+        set: Mapping[str, str] | None = None,
+        remove: Sequence[str] = (),
+        token: Token | None = None,
+    ) -> None:
+        """Set and remove properties as one commit. NoSuchNamespace."""
+        namespaces.alter(self._tree, identifier(namespace), set or {}, remove, token)
+
+    def drop_namespace(self, namespace: Name, *, cascade: bool = False, token: Token | None = None) -> bool:
+        """Drop a namespace; False where there is none. NamespaceNotEmpty unless `cascade`."""
+        return namespaces.drop(self._tree, identifier(namespace), cascade=cascade, token=token)
+
+    # Tables
+
+    def list_tables(self, namespace: Name = ()) -> list[Identifier]:
+        """Return the tables directly in `namespace`, sorted. NoSuchNamespace. Costs 1 GET when warm."""
+        path = identifier(namespace)
+        return [(*path, name) for name in self._names(path, RELATION, TABLE)]
+
+    def table_exists(self, name: Name) -> bool:
+        return self._tree.find_table(identifier(name)) is not None
+
+    def load_table(
+        self, name: Name, *, version: int | None = None, timestamp_us: int | None = None
+    ) -> Table:
+        """Return a table, now or at a version or time of its past. NoSuchTable; NotFound for the past."""
+        path = identifier(name)
+        found = self._tree.table(path)
+        return self._at(Table(self._logs, found.tracked, found.view, path), version, timestamp_us)
+
+    def table_at(
+        self, location: str, *, version: int | None = None, timestamp_us: int | None = None
+    ) -> Table:
+        """Return the table whose log is at `location`, a folder or an S3 URL. NoSuchTable."""
+        tracked = self._logs.table(self._logs.location(location))
+        try:
+            view = tracked.current()
+        except NotFound as error:
+            raise NoSuchTable(f"there is no table at {location}: check the path") from error
+        if view.sealed:
+            raise NoSuchTable(f"there is no table at {location} any more: it was dropped")
+        return self._at(Table(self._logs, tracked, view, None), version, timestamp_us)
+
+    def create_table(
+        self,
+        name: Name,
+        schema: Schema | pa.Schema,
+        *,
+        partition_by: Sequence[str | Mapping[str, Any]] = (),
+        sort_by: Sequence[str | Mapping[str, Any]] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        comment: str | None = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """Create an empty table. `partition_by` holds columns' names or transforms, as in `"bucket[16](id)"`'s JSON
+        `{"transform": "bucket", "args": [16], "column": ["id"]}`. TableExists (unless `if_not_exists`), NoSuchNamespace.
+        """
+        path = identifier(name)
+        try:
+            stage = self.stage(
+                staging.CREATE,
+                path,
+                schema,
+                partitioning=partition_by,
+                sort_by=sort_by,
+                properties=properties,
+                location=location,
+                comment=comment,
+            )
+            return self.commit_stage(stage)
+        except staging.TableExists:
+            if not if_not_exists:
+                raise
+            return self.load_table(path)
+
+    def rename_table(self, old: Name, new: Name, *, token: Token | None = None) -> None:
+        """Give a table another name in its namespace. NoSuchTable, TableExists; Unsupported across namespaces."""
+        tables.rename(self._tree, identifier(old), identifier(new), token)
+
+    def drop_table(self, name: Name, *, token: Token | None = None) -> bool:
+        """Drop a table; False where there is none. Its data stays where it is."""
+        return tables.drop(self._tree, identifier(name), token)
+
+    def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
+        """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
+        return tables.drop_at(self._tree, self._logs.location(location), token)
+
+    # Staged changes
+
+    def stage(
+        self,
+        kind: str,
+        name: Name | None,
+        schema: Schema | pa.Schema,
+        *,
+        partitioning: Sequence[str | Mapping[str, Any]] = (),
+        sort_by: Sequence[str | Mapping[str, Any]] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        comment: str | None = None,
+        provider: str | None = None,
+    ) -> Stage:
+        """Prepare a table that nobody sees before `commit_stage`: `kind` is create, replace or create-or-replace.
+
+        Without a name, the table is the one at `location`. TableExists, NoSuchTable, NoSuchNamespace, InvalidInput.
+        """
+        request = tables.Request(
+            kind=kind,
+            identifier=None if name is None else identifier(name),
+            schema=schema,
+            partitioning=partitioning,
+            sort_by=sort_by,
+            properties=properties or {},
+            location=location,
+            comment=comment,
+            provider=provider,
+        )
+        return tables.stage(self._tree, request)
+
+    def commit_stage(self, stage: Stage, files: Sequence[DataFile] = ()) -> Table:
+        """Make a staged table visible, with the files that were written for it. Asking again is safe."""
+        found = staging.commit(self._tree, stage, files)
+        return Table(self._logs, found.tracked, found.view, stage.identifier)
+
+    # For those who may have to ask again
+
+    def token(self, name: Name = ()) -> Token:
+        """Return a token for one change of what `name` leads to; reads only what was never read before.
+
+        Pass it with the request, and pass the same one when asking again: then the change happens once.
+        """
+        path = identifier(name)
+        if path:
+            self._tree.find_namespace(path[:-1])
+        return new_token(self._tree.known_on_path(path))
+
+    def token_at(self, location: str) -> Token:
+        """Return a token for one change of the table at `location` (see `token`)."""
+        tracked = self._logs.table(self._logs.location(location))
+        if tracked.known is None:
+            tracked.current()
+        return new_token([tracked])
+
+    # History
+
+    def history(self, namespace: Name = ()) -> Iterator[HistoryEntry]:
+        """Yield what happened to a namespace, the newest first. NoSuchNamespace."""
+        found = self._tree.namespace(identifier(namespace))
+        for commit in found.tracked.log.commits(newest_first=True):
+            yield entry_of(commit)
+
+    # Inside
+
+    def _names(self, path: Identifier, space: str, kind: str) -> list[str]:
+        found = self._tree.find_namespace(path)
+        if found is None:
+            if not path:
+                return []
+            raise no_such_namespace(path)
+        return found.view.state.names(space, kind)
+
+    def _at(self, table: Table, version: int | None, timestamp_us: int | None) -> Table:
+        return table if version is None and timestamp_us is None else table.at(version=version, timestamp_us=timestamp_us)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -1,0 +1,185 @@
+"""What commits to a table have in common: tokens, events of changed files, and the conflict matrix put to work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.conflicts import Change, Operation, Rule, changes, rule
+from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed
+from lakelog.catalog.errors import CommitConflict, NoSuchTable
+from lakelog.catalog.events import FilesChanged, table_events
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.table_state import Metadata, TableState
+from lakelog.log import Commit, View, new_id
+from lakelog.log.errors import LogSealed, NotFound
+
+SIDECAR_FROM_BYTES = 64 * 1024
+SIDECAR_FROM_FILES = 200
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True):
+    """Makes a request that is asked again the same request: the commit id, and each log's version at the first asking.
+
+    Whoever may have to ask again (after a crash of its own, or of the process that answers) gets a token first.
+    """
+
+    commit_id: str
+    bases: dict[str, int]
+
+    def base(self, tracked: TrackedLog[Any]) -> int | None:
+        return self.bases.get(tracked.location)
+
+
+def new_token(logs: Sequence[TrackedLog[Any]] = ()) -> Token:
+    """Return a token over logs whose current version is known."""
+    bases = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
+    return Token(commit_id=new_id(), bases=bases)
+
+
+def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
+    """Tell whether the request of `token` has been committed in this log already. Reads the commits since its base."""
+    base = token.base(tracked) if token is not None else None
+    if token is None or base is None:
+        return False
+    try:
+        return any(commit.commit_id == token.commit_id for commit in tracked.log.commits(first=base + 1))
+    except NotFound:
+        return False
+
+
+@contextmanager
+def gone_as_no_such_table(name: str) -> Iterator[None]:
+    """Inside, a log that turns out to be sealed means that there is no such table any more."""
+    try:
+        yield
+    except LogSealed as error:
+        raise NoSuchTable(f"there is no table {name} any more: it was dropped") from error
+
+
+def files_event(
+    operation: Operation,
+    added: Sequence[DataFile],
+    removed: Sequence[RemovedFile],
+    metadata: Metadata,
+    filter_text: str | None = None,
+) -> tuple[FilesChanged, tuple[bytes, ...]]:
+    """Return the event that adds and removes these files, and the sidecars that it refers to (bulk goes there)."""
+    blobs: list[bytes] = []
+    added_sidecar = removed_sidecar = None
+    if _is_bulk(added):
+        added_sidecar = len(blobs)
+        blobs.append(encode_files(added, metadata.schema, metadata.specs))
+    if _is_bulk(removed):
+        removed_sidecar = len(blobs)
+        blobs.append(encode_removed(removed))
+    event = FilesChanged(
+        operation=operation.value,
+        added=() if added_sidecar is not None else tuple(added),
+        removed=() if removed_sidecar is not None else tuple(removed),
+        added_sidecar=added_sidecar,
+        removed_sidecar=removed_sidecar,
+        added_files=len(added),
+        added_rows=sum(file.rows for file in added),
+        added_bytes=sum(file.size_bytes for file in added),
+        removed_files=len(removed),
+        removed_rows=sum(file.rows for file in removed),
+        removed_bytes=sum(file.size_bytes for file in removed),
+        filter=filter_text,
+    )
+    return event, tuple(blobs)
+
+
+def _is_bulk(files: Sequence[DataFile] | Sequence[RemovedFile]) -> bool:
+    if len(files) <= 1:
+        return False
+    return len(files) > SIDECAR_FROM_FILES or len(msgspec.json.encode(files)) > SIDECAR_FROM_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an operation brings along, for the rules that look closer: its base, and what it replaces.
+
+    `replaces` tells of files (as `FileSet.chunks` gives them) which may hold rows that the operation replaces.
+    """
+
+    base: Metadata
+    replaces: Callable[[pa.Table], bool] | None = None
+
+
+def check(
+    operation: Operation,
+    view: View[TableState],
+    passed: Sequence[Commit],
+    written: Written,
+    files: Callable[[frozenset[str]], pa.Table],
+    name: str,
+) -> None:
+    """Hold `operation` against every commit in `passed`. CommitConflict with the other commit and its author; NoSuchTable.
+
+    `files` gives the live files that the writes of the given ids added.
+    """
+    for commit in passed:
+        for event in table_events(commit):
+            for change in changes(event):
+                _check(rule(operation, change), operation, change, commit, view, written, files, name)
+
+
+def _check(
+    verdict: Rule,
+    operation: Operation,
+    change: Change,
+    commit: Commit,
+    view: View[TableState],
+    written: Written,
+    files: Callable[[frozenset[str]], pa.Table],
+    name: str,
+) -> None:
+    match verdict:
+        case Rule.REBASE | Rule.REEVALUATE:
+            return
+        case Rule.CHECK_SCHEMA:
+            misfit = _misfit(written.base.schema, view.state.current.schema)
+            if misfit is not None:
+                raise conflict(operation, change, commit, name, misfit)
+        case Rule.CHECK_FILES:
+            added = files(frozenset([commit.write.id] if commit.write is not None else []))
+            if written.replaces is None or added.num_rows and written.replaces(added):
+                raise conflict(operation, change, commit, name, "they may hold rows that this operation replaces")
+        case Rule.FAIL:
+            raise conflict(operation, change, commit, name, None)
+        case Rule.GONE:
+            raise NoSuchTable(f"there is no table {name} any more: it was dropped in version {commit.version}")
+        case _:
+            assert_never(verdict)
+
+
+def conflict(operation: Operation, change: Change, commit: Commit, name: str, why: str | None) -> CommitConflict:
+    author = " ".join(f"{key}={value}" for key, value in commit.writer.items())
+    reason = f" ({why})" if why else ""
+    return CommitConflict(
+        f"the {operation.value} of {name} conflicts with version {commit.version}, which {change.value}{reason}; "
+        f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: run the statement again, "
+        "and it will see that version",
+        version=commit.version,
+        by=author,
+    )
+
+
+def _misfit(base: Schema, current: Schema) -> str | None:
+    """Say why files written with the schema `base` do not fit `current`, or None where they do."""
+    known = {field.id for field in base.fields}
+    for field in current.fields:
+        if field.id not in known and not field.nullable and (field.default is None or field.default.exists is None):
+            return f"the column {field.name} is required now, and the files do not have it"
+        if field.id in known:
+            before = next(other for other in base.fields if other.id == field.id)
+            if before.nullable and not field.nullable:
+                return f"the column {field.name} is NOT NULL now"
+    return None

@@ -1,0 +1,177 @@
+"""The conflict matrix: what an operation may do when other commits came between its base and its turn.
+
+For every operation and every kind of change there is exactly one rule; `catalog/README.md` shows the same matrix as a
+table. Matches are exhaustive and have no wildcard, so that a new kind of change has to be thought about everywhere.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import assert_never
+
+from lakelog.catalog.events import (
+    FilesChanged,
+    PartitioningChanged,
+    SchemaChanged,
+    SortOrderChanged,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableEvent,
+    TableReplaced,
+)
+
+
+class Operation(Enum):
+    """What the caller is about to commit."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    OVERWRITE_PARTITIONS = "overwrite-partitions"
+    TRUNCATE = "truncate"
+    DELETE = "delete"
+    ALTER = "alter"
+    REPLACE = "replace"
+    DROP = "drop"
+
+
+class Change(Enum):
+    """What another commit did since the caller's base."""
+
+    ADDED_FILES = "added files"
+    REMOVED_FILES = "removed files"
+    SCHEMA = "changed the schema"
+    PARTITIONING = "changed the partitioning"
+    SORT_ORDER = "changed the sort order"
+    PROPERTIES = "changed the properties"
+    REPLACED = "replaced the table"
+    DROPPED = "dropped the table"
+
+
+class Rule(Enum):
+    """What follows.
+
+    REBASE: the change does not touch the operation, which goes on as it is. REEVALUATE: the operation read nothing that
+    it cannot read again from metadata alone, so it is decided anew on the new state. CHECK_FILES: goes on unless a file
+    added since then may hold rows that the operation replaces. CHECK_SCHEMA: goes on if the files that it wrote still
+    fit the schema. FAIL: a conflict; the caller has to start over. GONE: there is no such table any more.
+    """
+
+    REBASE = "rebase"
+    REEVALUATE = "re-evaluate"
+    CHECK_FILES = "check files"
+    CHECK_SCHEMA = "check schema"
+    FAIL = "fail"
+    GONE = "gone"
+
+
+def rule(operation: Operation, change: Change) -> Rule:
+    """Return what `operation` does about `change`."""
+    match operation:
+        case Operation.APPEND:
+            return _for_append(change)
+        case Operation.OVERWRITE | Operation.OVERWRITE_PARTITIONS:
+            return _for_overwrite(change)
+        case Operation.TRUNCATE | Operation.DELETE | Operation.ALTER:
+            return _for_metadata_only(change)
+        case Operation.REPLACE:
+            return _for_replace(change)
+        case Operation.DROP:
+            return _for_drop(change)
+    assert_never(operation)
+
+
+def _for_append(change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES | Change.REMOVED_FILES:
+            return Rule.REBASE
+        case Change.SCHEMA:
+            return Rule.CHECK_SCHEMA
+        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES:
+            return Rule.REBASE
+        case Change.REPLACED:
+            return Rule.FAIL
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_overwrite(change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES:
+            return Rule.CHECK_FILES
+        case Change.REMOVED_FILES:
+            return Rule.REEVALUATE
+        case Change.SCHEMA:
+            return Rule.CHECK_SCHEMA
+        case Change.PARTITIONING:
+            return Rule.FAIL
+        case Change.SORT_ORDER | Change.PROPERTIES:
+            return Rule.REBASE
+        case Change.REPLACED:
+            return Rule.FAIL
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_metadata_only(change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES | Change.REMOVED_FILES:
+            return Rule.REEVALUATE
+        case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES:
+            return Rule.REEVALUATE
+        case Change.REPLACED:
+            return Rule.FAIL
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_replace(change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES:
+            return Rule.FAIL
+        case Change.REMOVED_FILES | Change.SORT_ORDER | Change.PROPERTIES:
+            return Rule.REBASE
+        case Change.SCHEMA | Change.PARTITIONING:
+            # The replacement took its column and spec ids from the metadata at its base; they may be in use by now.
+            return Rule.FAIL
+        case Change.REPLACED:
+            return Rule.FAIL
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_drop(change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES | Change.REMOVED_FILES:
+            return Rule.REBASE
+        case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
+            return Rule.REBASE
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def changes(event: TableEvent) -> tuple[Change, ...]:
+    """Return what `event` did to the table, in the matrix' words."""
+    match event:
+        case TableCreated() | TableReplaced():
+            return (Change.REPLACED,)
+        case SchemaChanged():
+            return (Change.SCHEMA,)
+        case PartitioningChanged():
+            return (Change.PARTITIONING,)
+        case SortOrderChanged():
+            return (Change.SORT_ORDER,)
+        case TableAltered():
+            return (Change.PROPERTIES,)
+        case FilesChanged():
+            added = (Change.ADDED_FILES,) if event.added_files else ()
+            removed = (Change.REMOVED_FILES,) if event.removed_files else ()
+            return added + removed
+        case TableDropped():
+            return (Change.DROPPED,)
+    assert_never(event)

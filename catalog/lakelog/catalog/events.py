@@ -1,0 +1,190 @@
+"""The words of the catalog's logs: what a commit of a namespace or of a table can say.
+
+Events are facts, already decided: ids and values are in them, and folding them needs no clock and no I/O. What is
+stored is exactly these structs; an unknown event or field is refused by name, because a reader that skips what it does
+not know shows a wrong table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias, get_args
+
+import msgspec
+
+from lakelog.catalog.data_file import DataFile, RemovedFile
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.schema import Schema
+from lakelog.log import Commit, Json
+from lakelog.log.errors import FormatError, UnsupportedFormat
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
+    pass
+
+
+# Namespaces
+
+
+class NamespaceCreated(_Event, frozen=True, tag="namespace-created"):
+    """The first commit of a namespace's log. `parent` is the log that it is to be linked in (None for the root)."""
+
+    properties: dict[str, str]
+    parent: str | None = None
+    name: str | None = None
+
+
+class NamespaceAltered(_Event, frozen=True, tag="namespace-altered"):
+    set: dict[str, str]
+    removed: tuple[str, ...] = ()
+
+
+class EntryLinked(_Event, frozen=True, tag="entry-linked"):
+    """A name now leads to an object: the moment at which the object exists for everybody.
+
+    `space` is relation or namespace, `kind` says what it is (table, namespace). `location` is relative to the warehouse, or a URL where the user chose the place.
+    """
+
+    space: str
+    name: str
+    kind: str
+    id: str
+    location: str
+
+
+class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
+    space: str
+    name: str
+    id: str
+
+
+class EntryRenamed(_Event, frozen=True, tag="entry-renamed"):
+    space: str
+    name: str
+    id: str
+    new_name: str
+
+
+class NamespaceDropped(_Event, frozen=True, tag="namespace-dropped"):
+    """Stands in the sealing commit: from here on nothing can be linked in this namespace."""
+
+    cascade: bool
+
+
+# Tables
+
+
+class TableCreated(_Event, frozen=True, tag="table-created"):
+    """The first commit of a table's log. `namespace` is the log that it is to be linked in, under `name`."""
+
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    properties: dict[str, str]
+    namespace: str | None = None
+    name: str | None = None
+    provider: str | None = None
+    comment: str | None = None
+    own_location: bool = False
+
+
+class TableReplaced(_Event, frozen=True, tag="table-replaced"):
+    """The table's metadata and all of its files give way to these; its history and its id stay."""
+
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    properties: dict[str, str]
+    provider: str | None = None
+    comment: str | None = None
+
+
+class SchemaChanged(_Event, frozen=True, tag="schema-changed"):
+    schema: Schema
+
+
+class PartitioningChanged(_Event, frozen=True, tag="partitioning-changed"):
+    spec: PartitionSpec
+
+
+class SortOrderChanged(_Event, frozen=True, tag="sort-order-changed"):
+    sort_order: SortOrder
+
+
+class TableAltered(_Event, frozen=True, tag="table-altered"):
+    """Properties (and the comment, which is one of them to Spark) were set or removed."""
+
+    set: dict[str, str]
+    removed: tuple[str, ...] = ()
+
+
+class FilesChanged(_Event, frozen=True, tag="files-changed"):
+    """One operation's change of the table's contents.
+
+    `operation` is append, overwrite, overwrite-partitions, delete or truncate. Files stand in the event itself, or, when
+    they are many, as Arrow in the commit's sidecar of the given index; never in both.
+    """
+
+    operation: str
+    added: tuple[DataFile, ...] = ()
+    removed: tuple[RemovedFile, ...] = ()
+    added_sidecar: int | None = None
+    removed_sidecar: int | None = None
+    added_files: int = 0
+    added_rows: int = 0
+    added_bytes: int = 0
+    removed_files: int = 0
+    removed_rows: int = 0
+    removed_bytes: int = 0
+    filter: str | None = None
+
+
+class TableDropped(_Event, frozen=True, tag="table-dropped"):
+    """Stands in the sealing commit: the moment at which the table is gone."""
+
+
+NamespaceEvent: TypeAlias = (
+    NamespaceCreated | NamespaceAltered | EntryLinked | EntryUnlinked | EntryRenamed | NamespaceDropped
+)
+TableEvent: TypeAlias = (
+    TableCreated
+    | TableReplaced
+    | SchemaChanged
+    | PartitioningChanged
+    | SortOrderChanged
+    | TableAltered
+    | FilesChanged
+    | TableDropped
+)
+
+
+def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
+    """Return `events` as the JSON objects that a commit carries."""
+    return tuple(msgspec.to_builtins(event, order=None) for event in events)
+
+
+def namespace_events(commit: Commit) -> list[NamespaceEvent]:
+    """Decode the events of a commit of a namespace's log. UnsupportedFormat for an event that is not known here."""
+    return _decode(commit, NamespaceEvent, "namespace")
+
+
+def table_events(commit: Commit) -> list[TableEvent]:
+    """Decode the events of a commit of a table's log. UnsupportedFormat for an event that is not known here."""
+    return _decode(commit, TableEvent, "table")
+
+
+def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
+    try:
+        return [msgspec.convert(event, union, strict=True) for event in commit.events]
+    except msgspec.ValidationError as error:
+        known = {struct.__struct_config__.tag for struct in get_args(union)}
+        for event in commit.events:
+            if event.get("event") not in known:
+                raise UnsupportedFormat(
+                    f"version {commit.version} of the {what} log {commit.log_id} holds the event "
+                    f"{event.get('event')!r}, which this version of lakelog does not know: upgrade lakelog to read it"
+                ) from None
+        raise FormatError(
+            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read ({error}): "
+            "it was written by a faulty client, or by a newer one"
+        ) from None

@@ -1,0 +1,91 @@
+"""What happened to a table or a namespace, told from its commits: for people, and for programs as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lakelog.log import Commit, Json
+
+_WORDS = {
+    "namespace-created": "create namespace",
+    "namespace-altered": "set properties",
+    "namespace-dropped": "drop namespace",
+    "entry-linked": "link",
+    "entry-unlinked": "unlink",
+    "entry-renamed": "rename",
+    "table-created": "create",
+    "table-replaced": "replace",
+    "schema-changed": "change schema",
+    "partitioning-changed": "change partitioning",
+    "sort-order-changed": "change sort order",
+    "table-altered": "set properties",
+    "table-dropped": "drop",
+}
+_COUNTS = ("added_files", "added_rows", "added_bytes", "removed_files", "removed_rows", "removed_bytes")
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One commit. `operation` says what it did, `details` with what (counts of files and rows, names, a filter).
+
+    `base` is the version that the commit was prepared on: one below `version` - 1 tells that it was rebased over the
+    commits between.
+    """
+
+    version: int
+    timestamp_us: int
+    operation: str
+    details: dict[str, Json]
+    writer: dict[str, Json]
+    commit_id: str
+    write_id: str | None
+    base: int
+
+    @property
+    def rebased(self) -> bool:
+        return self.base < self.version - 1
+
+
+def entry_of(commit: Commit) -> HistoryEntry:
+    """Tell what `commit` did. Needs no state, so that it works on a commit by itself."""
+    operations: list[str] = []
+    details: dict[str, Json] = {}
+    for event in commit.events:
+        word = _word(event)
+        if word not in operations:
+            operations.append(word)
+        details.update(_details(event))
+    return HistoryEntry(
+        version=commit.version,
+        timestamp_us=commit.time_us,
+        operation=", ".join(operations) or "nothing",
+        details=details,
+        writer=dict(commit.writer),
+        commit_id=commit.commit_id,
+        write_id=commit.write.id if commit.write is not None else None,
+        base=commit.base,
+    )
+
+
+def _word(event: Mapping[str, Any]) -> str:
+    kind = str(event.get("event"))
+    if kind == "files-changed":
+        return str(event.get("operation"))
+    return _WORDS.get(kind, kind)
+
+
+def _details(event: Mapping[str, Any]) -> dict[str, Json]:
+    kind = event.get("event")
+    if kind == "files-changed":
+        counts = {name: event[name] for name in _COUNTS if event.get(name)}
+        return counts | ({"filter": event["filter"]} if event.get("filter") else {})
+    if kind in ("table-altered", "namespace-altered"):
+        removed = {"removed": list(event["removed"])} if event.get("removed") else {}
+        return ({"set": dict(event["set"])} if event.get("set") else {}) | removed
+    if kind in ("entry-linked", "entry-unlinked", "entry-renamed"):
+        return {key: event[key] for key in ("kind", "name", "new_name") if key in event}
+    if kind in ("schema-changed", "table-created", "table-replaced"):
+        return {"columns": [column["name"] for column in event["schema"]["fields"]]}
+    return {}

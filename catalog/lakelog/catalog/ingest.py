@@ -1,0 +1,64 @@
+"""Rows from Python on their way into a table: what is accepted, and how it becomes data files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from lakelog.catalog.arrow_types import conform, schema_to_arrow
+from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.parquet_write import write_files
+from lakelog.catalog.table_state import Metadata, TableState
+from lakelog.log import WriteRef
+from lakelog.log.errors import InvalidInput
+
+
+class ArrowStream(Protocol):
+    """Anything that exports rows by Arrow's C stream interface: pandas, Polars, DuckDB and others do."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+Ingestible: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream
+
+
+def reader_of(data: Ingestible) -> pa.RecordBatchReader:
+    """Return `data` as a reader of record batches. InvalidInput for what is not Arrow data."""
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    raise InvalidInput(
+        f"cannot write a {type(data).__name__}: give a pyarrow Table, RecordBatch or RecordBatchReader, or an object "
+        "with __arrow_c_stream__ (pandas and Polars data frames have it)"
+    )
+
+
+def written_files(
+    tracked: TrackedLog[TableState], metadata: Metadata, write: WriteRef, data: Ingestible
+) -> list[DataFile]:
+    """Write the rows of `data` as data files of the table and return them; they are not committed yet."""
+    reader = reader_of(data)
+
+    def conformed() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            yield from conform(pa.Table.from_batches([batch]), metadata.schema).to_batches()
+
+    rows = pa.RecordBatchReader.from_batches(schema_to_arrow(metadata.schema, physical=False), conformed())
+    return write_files(
+        tracked.store,
+        tracked.prefix,
+        write.id,
+        rows,
+        metadata.schema,
+        metadata.spec,
+        metadata.sort_order,
+        properties=metadata.properties,
+    )

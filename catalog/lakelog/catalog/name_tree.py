@@ -1,0 +1,244 @@
+"""Finding things by name: walks namespaces' logs from the warehouse's root down to a namespace or a table.
+
+Everything that is known is re-checked in one parallel round, then walked again; only levels that were not known before
+cost more. A name that leads to a dropped (sealed) thing is what a crash between seal and unlink leaves behind: whoever
+meets it finishes the drop, and sees nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
+from lakelog.catalog.events import EntryUnlinked, NamespaceCreated, NamespaceDropped, TableDropped, encode
+from lakelog.catalog.log_cache import LogCache, TrackedLog, refresh_all
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
+from lakelog.catalog.table_state import TableState
+from lakelog.log import Commit, Draft, View, new_id
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, NotFound
+
+S = TypeVar("S")
+
+OWN_FOLDERS = ("_log/", "n-", "t-", "_txn/")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[S]):
+    """A namespace or a table: its log and the view that was fresh when it was found."""
+
+    tracked: TrackedLog[S]
+    view: View[S]
+
+
+class NameTree:
+    """The names of one warehouse."""
+
+    def __init__(self, logs: LogCache) -> None:
+        self.logs = logs
+
+    # Looking
+
+    def find_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:
+        """Return a namespace as it is now, or None where there is none (the root of an empty warehouse too)."""
+        return self._walk(namespace, self._refreshed(namespace, None))
+
+    def namespace(self, namespace: Identifier) -> Found[NamespaceState]:
+        """Return a namespace as it is now. NoSuchNamespace where there is none."""
+        found = self.find_namespace(namespace)
+        if found is None:
+            raise no_such_namespace(namespace)
+        return found
+
+    def find_table(self, identifier: Identifier) -> Found[TableState] | None:
+        """Return a table as it is now, or None."""
+        namespace, name = identifier[:-1], identifier[-1]
+        fresh = self._refreshed(namespace, name)
+        found = self._walk(namespace, fresh)
+        entry = found and found.view.state.entry(RELATION, name)
+        if found is None or entry is None:
+            return None
+        tracked = self.logs.table(entry.location)
+        try:
+            view = self._view(tracked, fresh)
+        except NotFound as error:
+            raise _dangling(identifier, self.logs.url(entry.location)) from error
+        if view.sealed or view.log_id != entry.id:
+            self.unlink(found, RELATION, name, entry)
+            return None
+        return Found(tracked, view)
+
+    def table(self, identifier: Identifier) -> Found[TableState]:
+        """Return a table as it is now. NoSuchTable where there is none."""
+        found = self.find_table(identifier)
+        if found is None:
+            raise no_such_table(identifier)
+        return found
+
+    def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
+        """Re-check all known levels of a path in one round; return the locations that are fresh now."""
+        known: list[TrackedLog[Any]] = []
+        tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
+        for part in namespace:
+            if tracked.known is None:
+                break
+            known.append(tracked)
+            entry = tracked.known.state.entry(NAMESPACE, part)
+            if entry is None:
+                break
+            tracked = self.logs.namespace(entry.location)
+        else:
+            if tracked.known is not None:
+                known.append(tracked)
+                entry = tracked.known.state.entry(RELATION, table) if table is not None else None
+                if entry is not None and self.logs.table(entry.location).known is not None:
+                    known.append(self.logs.table(entry.location))
+        if known:
+            refresh_all(known)
+        return {tracked.location for tracked in known}
+
+    def _walk(self, namespace: Identifier, fresh: set[str]) -> Found[NamespaceState] | None:
+        tracked = self.logs.namespace("")
+        try:
+            view = self._view(tracked, fresh)
+        except NotFound:
+            self._check_not_foreign()
+            return None
+        for depth, part in enumerate(namespace, start=1):
+            entry = view.state.entry(NAMESPACE, part)
+            if entry is None:
+                return None
+            child = self.logs.namespace(entry.location)
+            try:
+                child_view = self._view(child, fresh)
+            except NotFound as error:
+                raise _dangling(namespace[:depth], self.logs.url(entry.location)) from error
+            if child_view.sealed:
+                self.finish_drop(Found(tracked, view), part, entry, child_view.state)
+                return None
+            tracked, view = child, child_view
+        return Found(tracked, view)
+
+    def _view(self, tracked: TrackedLog[Any], fresh: set[str]) -> View[Any]:
+        known = tracked.known
+        if known is not None and tracked.location in fresh:
+            return known
+        view = tracked.current()
+        fresh.add(tracked.location)
+        return view
+
+    def known_on_path(self, path: Identifier) -> list[TrackedLog[Any]]:
+        """Return the logs that a path leads through as far as they are known: no request."""
+        known: list[TrackedLog[Any]] = []
+        tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
+        for part in (*path, None):
+            view = tracked.known
+            if view is None:
+                break
+            known.append(tracked)
+            if part is None:
+                break
+            relation = view.state.entry(RELATION, part) if part == path[-1] else None
+            if relation is not None:
+                known.append(self.logs.table(relation.location))
+            entry = view.state.entry(NAMESPACE, part)
+            if entry is None:
+                break
+            tracked = self.logs.namespace(entry.location)
+        return known
+
+    # Setting up
+
+    def root(self) -> Found[NamespaceState]:
+        """Return the root namespace, setting the warehouse up if it is absent or empty."""
+        found = self.find_namespace(())
+        if found is not None:
+            return found
+        tracked = self.logs.namespace("")
+        draft = Draft(events=encode([NamespaceCreated(properties={})]))
+        try:
+            view = tracked.log.create(draft, log_id=new_id())
+        except AlreadyExists:
+            view = tracked.current()
+        return Found(tracked, tracked.offer(view))
+
+    def writable(self, namespace: Identifier) -> Found[NamespaceState]:
+        """Return a namespace for a change in it; the root is set up where it is missing."""
+        return self.namespace(namespace) if namespace else self.root()
+
+    def _check_not_foreign(self) -> None:
+        """Refuse a folder that holds something but no catalog. Costs a LIST, and only where there is no root log."""
+        for key in self.logs.store(self.logs.warehouse).list_after(""):
+            if not key.startswith(OWN_FOLDERS):
+                raise InvalidInput(
+                    f"{self.logs.warehouse} is not a lakelog warehouse: it has no _log folder but holds {key!r}. "
+                    "Give an empty or new folder as the warehouse, or check the path"
+                )
+            return
+
+    # Unlinking
+
+    def unlink(self, parent: Found[NamespaceState], space: str, name: str, entry: Entry) -> None:
+        """Remove `name` from its namespace as long as it leads to `entry`; it may be gone already."""
+
+        def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+            if view.state.entry(space, name) != entry:
+                raise _AlreadyGone
+            return Draft(events=encode([EntryUnlinked(space=space, name=name, id=entry.id)]))
+
+        try:
+            committed = parent.tracked.log.commit(parent.tracked.at_least(parent.view.version), decide)
+        except (_AlreadyGone, LogSealed):
+            # Somebody else finished this drop, or dropped the whole namespace: that is as good.
+            return
+        parent.tracked.offer(committed.view)
+
+    def finish_drop(
+        self, parent: Found[NamespaceState], name: str, entry: Entry, dropped: NamespaceState
+    ) -> None:
+        """Finish the drop of a sealed namespace: seal all that is below it, then unlink it from its parent."""
+        self.seal_below(dropped)
+        self.unlink(parent, NAMESPACE, name, entry)
+
+    def seal_below(self, dropped: NamespaceState) -> None:
+        """Seal every table and namespace under a sealed one, so that whoever still holds one learns that it is gone."""
+        for entry in dropped.entries.get(RELATION, {}).values():
+            self.seal(self.logs.table(entry.location), [TableDropped()])
+        for entry in dropped.entries.get(NAMESPACE, {}).values():
+            child = self.logs.namespace(entry.location)
+            self.seal(child, [NamespaceDropped(cascade=True)])
+            self.seal_below(child.current().state)
+
+    def seal(self, tracked: TrackedLog[Any], events: Sequence[TableDropped | NamespaceDropped]) -> None:
+        """Seal a log if it is not sealed yet."""
+        view = tracked.current()
+        if view.sealed:
+            return
+        draft = Draft(events=encode(events), seals=True)
+        try:
+            committed = tracked.log.commit(view, lambda _view, _passed: draft)
+        except LogSealed:
+            tracked.current()
+            return
+        tracked.offer(committed.view)
+
+
+class _AlreadyGone(Exception):
+    """Ends a commit whose effect is there already."""
+
+
+def no_such_namespace(namespace: Identifier) -> NoSuchNamespace:
+    return NoSuchNamespace(f"there is no namespace {quoted(namespace)}: list its parent to see what there is")
+
+
+def no_such_table(identifier: Identifier) -> NoSuchTable:
+    return NoSuchTable(f"there is no table {quoted(identifier)}: list its namespace to see what there is")
+
+
+def _dangling(identifier: Identifier, url: str) -> FormatError:
+    return FormatError(
+        f"the catalog says that {quoted(identifier)} is at {url}, but there is no log at that place: "
+        "objects were removed or moved behind the catalog's back; restore them"
+    )

@@ -1,0 +1,94 @@
+"""Identifiers of namespaces and tables: how they are written, and which ones are refused.
+
+A name is any text without control characters, up to `NAME_LIMIT_BYTES` of UTF-8. Names never become paths, so
+nothing else has to be forbidden: ids locate things, names only find them.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from lakelog.log.errors import InvalidInput
+
+NAME_LIMIT_BYTES = 255
+DEPTH_LIMIT = 32
+
+Identifier: TypeAlias = tuple[str, ...]
+"""A namespace (possibly the root, `()`) or a table (its last part is the table's name)."""
+
+
+def identifier(value: str | Sequence[str]) -> Identifier:
+    """Return the parts of `value`: `"a.b.t"` (with backticks around parts that hold dots) or the parts themselves."""
+    parts = split(value) if isinstance(value, str) else tuple(value)
+    for part in parts:
+        if not isinstance(part, str):
+            raise InvalidInput(f"{value!r} is not an identifier: its parts have to be text")
+    return parts
+
+
+def split(text: str) -> Identifier:
+    """Split SQL's spelling of an identifier at its dots; backticks quote a part, two of them stand for one."""
+    if text == "":
+        return ()
+    parts: list[str] = []
+    position = 0
+    while True:
+        if text.startswith("`", position):
+            part, position = _quoted(text, position + 1)
+        else:
+            end = text.find(".", position)
+            end = len(text) if end < 0 else end
+            part, position = text[position:end], end
+        parts.append(part)
+        if position == len(text):
+            return tuple(parts)
+        if text[position] != ".":
+            raise InvalidInput(f"{text!r} is not an identifier: a dot is expected after the closing backtick")
+        position += 1
+
+
+def _quoted(text: str, start: int) -> tuple[str, int]:
+    part: list[str] = []
+    position = start
+    while True:
+        end = text.find("`", position)
+        if end < 0:
+            raise InvalidInput(f"{text!r} is not an identifier: a backtick is not closed")
+        part.append(text[position:end])
+        if not text.startswith("``", end):
+            return "".join(part), end + 1
+        part.append("`")
+        position = end + 2
+
+
+def quoted(parts: Sequence[str]) -> str:
+    """Return `parts` as SQL spells them: each part in backticks, joined by dots."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def check_name(name: str, what: str) -> None:
+    """Raise InvalidInput unless `name` may be given to a new namespace or table (`what` says which)."""
+    if name == "":
+        raise InvalidInput(f"the name of a {what} is empty: give it at least one character")
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if size > NAME_LIMIT_BYTES:
+        raise InvalidInput(
+            f"the name of the {what} {name[:40]!r}… has {size} bytes; the limit is {NAME_LIMIT_BYTES}: shorten it"
+        )
+    for character in name:
+        if unicodedata.category(character) in ("Cc", "Cs"):
+            raise InvalidInput(
+                f"the name of the {what} {name!r} contains the control character U+{ord(character):04X}: remove it"
+            )
+
+
+def check_namespace(namespace: Identifier) -> None:
+    """Raise InvalidInput unless every part of `namespace` may name a namespace, and it is not too deep."""
+    if len(namespace) > DEPTH_LIMIT:
+        raise InvalidInput(
+            f"the namespace {quoted(namespace[:4])}… is {len(namespace)} levels deep; the limit is {DEPTH_LIMIT}"
+        )
+    for part in namespace:
+        check_name(part, "namespace")

@@ -1,0 +1,152 @@
+"""Changes of namespaces: create, alter and drop. Each is decided in one commit of one log; the rest follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lakelog.catalog.commits import Token, was_applied
+from lakelog.catalog.errors import NamespaceExists, NamespaceNotEmpty
+from lakelog.catalog.events import EntryLinked, NamespaceAltered, NamespaceCreated, NamespaceDropped, encode
+from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace
+from lakelog.catalog.names import Identifier, check_namespace, quoted
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
+from lakelog.log import Commit, Draft, View, new_id
+from lakelog.log.errors import InvalidInput, LogSealed, Unsupported
+
+
+def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None) -> None:
+    """Create a namespace in an existing one: its log first, under an id that nothing leads to, then the link to it.
+
+    NamespaceExists; NoSuchNamespace when the parent is missing, or dropped meanwhile.
+    """
+    if not namespace:
+        raise NamespaceExists("the root namespace is always there: give the new namespace a name")
+    check_namespace(namespace)
+    _check_properties(properties)
+    name, parent = namespace[-1], tree.writable(namespace[:-1])
+    if parent.view.state.entry(NAMESPACE, name) is not None and tree.find_namespace(namespace) is not None:
+        if was_applied(parent.tracked, token):
+            return
+        raise _exists(namespace)
+    # The same token gives the same id, so that asking again finds the log that was made the first time.
+    id = token.commit_id if token is not None else new_id()
+    folder = f"n-{id}"
+    location = f"{parent.tracked.location}/{folder}" if parent.tracked.location else folder
+    child = tree.logs.namespace(location)
+    created = NamespaceCreated(properties=dict(properties), parent=parent.view.log_id, name=name)
+    child.offer(child.log.create(Draft(events=encode([created])), log_id=id, commit_id=id))
+    linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=location)
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if view.state.entry(NAMESPACE, name) is not None:
+            raise _exists(namespace)
+        return Draft(events=encode([linked]))
+
+    _commit(parent, namespace[:-1], decide, token)
+
+
+def alter(
+    tree: NameTree, namespace: Identifier, set_: Mapping[str, str], removed: Sequence[str], token: Token | None
+) -> None:
+    """Set and remove properties as one commit."""
+    _check_properties(set_)
+    found = tree.writable(namespace)
+    draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
+    _commit(found, namespace, lambda _view, _passed: draft, token)
+
+
+def drop(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token | None) -> bool:
+    """Seal a namespace, which is the moment it is gone, then all that is below it, then unlink it.
+
+    Returns False where there is none. NamespaceNotEmpty unless `cascade`: a thing linked in between counts.
+    """
+    if not namespace:
+        raise InvalidInput("the root namespace cannot be dropped: remove the warehouse itself")
+    name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
+    entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
+    if parent is None or entry is None:
+        return _was_dropped(tree, token)
+    tracked = tree.logs.namespace(entry.location)
+    found = Found(tracked, tracked.current())
+    if found.view.sealed:
+        tree.finish_drop(parent, name, entry, found.view.state)
+        return was_applied(tracked, token)
+    if not cascade:
+        _clear_what_is_dropped(tree, namespace, found)
+    draft = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if not cascade and not view.state.is_empty:
+            raise _not_empty(namespace, view.state)
+        return draft
+
+    try:
+        committed = tracked.log.commit(
+            tracked.at_least(found.view.version),
+            decide,
+            commit_id=token.commit_id if token else None,
+            base=token.base(tracked) if token else None,
+        )
+    except LogSealed:
+        tree.find_namespace(namespace)
+        return False
+    tracked.offer(committed.view)
+    tree.finish_drop(parent, name, entry, committed.view.state)
+    return True
+
+
+def _was_dropped(tree: NameTree, token: Token | None) -> bool:
+    """Tell whether the request of `token` sealed a namespace that has been unlinked since."""
+    locations = token.bases if token is not None else ()
+    return any(was_applied(tree.logs.namespace(location), token) for location in locations)
+
+
+def _clear_what_is_dropped(tree: NameTree, namespace: Identifier, found: Found[NamespaceState]) -> None:
+    """Let a drop that a crash interrupted below `namespace` not stand in the way of dropping it."""
+    for name in found.view.state.entries.get(RELATION, {}):
+        if tree.find_table((*namespace, name)) is not None:
+            return
+    for name in found.view.state.entries.get(NAMESPACE, {}):
+        if tree.find_namespace((*namespace, name)) is not None:
+            return
+
+
+def _commit(
+    found: Found[NamespaceState],
+    namespace: Identifier,
+    decide: Callable[[View[NamespaceState], Sequence[Commit]], Draft],
+    token: Token | None,
+) -> None:
+    try:
+        committed = found.tracked.log.commit(
+            found.tracked.at_least(found.view.version),
+            decide,
+            commit_id=token.commit_id if token else None,
+            base=token.base(found.tracked) if token else None,
+        )
+    except LogSealed as error:
+        raise no_such_namespace(namespace) from error
+    found.tracked.offer(committed.view)
+
+
+def _check_properties(properties: Mapping[str, str]) -> None:
+    for key in properties:
+        if key == "location":
+            raise Unsupported(
+                "a namespace's location cannot be chosen: its objects stand under the warehouse. Leave LOCATION out, or "
+                "give single tables a location"
+            )
+        if key.startswith("lakelog."):
+            raise InvalidInput(f"the property {key!r} is in lakelog's reserved space, and there is none of that name")
+
+
+def _exists(namespace: Identifier) -> NamespaceExists:
+    return NamespaceExists(f"there is a namespace {quoted(namespace)} already: choose another name")
+
+
+def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpty:
+    names = [name for entries in state.entries.values() for name in entries]
+    shown = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    return NamespaceNotEmpty(
+        f"the namespace {quoted(namespace)} is not empty, it holds {shown}: drop these first, or use CASCADE"
+    )

@@ -1,0 +1,75 @@
+"""Reading a version of a table into Arrow, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.parquet_read import read_files
+from lakelog.catalog.planning import plan
+from lakelog.catalog.binding import bind
+from lakelog.catalog.predicate import Filter, as_predicate
+from lakelog.catalog.table_state import TableState
+from lakelog.log import View
+from lakelog.log.errors import InvalidInput
+
+
+class Scan:
+    """A prepared read: nothing is requested from the store before it is asked for."""
+
+    def __init__(
+        self,
+        tracked: TrackedLog[TableState],
+        view: View[TableState],
+        columns: Sequence[str] | None,
+        filter: Filter | None,
+        limit: int | None,
+    ) -> None:
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"a limit of {limit} rows is not possible: give 0 or more")
+        metadata = view.state.current
+        self._tracked = tracked
+        self._view = view
+        self._metadata = metadata
+        self._limit = limit
+        self._columns = None if columns is None else [metadata.schema.find((name,)).name for name in columns]
+        self._predicate = None if filter is None else bind(as_predicate(filter), metadata.schema)
+
+    def plan(self) -> pa.Table:
+        """Return the data files that may hold rows of this scan, a row each."""
+        return plan(
+            self._view.state.files,
+            self._tracked.log.read_blobs,
+            self._predicate,
+            self._metadata.specs,
+            limit=self._limit,
+        )
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the rows as a reader of record batches; files are read as it goes."""
+        schema, batches = read_files(
+            self._tracked.store,
+            self._tracked.prefix,
+            self.plan(),
+            self._metadata.schema,
+            self._metadata.specs,
+            columns=self._columns,
+            predicate=self._predicate,
+        )
+        return pa.RecordBatchReader.from_batches(schema, self._limited(batches))
+
+    def to_arrow(self) -> pa.Table:
+        return self.to_reader().read_all()
+
+    def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self._limit is None:
+            yield from batches
+            return
+        missing = self._limit
+        for batch in batches:
+            if missing <= 0:
+                return
+            yield batch.slice(0, missing)
+            missing -= batch.num_rows

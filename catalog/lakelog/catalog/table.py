@@ -1,0 +1,346 @@
+"""A table as a value: one version of it, to look at, read, and change into a newer one.
+
+A handle never changes under its holder; every change returns the handle of the version that it made. A handle that was
+asked for by version or time is of the past and refuses changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakelog.catalog import contents
+from lakelog.catalog.commits import Token, Written, check, gone_as_no_such_table
+from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.events import (
+    PartitioningChanged,
+    SchemaChanged,
+    SortOrderChanged,
+    TableAltered,
+    TableEvent,
+    encode,
+)
+from lakelog.catalog.history import HistoryEntry, entry_of
+from lakelog.catalog.log_cache import LogCache, TrackedLog
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
+from lakelog.catalog.planning import plan
+from lakelog.catalog.binding import bind
+from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.schema_changes import Altered, TableChange, apply_changes, changes_from
+from lakelog.catalog.table_state import COMMENT, Metadata, TableState
+from lakelog.log import Commit, Draft, View, WriteRef, new_id
+from lakelog.log.errors import InvalidInput
+
+
+if TYPE_CHECKING:
+    # What reads and writes Parquet is loaded by the first read or write: an engine that does both itself needs neither.
+    from lakelog.catalog.ingest import Ingestible
+    from lakelog.catalog.scan import Scan
+
+
+class Table:
+    """One version of a table. `identifier` is None when the table was opened by its place."""
+
+    def __init__(
+        self,
+        logs: LogCache,
+        tracked: TrackedLog[TableState],
+        view: View[TableState],
+        identifier: Identifier | None,
+        *,
+        of_the_past: bool = False,
+    ) -> None:
+        self._logs = logs
+        self._tracked = tracked
+        self._view = view
+        self._of_the_past = of_the_past
+        self.identifier = identifier
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name} version {self.version}>"
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """The quoted name, or the place where it has no name."""
+        return quoted(self.identifier) if self.identifier else self.location
+
+    @property
+    def location(self) -> str:
+        """The folder or S3 URL that holds the table's log, and its files below `data/`."""
+        return self._logs.url(self._tracked.location)
+
+    @property
+    def id(self) -> str:
+        return self._view.log_id
+
+    @property
+    def version(self) -> int:
+        return self._view.version
+
+    @property
+    def timestamp_us(self) -> int:
+        """When this version was committed, in microseconds since 1970 (UTC), by the log's never-decreasing time."""
+        return self._view.time_us
+
+    @property
+    def metadata(self) -> Metadata:
+        return self._view.state.current
+
+    @property
+    def schema(self) -> Schema:
+        return self.metadata.schema
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """How new files are partitioned; `specs` has those of older files too."""
+        return self.metadata.spec
+
+    @property
+    def specs(self) -> tuple[PartitionSpec, ...]:
+        return self.metadata.specs
+
+    @property
+    def sort_order(self) -> SortOrder:
+        return self.metadata.sort_order
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.properties
+
+    @property
+    def provider(self) -> str | None:
+        """What was said after USING when the table was created, kept as it was."""
+        return self.metadata.provider
+
+    @property
+    def comment(self) -> str | None:
+        return self.metadata.comment
+
+    @property
+    def own_location(self) -> bool:
+        """Whether the user chose the place, rather than the catalog."""
+        return self.metadata.own_location
+
+    @property
+    def row_count(self) -> int:
+        return self._view.state.files.row_count
+
+    @property
+    def file_count(self) -> int:
+        return self._view.state.files.file_count
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the data files, compressed as they are."""
+        return self._view.state.files.size_bytes
+
+    # Other versions
+
+    def refresh(self) -> Table:
+        """Return the newest version. NoSuchTable when the table was dropped. Costs 1 GET when nothing is newer."""
+        with gone_as_no_such_table(self.name):
+            view = self._tracked.current()
+        if view.sealed or view.log_id != self.id:
+            raise NoSuchTable(f"there is no table {self.name} any more: it was dropped")
+        return self._with(view)
+
+    def at(self, *, version: int | None = None, timestamp_us: int | None = None) -> Table:
+        """Return the table as it was at a version, or at a time (the newest version not after it).
+
+        NotFound, with what there is, for one that does not exist.
+        """
+        if (version is None) == (timestamp_us is None):
+            raise InvalidInput("a table's past is asked for by version or by timestamp_us: give exactly one of them")
+        if version is None:
+            assert timestamp_us is not None
+            version = self._tracked.log.version_at_time(timestamp_us)
+        view = self._view if version == self.version else self._tracked.log.view_at(version)
+        return Table(self._logs, self._tracked, view, self.identifier, of_the_past=True)
+
+    def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
+        """Yield what happened to the table up to this version, the newest first."""
+        commits = self._tracked.log.commits(last=self.version, newest_first=True)
+        for count, commit in enumerate(commits):
+            if count == limit:
+                return
+            yield entry_of(commit)
+
+    # Reading
+
+    def scan(
+        self, columns: Sequence[str] | None = None, filter: Filter | None = None, limit: int | None = None
+    ) -> Scan:
+        """Prepare a read of this version: some columns (in their order), the rows that match, at most `limit`."""
+        from lakelog.catalog.scan import Scan
+
+        return Scan(self._tracked, self._view, columns, filter, limit)
+
+    def to_arrow(self) -> pa.Table:
+        return self.scan().to_arrow()
+
+    def plan(self, predicate: Filter | None = None) -> pa.Table:
+        """Return the data files that may hold rows matching `predicate`, a row each."""
+        metadata = self.metadata
+        bound = None if predicate is None else bind(as_predicate(predicate), metadata.schema)
+        files = self._view.state.files
+        return plan(files, self._tracked.log.read_blobs, bound, metadata.specs)
+
+    # Changing metadata
+
+    def alter(self, changes: Sequence[TableChange | Mapping[str, Any]], *, token: Token | None = None) -> Table:
+        """Apply `changes` in their order as one commit, or none of them."""
+        self._check_writable("alter")
+        parsed = changes_from(changes)
+
+        def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+            metadata = view.state.current
+            check(Operation.ALTER, view, passed, Written(base=metadata), _no_files, self.name)
+            events = _events(metadata, apply_changes(metadata, parsed))
+            if not events:
+                raise _NothingToDo
+            return Draft(events=encode(events))
+
+        try:
+            return self._commit(decide, token)
+        except _NothingToDo:
+            return self.refresh()
+
+    # Changing contents, from Python
+
+    def append(self, data: Ingestible, *, token: Token | None = None) -> Table:
+        """Add the rows of an Arrow table, batch, reader or anything that exports an Arrow stream.
+
+        Columns are matched by name. InvalidInput when the data does not fit; nothing is changed then.
+        """
+        return self._write(Operation.APPEND, data, None, token)
+
+    def overwrite(self, data: Ingestible, filter: Filter | None = None, *, token: Token | None = None) -> Table:
+        """Replace all rows, or those that match `filter` (which has to cover whole files), by the rows of `data`."""
+        return self._write(Operation.OVERWRITE, data, ALWAYS_TRUE if filter is None else filter, token)
+
+    def overwrite_partitions(self, data: Ingestible, *, token: Token | None = None) -> Table:
+        """Replace the partitions that `data` has rows in by the rows of `data`."""
+        return self._write(Operation.OVERWRITE_PARTITIONS, data, None, token)
+
+    def truncate(self, *, token: Token | None = None) -> Table:
+        """Remove all rows."""
+        return self.commit_write(None, Operation.TRUNCATE.value, (), token=token)
+
+    def delete(self, filter: Filter, *, token: Token | None = None) -> Table:
+        """Remove the rows that match, where that is decided by whole files; Unsupported where it is not."""
+        self._check_writable("delete from")
+        predicate = as_predicate(filter)
+        change = contents.Change(operation=Operation.DELETE, filter=predicate, filter_text=str(predicate))
+        committed = contents.commit(self._tracked, self._view, change, name=self.name, token=token)
+        return self._with(committed.view)
+
+    def can_delete(self, filter: Filter) -> bool:
+        """Tell whether `delete` with this filter is decided by whole files."""
+        return contents.removable(self._tracked, self._view, as_predicate(filter)) is not None
+
+    # Changing contents, for engines
+
+    def begin_write(self) -> WriteRef:
+        """Return the id of a new write, which starts from this version; it goes into the names of its files."""
+        self._check_writable("write to")
+        return WriteRef(id=new_id(), version=self.version)
+
+    def commit_write(
+        self,
+        write: WriteRef | None,
+        operation: str,
+        files: Sequence[DataFile],
+        *,
+        filter: Filter | None = None,
+        token: Token | None = None,
+    ) -> Table:
+        """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
+
+        CommitConflict, NoSuchTable, WriteFenced.
+        """
+        self._check_writable("write to")
+        if operation == Operation.TRUNCATE.value and files:
+            # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
+            operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE
+        predicate = None if filter is None else as_predicate(filter)
+        change = contents.Change(
+            operation=contents.operation_named(operation),
+            files=files,
+            filter=predicate,
+            filter_text=None if predicate is None else str(predicate),
+        )
+        base = self._view if write is None or write.version == self.version else self._tracked.log.view_at(write.version)
+        committed = contents.commit(self._tracked, base, change, name=self.name, write=write, token=token)
+        return self._with(committed.view)
+
+    def _write(self, operation: Operation, data: Ingestible, filter: Filter | None, token: Token | None) -> Table:
+        from lakelog.catalog.ingest import written_files
+
+        self._check_writable("write to")
+        table = self._with(self._newest())
+        write = table.begin_write()
+        files = written_files(table._tracked, table.metadata, write, data)
+        return table.commit_write(write, operation.value, files, filter=filter, token=token)
+
+    # Inside
+
+    def _newest(self) -> View[TableState]:
+        """The newest view that is known without a request: where a commit that read nothing starts from."""
+        known = self._tracked.known
+        if known is not None and known.log_id == self.id and known.version > self.version:
+            return known
+        return self._view
+
+    def _with(self, view: View[TableState]) -> Table:
+        return Table(self._logs, self._tracked, view, self.identifier)
+
+    def _commit(self, decide: Any, token: Token | None) -> Table:
+        base = token.base(self._tracked) if token is not None else self.version
+        with gone_as_no_such_table(self.name):
+            committed = self._tracked.log.commit(
+                self._newest(), decide, commit_id=token.commit_id if token else None, base=base
+            )
+        return self._with(self._tracked.offer(committed.view))
+
+    def _check_writable(self, what: str) -> None:
+        if self._of_the_past:
+            raise InvalidInput(
+                f"cannot {what} {self.name} at version {self.version}: the past is read-only; load the table without a "
+                "version or timestamp"
+            )
+
+
+class _NothingToDo(Exception):
+    """Ends a commit that would change nothing."""
+
+
+def _events(metadata: Metadata, altered: Altered) -> list[TableEvent]:
+    """Return the events that turn `metadata` into what `altered` says."""
+    events: list[TableEvent] = []
+    if altered.schema != metadata.schema:
+        events.append(SchemaChanged(schema=altered.schema))
+    if altered.spec != with_schema(metadata.spec, altered.schema):
+        events.append(PartitioningChanged(spec=altered.spec))
+    if altered.sort_order != metadata.sort_order:
+        events.append(SortOrderChanged(sort_order=altered.sort_order))
+    before, after = _properties(metadata.properties, metadata.comment), _properties(altered.properties, altered.comment)
+    if before != after:
+        set_ = {key: value for key, value in after.items() if before.get(key) != value}
+        events.append(TableAltered(set=set_, removed=tuple(sorted(before.keys() - after.keys()))))
+    return events
+
+
+def _properties(properties: Mapping[str, str], comment: str | None) -> dict[str, str]:
+    return dict(properties) | ({COMMENT: comment} if comment is not None else {})
+
+
+def _no_files(_writes: frozenset[str]) -> pa.Table:
+    raise AssertionError("an alteration never looks at files")

@@ -1,0 +1,182 @@
+"""What a table's log amounts to: its metadata and its set of files, folded from events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.data_file import DataFile, RemovedFile, decode_files, decode_removed
+from lakelog.catalog.events import (
+    FilesChanged,
+    PartitioningChanged,
+    SchemaChanged,
+    SortOrderChanged,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableEvent,
+    TableReplaced,
+    table_events,
+)
+from lakelog.catalog.file_set import FileSet
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
+from lakelog.catalog.schema import Schema
+from lakelog.log import Commit, Dump, Json
+
+COMMENT = "comment"
+"""The property that Spark keeps a table's comment in."""
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything about a table but its files.
+
+    `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
+    version of the create or replace that this metadata goes back to: writes that started in another one are for another
+    table.
+    """
+
+    schema: Schema
+    specs: tuple[PartitionSpec, ...]
+    sort_order: SortOrder
+    properties: dict[str, str]
+    provider: str | None = None
+    comment: str | None = None
+    own_location: bool = False
+    generation: int = 0
+
+    @property
+    def spec(self) -> PartitionSpec:
+        return self.specs[-1]
+
+    @property
+    def specs_by_id(self) -> dict[int, PartitionSpec]:
+        return {spec.id: spec for spec in self.specs}
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table at one version. `metadata` is None only before the first commit."""
+
+    metadata: Metadata | None = None
+    files: FileSet = field(default_factory=FileSet.empty)
+
+    @property
+    def current(self) -> Metadata:
+        assert self.metadata is not None, "a table's log begins with its creation"
+        return self.metadata
+
+
+def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[bytes]) -> TableState:
+    """Fold one event of the commit at `version`, whose sidecars are `blobs`. Total and deterministic."""
+    match event:
+        case TableCreated():
+            return TableState(metadata=_fresh(event, version, (event.spec,), event.own_location))
+        case TableReplaced():
+            metadata = _fresh(event, version, _with_spec(state.current, event.spec), state.current.own_location)
+            return TableState(metadata=metadata, files=state.files.cleared())
+        case SchemaChanged():
+            specs = tuple(with_schema(spec, event.schema) for spec in state.current.specs)
+            return _with(state, schema=event.schema, specs=specs)
+        case PartitioningChanged():
+            return _with(state, specs=_with_spec(state.current, event.spec))
+        case SortOrderChanged():
+            return _with(state, sort_order=event.sort_order)
+        case TableAltered():
+            return _with(state, **_altered(state.current, event.set, event.removed))
+        case FilesChanged():
+            return replace(state, files=_changed(state, event, blobs))
+        case TableDropped():
+            return state
+    assert_never(event)
+
+
+def _fresh(
+    event: TableCreated | TableReplaced, version: int, specs: tuple[PartitionSpec, ...], own_location: bool
+) -> Metadata:
+    return Metadata(
+        schema=event.schema,
+        specs=specs,
+        sort_order=event.sort_order,
+        properties=event.properties,
+        provider=event.provider,
+        comment=event.comment,
+        own_location=own_location,
+        generation=version,
+    )
+
+
+def _with(state: TableState, **changes: Any) -> TableState:
+    return replace(state, metadata=msgspec.structs.replace(state.current, **changes))
+
+
+def _with_spec(metadata: Metadata, spec: PartitionSpec) -> tuple[PartitionSpec, ...]:
+    return (*(other for other in metadata.specs if other.id != spec.id), spec)
+
+
+def _altered(metadata: Metadata, set_: Mapping[str, str], removed: Sequence[str]) -> dict[str, Any]:
+    properties = {key: value for key, value in metadata.properties.items() if key not in removed}
+    comment = None if COMMENT in removed else metadata.comment
+    for key, value in set_.items():
+        if key == COMMENT:
+            comment = value
+        else:
+            properties[key] = value
+    return {"properties": properties, "comment": comment}
+
+
+def _changed(state: TableState, event: FilesChanged, blobs: Sequence[bytes]) -> FileSet:
+    files, metadata = state.files, state.current
+    removed: Sequence[RemovedFile] = event.removed
+    if event.removed_sidecar is not None:
+        removed = decode_removed(blobs[event.removed_sidecar])
+    if removed:
+        files = files.removed(removed)
+    added: Sequence[DataFile] | pa.Table = event.added
+    if event.added_sidecar is not None:
+        added = decode_files(blobs[event.added_sidecar])
+    return files.added(added, metadata.schema, metadata.specs)
+
+
+class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    metadata: Metadata
+    files: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TableDump(Dump):
+    files: FileSet
+
+
+class TableProjection:
+    """How the log folds, dumps and loads a table (see `lakelog.log.Projection`)."""
+
+    def initial(self) -> TableState:
+        return TableState()
+
+    def apply(self, state: TableState, commit: Commit, blobs: Sequence[bytes]) -> TableState:
+        for event in table_events(commit):
+            state = apply(state, event, commit.version, blobs)
+        return state
+
+    def dump(self, state: TableState, version: int) -> Dump:
+        files, blobs = state.files.dump(version)
+        root = _Root(metadata=state.current, files=files)
+        return _TableDump(
+            root=msgspec.to_builtins(root),
+            blobs=blobs,
+            uses=[stored["name"] for part in ("manifests", "removed") for stored in files[part]],
+            files=state.files,
+        )
+
+    def stored(self, dump: Dump) -> None:
+        """Tell the set of files that its new manifests are durable, so that the next snapshot names them again."""
+        assert isinstance(dump, _TableDump)
+        dump.files.stored(dump.blobs)
+
+    def load(self, root: Json) -> TableState:
+        stored = msgspec.convert(root, _Root)
+        return TableState(metadata=stored.metadata, files=FileSet.load(stored.files))

@@ -1,0 +1,233 @@
+"""Changes of which tables there are: what is staged, renamed and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog import staging
+from lakelog.catalog.commits import Token, was_applied
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.events import EntryRenamed, TableDropped, encode
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
+from lakelog.catalog.names import Identifier, check_name, quoted
+from lakelog.catalog.namespace_state import RELATION, NamespaceState
+from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
+from lakelog.catalog.properties import check_properties
+from lakelog.catalog.schema import Schema, assign_ids
+from lakelog.catalog.staging import Stage
+from lakelog.catalog.table_state import COMMENT, Metadata, TableState
+from lakelog.log import Commit, Draft, View, WriteRef, canonical_url, new_id
+from lakelog.log.errors import InvalidInput, LogSealed, NotFound, Unsupported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is wanted of a staged table, as it was said."""
+
+    kind: str
+    identifier: Identifier | None
+    schema: Schema | pa.Schema
+    partitioning: Sequence[str | Mapping[str, Any]]
+    sort_by: Sequence[str | Mapping[str, Any]]
+    properties: Mapping[str, str]
+    location: str | None
+    comment: str | None
+    provider: str | None
+
+
+def stage(tree: NameTree, request: Request) -> Stage:
+    """Decide everything about the table to be, against what there is now. Writes nothing."""
+    staging.check_kind(request.kind)
+    check_properties(request.properties)
+    if request.identifier is None and request.location is None:
+        raise InvalidInput("a staged table needs a name or a location: give one of them")
+    existing = _existing(tree, request)
+    if existing is not None and request.kind == staging.CREATE:
+        if request.identifier is not None:
+            raise staging.table_exists(request.identifier)
+        raise staging.TableExists(f"there is a table at {request.location} already")
+    if existing is None and request.kind == staging.REPLACE:
+        raise _missing(request)
+    if existing is not None:
+        return _replacing(tree, request, existing)
+    return _creating(tree, request)
+
+
+def _existing(tree: NameTree, request: Request) -> Found[TableState] | None:
+    if request.identifier is not None:
+        check_name(request.identifier[-1], "table")
+        return tree.find_table(request.identifier)
+    assert request.location is not None
+    tracked = tree.logs.table(tree.logs.location(request.location))
+    try:
+        view = tracked.current()
+    except NotFound:
+        return None
+    return None if view.sealed else Found(tracked, view)
+
+
+def _missing(request: Request) -> NoSuchTable:
+    if request.identifier is not None:
+        return no_such_table(request.identifier)
+    return NoSuchTable(f"there is no table at {request.location}")
+
+
+def _creating(tree: NameTree, request: Request) -> Stage:
+    table_id = new_id()
+    namespace: Found[NamespaceState] | None = None
+    parent = ""
+    if request.identifier is not None:
+        namespace = tree.find_namespace(request.identifier[:-1])
+        if namespace is None and request.identifier[:-1]:
+            raise no_such_namespace(request.identifier[:-1])
+        parent = namespace.tracked.location if namespace is not None else ""
+    if request.location is not None:
+        location = tree.logs.location(request.location)
+        if not location:
+            raise InvalidInput(f"the location {request.location} is the warehouse itself: choose a folder of its own")
+    else:
+        location = f"{parent}/t-{table_id}" if parent else f"t-{table_id}"
+    return _stage(tree, request, None, namespace, table_id, location)
+
+
+def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) -> Stage:
+    metadata = existing.view.state.current
+    url = tree.logs.url(existing.tracked.location)
+    if request.location is not None and canonical_url(request.location) != url:
+        raise Unsupported(
+            f"a replace cannot move the table from {url} to {request.location}: leave the location out, or drop the table "
+            "and create it there"
+        )
+    namespace = tree.find_namespace(request.identifier[:-1]) if request.identifier is not None else None
+    return _stage(tree, request, existing, namespace, existing.view.log_id, existing.tracked.location, metadata)
+
+
+def _stage(
+    tree: NameTree,
+    request: Request,
+    existing: Found[TableState] | None,
+    namespace: Found[NamespaceState] | None,
+    table_id: str,
+    location: str,
+    metadata: Metadata | None = None,
+) -> Stage:
+    """Ids go on from the replaced table's, so that no physical name is ever used for two columns of one log."""
+    schema = _schema(request.schema, metadata.schema.last_id if metadata is not None else 0)
+    specs = metadata.specs if metadata is not None else ()
+    version = existing.view.version if existing is not None else 0
+    properties = dict(request.properties)
+    comment = request.comment if request.comment is not None else properties.pop(COMMENT, None)
+    return Stage(
+        kind=request.kind,
+        identifier=request.identifier,
+        namespace=None if request.identifier is None else namespace.tracked.location if namespace is not None else "",
+        namespace_base=namespace.view.version if namespace is not None else 0,
+        table_id=table_id,
+        commit_id=new_id(),
+        location=location,
+        url=tree.logs.url(location),
+        own_location=metadata.own_location if metadata is not None else request.location is not None,
+        schema=schema,
+        spec=spec_from_transforms(request.partitioning, schema, existing=specs),
+        sort_order=sort_order_from(request.sort_by, schema),
+        properties=properties,
+        provider=request.provider,
+        comment=comment,
+        replaced=existing.view.version if existing is not None else None,
+        write=WriteRef(id=new_id(), version=version),
+    )
+
+
+def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
+    if isinstance(schema, pa.Schema):
+        # Only Python's users bring Arrow schemas; engines need not load it to stage a table.
+        from lakelog.catalog.arrow_types import schema_from_arrow
+
+        return schema_from_arrow(schema, after_id)
+    return assign_ids(schema, after_id)
+
+
+def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
+    """Let another name of the same namespace lead to a table, by one commit of the namespace's log."""
+    check_name(new[-1] if new else "", "table")
+    if old[:-1] != new[:-1]:
+        raise Unsupported(
+            f"cannot rename {quoted(old)} to {quoted(new)}: a table is renamed within its namespace only. Create the "
+            "other one from it (CREATE TABLE … AS SELECT) and drop this one"
+        )
+    parent = tree.namespace(old[:-1])
+    if was_applied(parent.tracked, token):
+        return
+    found = tree.table(old)
+    if tree.find_table(new) is not None:
+        raise staging.table_exists(new)
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        entry = view.state.entry(RELATION, old[-1])
+        if entry is None or entry.id != found.view.log_id:
+            raise no_such_table(old)
+        if view.state.entry(RELATION, new[-1]) is not None:
+            raise staging.table_exists(new)
+        renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
+        return Draft(events=encode([renamed]))
+
+    try:
+        committed = parent.tracked.log.commit(
+            parent.tracked.at_least(parent.view.version),
+            decide,
+            commit_id=token.commit_id if token else None,
+            base=token.base(parent.tracked) if token else None,
+        )
+    except LogSealed as error:
+        raise no_such_namespace(old[:-1]) from error
+    parent.tracked.offer(committed.view)
+
+
+def drop(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+    """Seal a table's log, which is the moment it is gone, then unlink it. False where there is none."""
+    parent = tree.find_namespace(identifier[:-1])
+    entry = parent.view.state.entry(RELATION, identifier[-1]) if parent is not None else None
+    if parent is None or entry is None:
+        return _was_dropped(tree, token)
+    tracked = tree.logs.table(entry.location)
+    dropped = _seal(tracked, token)
+    tree.unlink(parent, RELATION, identifier[-1], entry)
+    return dropped
+
+
+def _was_dropped(tree: NameTree, token: Token | None) -> bool:
+    """Tell whether the request of `token` sealed a table that has been unlinked since."""
+    locations = token.bases if token is not None else ()
+    return any(was_applied(tree.logs.table(location), token) for location in locations)
+
+
+def drop_at(tree: NameTree, location: str, token: Token | None) -> bool:
+    """Seal the log at a place; False where there is none. Nothing else is touched."""
+    try:
+        return _seal(tree.logs.table(location), token)
+    except NotFound:
+        return False
+
+
+def _seal(tracked: TrackedLog[TableState], token: Token | None) -> bool:
+    """Seal a table's log; False when it was sealed by somebody else."""
+    view = tracked.current()
+    if view.sealed:
+        return was_applied(tracked, token)
+    draft = Draft(events=encode([TableDropped()]), seals=True)
+    try:
+        committed = tracked.log.commit(
+            view,
+            lambda _view, _passed: draft,
+            commit_id=token.commit_id if token else None,
+            base=token.base(tracked) if token else None,
+        )
+    except LogSealed:
+        return False
+    tracked.offer(committed.view)
+    return True

@@ -1,0 +1,130 @@
+"""Namespaces through the Python client, always looked at by a second client too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA
+
+from lakelog.catalog import Catalog, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
+from lakelog.log import InvalidInput, Unsupported
+
+Client = Callable[[], Catalog]
+
+
+def test_an_empty_warehouse_shows_an_empty_catalog(catalog: Catalog) -> None:
+    assert catalog.list_namespaces() == []
+    assert catalog.list_tables() == []
+    assert catalog.load_namespace(()) == {}
+    assert not catalog.namespace_exists("a")
+
+
+def test_namespaces_nest_to_any_depth_and_other_clients_see_them(catalog: Catalog, client: Client) -> None:
+    catalog.create_namespace("a", {"owner": "ada"})
+    catalog.create_namespace("a.b")
+    catalog.create_namespace(("a", "b", "with.dots and spaces/é"))
+    other = client()
+    assert other.list_namespaces() == [("a",)]
+    assert other.list_namespaces("a") == [("a", "b")]
+    assert other.list_namespaces("a.b") == [("a", "b", "with.dots and spaces/é")]
+    assert other.load_namespace("a") == {"owner": "ada"}
+    assert other.namespace_exists("a.b.`with.dots and spaces/é`")
+
+
+def test_creating_what_exists_fails_unless_it_may_exist(catalog: Catalog) -> None:
+    catalog.create_namespace("a")
+    with pytest.raises(NamespaceExists):
+        catalog.create_namespace("a")
+    catalog.create_namespace("a", if_not_exists=True)
+
+
+def test_a_namespace_needs_its_parent(catalog: Catalog) -> None:
+    with pytest.raises(NoSuchNamespace, match="`a`"):
+        catalog.create_namespace("a.b")
+    with pytest.raises(NoSuchNamespace):
+        catalog.list_namespaces("a")
+    with pytest.raises(NoSuchNamespace):
+        catalog.list_tables("a")
+    with pytest.raises(NoSuchNamespace):
+        catalog.load_namespace("a")
+
+
+def test_properties_are_set_and_removed_in_one_commit(catalog: Catalog, client: Client) -> None:
+    catalog.create_namespace("a", {"x": "1", "y": "2"})
+    catalog.alter_namespace("a", set={"z": "3"}, remove=["x"])
+    assert client().load_namespace("a") == {"y": "2", "z": "3"}
+    assert [entry.operation for entry in catalog.history("a")] == ["set properties", "create namespace"]
+
+
+def test_a_namespace_that_holds_something_is_not_dropped_without_cascade(catalog: Catalog, client: Client) -> None:
+    catalog.create_namespace("a")
+    catalog.create_namespace("a.b")
+    catalog.create_table("a.b.t", SCHEMA)
+    held = catalog.load_table("a.b.t")
+    with pytest.raises(NamespaceNotEmpty, match="`b`"):
+        catalog.drop_namespace("a")
+    with pytest.raises(NamespaceNotEmpty, match="`t`"):
+        client().drop_namespace("a.b")
+    assert catalog.drop_namespace("a", cascade=True)
+    assert not client().namespace_exists("a")
+    with pytest.raises(NoSuchTable):
+        held.refresh()
+
+
+def test_dropping_what_is_not_there_says_so(catalog: Catalog) -> None:
+    assert not catalog.drop_namespace("a")
+    catalog.create_namespace("a")
+    assert catalog.drop_namespace("a")
+    assert not catalog.drop_namespace("a")
+
+
+def test_a_dropped_namespace_can_be_made_again_and_is_empty(catalog: Catalog, client: Client) -> None:
+    other = client()
+    catalog.create_namespace("a")
+    catalog.create_table("a.t", SCHEMA)
+    assert other.table_exists("a.t")
+    catalog.drop_namespace("a", cascade=True)
+    catalog.create_namespace("a")
+    assert other.list_tables("a") == []
+    assert not other.table_exists("a.t")
+
+
+def test_a_holder_of_a_dropped_namespace_cannot_link_into_it(catalog: Catalog, client: Client) -> None:
+    catalog.create_namespace("a")
+    other = client()
+    stage = other.stage("create", "a.t", SCHEMA)
+    catalog.drop_namespace("a")
+    with pytest.raises(NoSuchNamespace):
+        other.commit_stage(stage)
+    assert catalog.list_namespaces() == []
+
+
+@pytest.mark.parametrize("name", ["", "tab\there", "nul\0", "x" * 256])
+def test_names_that_cannot_be_are_refused_by_name(catalog: Catalog, name: str) -> None:
+    with pytest.raises(InvalidInput, match="name of"):
+        catalog.create_namespace((name,))
+    with pytest.raises(InvalidInput, match="name of"):
+        catalog.create_table((name,), SCHEMA)
+    assert catalog.list_namespaces() == []
+
+
+def test_a_location_or_a_reserved_property_is_refused_rather_than_ignored(catalog: Catalog) -> None:
+    with pytest.raises(Unsupported, match="location"):
+        catalog.create_namespace("a", {"location": "/elsewhere"})
+    with pytest.raises(InvalidInput, match=r"lakelog\.nonsense"):
+        catalog.create_namespace("a", {"lakelog.nonsense": "1"})
+    with pytest.raises(InvalidInput, match="root"):
+        catalog.drop_namespace(())
+
+
+def test_the_same_token_makes_a_request_happen_once(catalog: Catalog, client: Client) -> None:
+    token = catalog.token("a")
+    catalog.create_namespace("a", token=token)
+    client().create_namespace("a", token=token)
+    token = catalog.token("a")
+    catalog.drop_namespace("a", token=token)
+    assert client().drop_namespace("a", token=token)
+    catalog.create_namespace("a")
+    with pytest.raises(NamespaceExists):
+        client().create_namespace("a", token=catalog.token("a"))

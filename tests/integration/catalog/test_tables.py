@@ -1,0 +1,216 @@
+"""Tables through the Python client: create, load, list, rename, drop, alter, and their past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, NoSuchColumn, NoSuchNamespace, NoSuchTable, TableExists
+from lakelog.log import InvalidInput, NotFound, Unsupported
+
+Client = Callable[[], Catalog]
+
+
+def test_a_table_is_there_for_everybody_once_it_is_created(catalog: Catalog, client: Client) -> None:
+    catalog.create_namespace("a")
+    created = catalog.create_table("a.t", SCHEMA, properties={"k": "v"}, comment="orders", partition_by=["region"])
+    assert created.version == 1
+    seen = client().load_table("a.t")
+    assert seen.schema == created.schema
+    assert seen.schema.names == ("id", "region", "amount")
+    assert dict(seen.properties) == {"k": "v"}
+    assert seen.comment == "orders"
+    assert [field.name for field in seen.spec.fields] == ["region"]
+    assert client().list_tables("a") == [("a", "t")]
+    assert seen.to_arrow().num_rows == 0
+
+
+def test_tables_can_stand_in_the_root(catalog: Catalog, client: Client) -> None:
+    catalog.create_table("t", SCHEMA).append(rows(1, 2))
+    assert client().load_table("t").to_arrow() == rows(1, 2)
+
+
+def test_a_table_and_a_namespace_may_share_a_name(catalog: Catalog, client: Client) -> None:
+    catalog.create_table("a", SCHEMA)
+    catalog.create_namespace("a")
+    catalog.create_table("a.a", SCHEMA)
+    assert client().list_tables() == [("a",)]
+    assert client().list_tables("a") == [("a", "a")]
+
+
+def test_a_taken_name_is_refused(catalog: Catalog, client: Client) -> None:
+    first = catalog.create_table("t", SCHEMA)
+    with pytest.raises(TableExists, match="`t`"):
+        client().create_table("t", SCHEMA)
+    assert client().create_table("t", SCHEMA, if_not_exists=True).id == first.id
+
+
+def test_names_are_case_sensitive_and_columns_are_not(catalog: Catalog) -> None:
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    assert not catalog.table_exists("T")
+    assert catalog.load_table("t").scan(columns=["ID"]).to_arrow().column_names == ["id"]
+
+
+def test_what_is_not_there_is_said_by_name(catalog: Catalog) -> None:
+    with pytest.raises(NoSuchTable, match="`t`"):
+        catalog.load_table("t")
+    with pytest.raises(NoSuchNamespace, match="`a`"):
+        catalog.create_table("a.t", SCHEMA)
+    with pytest.raises(NoSuchTable):
+        catalog.table_at("memory://nowhere/at-all")
+    assert not catalog.drop_table("a.t")
+
+
+def test_a_renamed_table_is_the_same_table(catalog: Catalog, client: Client) -> None:
+    catalog.create_namespace("a")
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1))
+    other = client()
+    other.load_table("a.t")
+    catalog.rename_table("a.t", "a.u")
+    assert other.load_table("a.u").id == table.id
+    assert not other.table_exists("a.t")
+    catalog.create_table("a.t", SCHEMA)
+    assert other.load_table("a.t").to_arrow().num_rows == 0
+    with pytest.raises(TableExists):
+        other.rename_table("a.t", "a.u")
+    with pytest.raises(NoSuchTable):
+        other.rename_table("a.x", "a.y")
+    catalog.create_namespace("b")
+    with pytest.raises(Unsupported, match="within its namespace"):
+        catalog.rename_table("a.t", "b.t")
+
+
+def test_a_dropped_table_is_gone_for_those_who_hold_it(catalog: Catalog, client: Client) -> None:
+    catalog.create_table("t", SCHEMA)
+    held = client().load_table("t")
+    assert catalog.drop_table("t")
+    with pytest.raises(NoSuchTable):
+        held.append(rows(1))
+    with pytest.raises(NoSuchTable):
+        held.refresh()
+    with pytest.raises(NoSuchTable):
+        held.alter([{"change": "set-property", "key": "a", "value": "b"}])
+    assert catalog.list_tables() == []
+    assert not catalog.drop_table("t")
+    again = catalog.create_table("t", SCHEMA)
+    assert again.id != held.id
+    assert again.to_arrow().num_rows == 0
+
+
+def test_alterations_are_one_commit_or_none(catalog: Catalog, client: Client) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1, 2))
+    before = table.version
+    altered = table.alter(
+        [
+            {"change": "add-column", "name": ["note"], "type": "string", "nullable": True},
+            {"change": "rename-column", "name": ["amount"], "new_name": "total"},
+            {"change": "set-property", "key": "k", "value": "v"},
+        ]
+    )
+    assert altered.version == before + 1
+    seen = client().load_table("t")
+    assert seen.schema.names == ("id", "region", "total", "note")
+    assert seen.to_arrow().to_pydict() == {
+        "id": [1, 2], "region": ["EU", "EU"], "total": [1.0, 2.0], "note": [None, None],
+    }  # fmt: skip
+    with pytest.raises(NoSuchColumn, match="nonsense"):
+        seen.alter(
+            [
+                {"change": "set-property", "key": "k", "value": "w"},
+                {"change": "delete-column", "name": ["nonsense"], "if_exists": False},
+            ]
+        )
+    assert client().load_table("t").version == altered.version
+
+
+def test_an_alteration_that_changes_nothing_makes_no_version(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA, properties={"k": "v"})
+    assert table.alter([{"change": "set-property", "key": "k", "value": "v"}]).version == table.version
+
+
+def test_a_column_that_comes_back_does_not_bring_its_old_values(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    table = table.alter([{"change": "delete-column", "name": ["amount"], "if_exists": False}])
+    table = table.alter([{"change": "add-column", "name": ["amount"], "type": "double", "nullable": True}])
+    assert table.to_arrow()["amount"].to_pylist() == [None]
+    assert table.append(rows(7)).to_arrow()["amount"].to_pylist() == [None, 7.0]
+
+
+def test_the_past_is_found_by_version_and_by_time_and_is_read_only(catalog: Catalog, client: Client) -> None:
+    table = catalog.create_table("t", SCHEMA)
+    first = table.append(rows(1))
+    second = first.alter([{"change": "rename-column", "name": ["id"], "new_name": "key"}]).append(
+        rows(2).rename_columns(["key", "region", "amount"])
+    )
+    other = client()
+    past = other.load_table("t", version=first.version)
+    assert past.to_arrow() == rows(1)
+    assert other.load_table("t", timestamp_us=first.timestamp_us).version == first.version
+    assert other.load_table("t").at(version=second.version).to_arrow()["key"].to_pylist() == [1, 2]
+    with pytest.raises(InvalidInput, match="read-only"):
+        past.append(rows(3))
+    with pytest.raises(NotFound, match="99"):
+        other.load_table("t", version=99)
+    with pytest.raises(NotFound):
+        other.load_table("t", timestamp_us=1)
+
+
+def test_history_says_what_happened(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1, 2)).overwrite(rows(3))
+    history = list(table.history())
+    assert [entry.operation for entry in history] == ["overwrite", "append", "create"]
+    assert history[0].details["removed_rows"] == 2
+    assert history[1].details["added_rows"] == 2
+    assert [entry.version for entry in table.history(limit=1)] == [3]
+    assert history[0].writer == {"engine": "test"}
+
+
+def test_a_location_of_the_users_choice_is_used_as_it_is(catalog: Catalog, client: Client, tmp_path: Path) -> None:
+    place = str(tmp_path / "mine")
+    table = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    assert table.location == place
+    assert table.own_location
+    assert sorted(path.name for path in Path(place).iterdir()) == ["_log", "data"]
+    assert client().load_table("t").to_arrow() == rows(1)
+    assert client().table_at(place + "/").to_arrow() == rows(1)
+    assert client().table_at("file://" + place).id == table.id
+    with pytest.raises(TableExists, match="mine"):
+        catalog.create_table("u", SCHEMA, location=place)
+    assert catalog.drop_table("t")
+    assert list(Path(place).glob("data/*.parquet")), "a drop never deletes data at an own location"
+
+
+def test_an_unknown_reserved_property_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(InvalidInput, match=r"lakelog\.speed"):
+        catalog.create_table("t", SCHEMA, properties={"lakelog.speed": "high"})
+    table = catalog.create_table("t", SCHEMA)
+    with pytest.raises(InvalidInput, match=r"lakelog\.speed"):
+        table.alter([{"change": "set-property", "key": "lakelog.speed", "value": "high"}])
+
+
+def test_an_unsupported_transform_is_refused_by_name(catalog: Catalog) -> None:
+    with pytest.raises(Unsupported, match="zorder"):
+        catalog.create_table("t", SCHEMA, partition_by=[{"transform": "zorder", "args": [], "column": ["id"]}])
+    assert catalog.list_tables() == []
+
+
+def test_a_folder_with_something_else_in_it_is_not_taken_for_a_warehouse(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    catalog = Catalog(str(tmp_path))
+    with pytest.raises(InvalidInput, match=r"thesis\.txt"):
+        catalog.list_tables()
+    with pytest.raises(InvalidInput, match="not a lakelog warehouse"):
+        catalog.create_table("t", SCHEMA)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_required_columns_stay_required(catalog: Catalog) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("note", pa.string())])
+    table = catalog.create_table("t", schema)
+    with pytest.raises(InvalidInput, match="id"):
+        table.append(pa.table({"id": pa.array([None], pa.int64()), "note": ["x"]}))
+    assert table.refresh().version == table.version
