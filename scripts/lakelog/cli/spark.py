@@ -8,7 +8,7 @@ import click
 
 from lakelog.cli import answer
 from lakelog.cli.options import Place, takes_place
-from lakelog.spark import settings
+from lakelog.spark import spark_conf as settings_for
 
 
 @click.command("spark-conf")
@@ -18,7 +18,13 @@ from lakelog.spark import settings
 @takes_place
 def spark_conf(place: Place, catalog: str) -> None:
     """Print the settings for spark-submit and spark-sql: spark-sql $(lakelog spark-conf --warehouse …)."""
-    found = settings(place.required_warehouse, catalog=catalog, options=place.store_options)
+    found = settings_for(
+        place.required_warehouse,
+        name=catalog,
+        endpoint=place.endpoint,
+        region=place.region,
+        path_style=place.path_style or None,
+    )
     if place.as_json:
         answer.in_json(dict(found))
     else:
