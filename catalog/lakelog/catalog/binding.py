@@ -49,8 +49,8 @@ _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<",
 def bind(predicate: Predicate, schema: Schema, case_sensitive: bool = False) -> Bound:
     """Return `predicate` on the columns of `schema`.
 
-    NoSuchColumn (with the names that there are) for an unknown column, InvalidInput for a literal that cannot be compared
-    with its column and for a wrong number of arguments. What lakelog does not know at all becomes `Unevaluable`.
+    NoSuchColumn (with the names that there are) for an unknown column, InvalidInput for a literal that cannot be
+    compared with its column and for a wrong number of arguments. What lakelog does not know becomes `Unevaluable`.
     """
     return _Binder(schema, case_sensitive).bind(predicate)
 
@@ -86,7 +86,7 @@ class _Binder:
                 return self._text_test(op, operand, text, predicate)
         if predicate.op in (*COMPARISONS, *TEXT_TESTS, "AND", "OR", "NOT", "IN", "IS_NULL", "IS_NOT_NULL"):
             raise InvalidInput(
-                f"the filter's operation {predicate.op} has {len(predicate.args)} arguments: {predicate}"
+                f"the condition {predicate} has {len(predicate.args)} arguments, which do not fit"
             )
         self._check_columns(predicate)
         return Unevaluable(str(predicate))
@@ -133,11 +133,7 @@ class _Binder:
         each = [compared("=", term, value) for value in literals if value.value is not None]
         scalars = [part.value for part in each if isinstance(part, Compare)]
         plain = [scalar for scalar in scalars if not is_nan(scalar)]
-        array = (
-            pa.array([scalar.as_py() for scalar in plain], term.type)
-            if plain
-            else pa.array([], term.type or pa.null())
-        )
+        array = pa.array([scalar.as_py() for scalar in plain], term.type or pa.null())
         return In(term, array, len(plain) < len(scalars), any(value.value is None for value in literals))
 
     def _text_test(self, op: str, operand: Operand, text: Operand, whole: Predicate) -> Bound:
@@ -148,13 +144,14 @@ class _Binder:
         if text.value is None:
             return Constant(None)
         kind = _type_of(term)
-        if (
-            kind is None
-            or kind.family not in ("string", "char", "varchar", "binary")
-            or not isinstance(text.value, str)
-        ):
+        if kind is None or not isinstance(text.value, str):
             raise _incomparable(term, text)
-        return TextTest(op, term, _bytes(text, term) if kind.family == "binary" else text.value)
+        match kind.family:
+            case "binary" if text.type in (None, "binary"):
+                return TextTest(op, term, _bytes(text, term))
+            case "string" | "char" | "varchar" if _is_text(text):
+                return TextTest(op, term, text.value)
+        raise _incomparable(term, text)
 
     def _null_test(self, operand: Operand, whole: Predicate) -> Bound:
         if isinstance(operand, Literal):

@@ -31,7 +31,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """`op` is one of = < <= > >=. `value` is not NULL; it may be NaN, which is greater than all else and equals itself."""
+    """`op` is one of = < <= > >=. `value` is not NULL, but may be NaN: equal to itself and above all else."""
 
     op: str
     term: Term

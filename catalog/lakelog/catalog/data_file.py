@@ -1,9 +1,9 @@
 """Data files as the log knows them, and their columnar form.
 
-A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of them
-are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `p<field id>`
-(partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", but in
-`p<field id>` of a file whose spec has that field, where it is the value NULL.
+A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
+them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`,
+`p<field id>` (partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not
+known", but in `p<field id>` of a file whose spec has that field, where it is the value NULL.
 
 The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily values.
 Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that the column had when
@@ -154,7 +154,7 @@ def decode_files(blob: bytes) -> pa.Table:
     missing = [field.name for field in BASE_SCHEMA if field.name not in table.column_names]
     if missing:
         raise FormatError(
-            f"a list of data files lacks the columns {', '.join(missing)}: it was written by another program"
+            f"a list of data files lacks the columns {', '.join(missing)}: another program wrote it"
         )
     return table
 

@@ -22,7 +22,7 @@ from lakelog.catalog.partitioning import PartitionField, PartitionSpec, Transfor
 from lakelog.catalog.types import AtomicType
 
 EXACT_BELOW_BYTES = 29
-"""Writers cut text bounds to 32 characters or bytes, some without splitting a character; shorter bounds were not cut."""
+"""Writers cut text bounds to 32 characters or bytes, or just below; shorter bounds were not cut."""
 
 _EPOCH = dt.date(1970, 1, 1)
 
@@ -220,19 +220,19 @@ def _truncate_spans(values: pa.Array, source: AtomicType, transform: Transform) 
             return values, pc.if_else(short, values, pa.scalar(None, values.type))
         case "decimal":
 
-            def span(value: str) -> tuple[str, str | None]:
-                unscaled = int(value.replace(".", ""))
-                last = unscaled + width - 1
-                highest = range_of(source)[1]
-                return value, format(scalar_of(last, source).as_py(), "f") if last <= highest else None
+            def span(value: str) -> tuple[str | None, str | None]:
+                last = int(value.replace(".", "")) + width - 1
+                if last > range_of(source)[1]:
+                    return None, None
+                return value, format(scalar_of(last, source).as_py(), "f")
 
             return _by_value(values, source, span)
         case _:
-            highest = range_of(source)[1]
+            # The lowest values wrap around to the top, as Iceberg's do, so that a value up there says nothing.
             wide = values.cast(pa.int64())
-            inside = pc.less_equal(wide, highest - (width - 1))
-            last = pc.add(pc.if_else(inside, wide, pa.scalar(None, pa.int64())), width - 1)
-            return values, last.cast(values.type)
+            inside = pc.less_equal(wide, range_of(source)[1] - (width - 1))
+            first = pc.if_else(inside, wide, pa.scalar(None, pa.int64()))
+            return first.cast(values.type), pc.add(first, width - 1).cast(values.type)
 
 
 def _by_value(
@@ -247,7 +247,7 @@ def _by_value(
 
 
 def _days_until(months: int) -> int | None:
-    """Return the days from 1970-01-01 to the first day of a month counted from then; None outside of years 1 to 9999."""
+    """Return the day on which a month begins, both counted from January 1970; None outside of years 1 to 9999."""
     year, month = 1970 + months // 12, months % 12 + 1
     if not 1 <= year <= 9999:
         return None

@@ -95,7 +95,7 @@ class FileSet:
         return FileSet.empty()
 
     def chunks(self, fetch: Fetch) -> list[pa.Table]:
-        """Return the live files as tables (see `data_file`), whose columns may differ; the first call reads manifests."""
+        """Return the live files as tables (see `data_file`), with differing columns. The first call reads manifests."""
         tables = self._tables
         if tables is None:
             base, added, removed = self._since(lambda files: files._tables)

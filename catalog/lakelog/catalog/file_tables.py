@@ -14,7 +14,7 @@ TIER_RATIO = 2
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return all rows of `tables` as one table without chunks; a column that was widened meanwhile gets its widest type."""
+    """Return all rows of `tables` as one table without chunks. A column that was widened gets its widest type."""
     if not tables:
         return empty()
     if len(tables) == 1:

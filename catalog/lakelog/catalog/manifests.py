@@ -1,10 +1,10 @@
 """Manifests: the stored form of a set of files, and when manifests are merged.
 
-A manifest is an immutable Arrow object with the entries of some files. What is new becomes a manifest, joined with older
-small ones so that each is at least twice as long as the next: n files are in about log2(n) manifests, and an entry is
-rewritten about log2(n) times. Removed paths stand in one list beside the manifests until they are an eighth of the
-entries; then the manifests that hold them are rewritten. Entries and removed paths carry a `seq`, the version of the
-dump that wrote them: a path is gone from the manifests with a lower one only, so that a restored file can come back.
+A manifest is an immutable Arrow object with the entries of some files. What is new becomes a manifest, joined with
+older small ones so that each is at least twice as long as the next: n files are in about log2(n) manifests, and an
+entry is rewritten about log2(n) times. Removed paths stand in a list beside the manifests until they are an eighth of
+the entries; then the manifests that hold them are rewritten. Manifests and removed paths carry a `seq`, the version of
+the dump that wrote them: a path is gone from the manifests with a lower one only, so that a restored file can come back.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def plan(
     limit: int | None = None,
     statistics: Collection[int] = (),
 ) -> pa.Table:
-    """Return the files that may hold matching rows, a row each: path, size, rows, spec, and `p<field id>` for every field.
+    """Return the files that may hold matching rows, a row each: path, size, rows, spec, `p<field id>` of every field.
 
     With `limit`, files stop where the rows that match for certain suffice. `statistics` are ids of columns whose `lo`,
     `hi`, `nulls` and `nans` are wanted too, as far as they are known.

@@ -1,8 +1,10 @@
 """Filters on rows, before they meet a schema: a tree, its JSON form, and how Python writes it.
 
-JSON is that of Spark's V2 predicates: `{"op": "=", "args": [{"col": ["a", "b"]}, {"lit": 5, "type": "integer"}]}`, where
-`{"transform": "bucket", "args": [16, {"col": ["a"]}]}` may stand for a column. An operation that is not known here is
-kept by its name: it may match anything when a scan is planned, and is refused where rows are read or deleted.
+JSON is that of Spark's V2 predicates: `{"op": "=", "args": [{"col": ["a", "b"]}, {"lit": 5, "type": "integer"}]}`,
+where `{"transform": "bucket", "args": [16, {"col": ["a"]}]}` may stand for a column. An operation that is not
+known here is kept by its name: it may match anything when a scan is planned, and is refused where rows are read or
+deleted.
+
 In Python: `(col("a") > 5) & col("b").is_in(["x", "y"])`, or a list of tuples `[("a", ">", 5), ("b", "in", ["x"])]`, or
 a list of such lists, of which one has to hold.
 """
@@ -180,7 +182,7 @@ class Reference:
 
 
 def col(*path: str) -> Reference:
-    """Return a column to be compared: `col("a") > 5`; `col("a", "b")` or `col("a.b")` is the field b of the struct a."""
+    """Return a column to be compared: `col("a") > 5`. `col("a", "b")` or `col("a.b")` is the field b of a struct a."""
     if not path or not all(isinstance(part, str) for part in path):
         raise InvalidInput(
             f"col{path!r} names no column: give its name, for a nested one the names that lead to it"
@@ -294,7 +296,8 @@ def _from_json(data: Any, depth: int) -> Operand:
         case {"col": [*path]} if path and all(isinstance(part, str) for part in path):
             return Column(tuple(path))
         case {"lit": (bool() | int() | float() | str() | None) as value, **rest}:
-            return Literal(value, rest.get("type"))
+            kind = rest.get("type")
+            return Literal(value, None if kind is None else str(kind))
         case {"transform": str(name), "args": [*args]}:
             return _transformed(name, args, depth)
         case {**rest}:

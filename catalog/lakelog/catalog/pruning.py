@@ -71,7 +71,7 @@ def match(files: pa.Table, bound: Bound, specs: Specs) -> Match:
     unknown = unknown_parts(bound)
     if unknown:
         raise Unsupported(
-            f"the condition {unknown[0]} is not supported for deleting or overwriting by whole files: lakelog cannot tell "
+            f"the condition {unknown[0]} is not supported for deleting or overwriting whole files: lakelog cannot tell "
             "exactly which rows it matches"
         )
     possible = _Evaluation(files, specs).possible(bound)
