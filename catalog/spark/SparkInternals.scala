@@ -31,7 +31,7 @@ import org.apache.spark.util.SerializableConfiguration
 /**
  * Every call into what Spark does not promise to keep: the rest of the adapter uses public interfaces only.
  *
- * All but [[serializable]] and [[projection]] run on the driver, in a thread with an active session.
+ * All but [[withFormat]] and [[projection]] run on the driver, in a thread with an active session.
  */
 private[lakelog] object SparkInternals {
 
@@ -111,11 +111,16 @@ private[lakelog] object SparkInternals {
     val parquet = new ParquetOptions(Map(ParquetOptions.PARQUET_COMPRESSION -> codec), format)
     ParquetUtils.prepareWrite(format, job, schema, parquet)
     new ParquetWriteSettings(
-      session.sparkContext.broadcast(serializable(job.getConfiguration)), parquet.compressionCodecClassName, format)
+      session.sparkContext.broadcast(new SerializableConfiguration(job.getConfiguration)),
+      parquet.compressionCodecClassName, format.getAllConfs)
   }
 
-  def serializable(configuration: Configuration): SerializableConfiguration =
-    new SerializableConfiguration(configuration)
+  /** Runs `write` on an executor under the settings that [[parquetWrite]] fixed, whatever the session's are. */
+  def withFormat[T](settings: ParquetWriteSettings)(write: => T): T = {
+    val format = new SQLConf()
+    settings.format.foreach { case (key, value) => format.setConfString(key, value) }
+    SQLConf.withExistingConf(format)(write)
+  }
 
   def projection(expressions: Seq[Expression]): UnsafeProjection = UnsafeProjection.create(expressions)
 

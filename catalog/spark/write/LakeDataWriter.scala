@@ -16,13 +16,14 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeRow}
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.util.SerializableConfiguration
 
 /** How Parquet files are written: Hadoop's settings, the codec's name, and Spark's settings that fix the format. */
 private[lakelog] final class ParquetWriteSettings(
-    val configuration: Broadcast[SerializableConfiguration], val codec: String, val format: SQLConf) extends Serializable
+    val configuration: Broadcast[SerializableConfiguration],
+    val codec: String,
+    val format: Map[String, String]) extends Serializable
 
 /** All that a task needs to know to write its files. `schema` is that of the rows, with users' names. */
 private[lakelog] final case class WriterSettings(
@@ -103,7 +104,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
 
   private def open(): Unit = {
     paths += Locations.file(settings.location, relative(paths.length))
-    writer = SQLConf.withExistingConf(settings.parquet.format) {
+    writer = SparkInternals.withFormat(settings.parquet) {
       new RowWriterBuilder(DataFiles.create(paths.last, configuration))
         .withConf(configuration)
         .withCompressionCodec(CompressionCodecName.valueOf(settings.parquet.codec))
