@@ -137,7 +137,10 @@ def _narrowed(facts: Facts, files: pa.Table, field: PartitionField, term: Term) 
     if spans is None:
         return facts
     lo, hi = spans(values, term.source, field.transform)
-    return replace(facts, lo=pc.max_element_wise(facts.lo, lo), hi=pc.min_element_wise(facts.hi, hi))
+    # pyarrow's max_element_wise and min_element_wise have no kernels for timestamps with a zone.
+    higher = pc.coalesce(pc.greater(facts.lo, lo), pc.is_null(lo))
+    lower = pc.coalesce(pc.less(facts.hi, hi), pc.is_null(hi))
+    return replace(facts, lo=pc.if_else(higher, facts.lo, lo), hi=pc.if_else(lower, facts.hi, hi))
 
 
 def _with_nullness(facts: Facts, null: pa.Array) -> Facts:
