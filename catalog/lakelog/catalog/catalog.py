@@ -11,16 +11,16 @@ import pyarrow as pa
 from lakelog.catalog import namespaces, staging, tables
 from lakelog.catalog.commits import Token, new_token
 from lakelog.catalog.data_file import DataFile
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache
-from lakelog.catalog.name_tree import NameTree, no_such_namespace, no_such_table
+from lakelog.catalog.name_tree import NameTree, no_such_namespace
 from lakelog.catalog.names import Identifier, identifier
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table import Table
-from lakelog.log import Json
+from lakelog.log import Json, LogOptions
 from lakelog.log.errors import NotFound
 
 Name: TypeAlias = str | Sequence[str]
@@ -31,14 +31,20 @@ class Catalog:
     """Namespaces and tables under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
-    usual AWS chain only. `writer` is kept in every commit, to tell later who made it.
+    usual AWS chain only. `writer` is kept in every commit, to tell later who made it. `log_options` swaps clock, ids
+    and patience, for tests.
     """
 
     def __init__(
-        self, warehouse: str, *, options: Mapping[str, str] | None = None, writer: Mapping[str, Json] | None = None
+        self,
+        warehouse: str,
+        *,
+        options: Mapping[str, str] | None = None,
+        writer: Mapping[str, Json] | None = None,
+        log_options: LogOptions | None = None,
     ) -> None:
         identity = {"engine": "python", "user": _user()} if writer is None else dict(writer)
-        self._logs = LogCache(warehouse, options or {}, identity)
+        self._logs = LogCache(warehouse, options or {}, identity, log_options or LogOptions())
         self._tree = NameTree(self._logs)
 
     @property
@@ -61,7 +67,7 @@ class Catalog:
             return
         try:
             namespaces.create(self._tree, path, properties or {}, token)
-        except namespaces.NamespaceExists:
+        except NamespaceExists:
             if not if_not_exists:
                 raise
 
@@ -109,9 +115,7 @@ class Catalog:
     def table_exists(self, name: Name) -> bool:
         return self._tree.find_table(identifier(name)) is not None
 
-    def load_table(
-        self, name: Name, *, version: int | None = None, timestamp_us: int | None = None
-    ) -> Table:
+    def load_table(self, name: Name, *, version: int | None = None, timestamp_us: int | None = None) -> Table:
         """Return a table, now or at a version or time of its past. NoSuchTable; NotFound for the past."""
         path = identifier(name)
         found = self._tree.table(path)
@@ -142,8 +146,10 @@ class Catalog:
         comment: str | None = None,
         if_not_exists: bool = False,
     ) -> Table:
-        """Create an empty table. `partition_by` holds columns' names or transforms, as in `"bucket[16](id)"`'s JSON
-        `{"transform": "bucket", "args": [16], "column": ["id"]}`. TableExists (unless `if_not_exists`), NoSuchNamespace.
+        """Create an empty table. TableExists (unless `if_not_exists`), NoSuchNamespace, InvalidInput.
+
+        `partition_by` and `sort_by` hold names of columns, or transforms of one:
+        `{"transform": "bucket", "args": [16], "column": ["id"]}`.
         """
         path = identifier(name)
         try:
@@ -158,7 +164,7 @@ class Catalog:
                 comment=comment,
             )
             return self.commit_stage(stage)
-        except staging.TableExists:
+        except TableExists:
             if not if_not_exists:
                 raise
             return self.load_table(path)
@@ -222,14 +228,14 @@ class Catalog:
         path = identifier(name)
         if path:
             self._tree.find_namespace(path[:-1])
-        return new_token(self._tree.known_on_path(path))
+        return new_token(self._logs, self._tree.known_on_path(path))
 
     def token_at(self, location: str) -> Token:
         """Return a token for one change of the table at `location` (see `token`)."""
         tracked = self._logs.table(self._logs.location(location))
         if tracked.known is None:
             tracked.current()
-        return new_token([tracked])
+        return new_token(self._logs, [tracked])
 
     # History
 
@@ -250,7 +256,9 @@ class Catalog:
         return found.view.state.names(space, kind)
 
     def _at(self, table: Table, version: int | None, timestamp_us: int | None) -> Table:
-        return table if version is None and timestamp_us is None else table.at(version=version, timestamp_us=timestamp_us)
+        if version is None and timestamp_us is None:
+            return table
+        return table.at(version=version, timestamp_us=timestamp_us)
 
 
 def _user() -> str:

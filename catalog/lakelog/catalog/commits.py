@@ -14,10 +14,10 @@ from lakelog.catalog.conflicts import Change, Operation, Rule, changes, rule
 from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import FilesChanged, table_events
-from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.table_state import Metadata, TableState
-from lakelog.log import Commit, View, new_id
+from lakelog.log import Commit, View
 from lakelog.log.errors import LogSealed, NotFound
 
 SIDECAR_FROM_BYTES = 64 * 1024
@@ -37,10 +37,10 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
         return self.bases.get(tracked.location)
 
 
-def new_token(logs: Sequence[TrackedLog[Any]] = ()) -> Token:
-    """Return a token over logs whose current version is known."""
+def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
+    """Return a token over `logs`, as far as their version is known."""
     bases = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
-    return Token(commit_id=new_id(), bases=bases)
+    return Token(commit_id=cache.new_id(), bases=bases)
 
 
 def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
@@ -121,7 +121,7 @@ def check(
     files: Callable[[frozenset[str]], pa.Table],
     name: str,
 ) -> None:
-    """Hold `operation` against every commit in `passed`. CommitConflict with the other commit and its author; NoSuchTable.
+    """Hold `operation` against all commits in `passed`. CommitConflict with the other and its author; NoSuchTable.
 
     `files` gives the live files that the writes of the given ids added.
     """
@@ -151,16 +151,22 @@ def _check(
         case Rule.CHECK_FILES:
             added = files(frozenset([commit.write.id] if commit.write is not None else []))
             if written.replaces is None or added.num_rows and written.replaces(added):
-                raise conflict(operation, change, commit, name, "they may hold rows that this operation replaces")
+                raise conflict(
+                    operation, change, commit, name, "they may hold rows that this operation replaces"
+                )
         case Rule.FAIL:
             raise conflict(operation, change, commit, name, None)
         case Rule.GONE:
-            raise NoSuchTable(f"there is no table {name} any more: it was dropped in version {commit.version}")
+            raise NoSuchTable(
+                f"there is no table {name} any more: it was dropped in version {commit.version}"
+            )
         case _:
             assert_never(verdict)
 
 
-def conflict(operation: Operation, change: Change, commit: Commit, name: str, why: str | None) -> CommitConflict:
+def conflict(
+    operation: Operation, change: Change, commit: Commit, name: str, why: str | None
+) -> CommitConflict:
     author = " ".join(f"{key}={value}" for key, value in commit.writer.items())
     reason = f" ({why})" if why else ""
     return CommitConflict(
@@ -176,7 +182,11 @@ def _misfit(base: Schema, current: Schema) -> str | None:
     """Say why files written with the schema `base` do not fit `current`, or None where they do."""
     known = {field.id for field in base.fields}
     for field in current.fields:
-        if field.id not in known and not field.nullable and (field.default is None or field.default.exists is None):
+        if (
+            field.id not in known
+            and not field.nullable
+            and (field.default is None or field.default.exists is None)
+        ):
             return f"the column {field.name} is required now, and the files do not have it"
         if field.id in known:
             before = next(other for other in base.fields if other.id == field.id)

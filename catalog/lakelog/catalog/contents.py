@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.binding import bind
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile, RemovedFile
@@ -19,7 +20,6 @@ from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.planning import partition_key, partition_keys
-from lakelog.catalog.binding import bind
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
@@ -73,13 +73,17 @@ def commit(
             tracked.at_least(base.version),
             decide,
             commit_id=token.commit_id if token else None,
-            base=min(base.version, token.bases.get(tracked.location, base.version)) if token else base.version,
+            base=min(base.version, token.bases.get(tracked.location, base.version))
+            if token
+            else base.version,
         )
     tracked.offer(committed.view)
     return committed
 
 
-def removable(tracked: TrackedLog[TableState], view: View[TableState], filter_: Predicate) -> list[RemovedFile] | None:
+def removable(
+    tracked: TrackedLog[TableState], view: View[TableState], filter_: Predicate
+) -> list[RemovedFile] | None:
     """Return the files that a delete by `filter_` would remove, or None where it would cut through one of them."""
     metadata = view.state.current
     bound = bind(filter_, metadata.schema)
@@ -104,8 +108,8 @@ def _removed(
             removed = removable(tracked, view, change.filter)
             if removed is None:
                 raise Unsupported(
-                    f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a file "
-                    f"of {name} but not all of them: use a filter on whole partitions"
+                    f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
+                    f"file of {name} but not all of them: use a filter on whole partitions"
                 )
             return removed
         case Operation.OVERWRITE_PARTITIONS:
@@ -152,7 +156,9 @@ def _files_of(view: View[TableState], tracked: TrackedLog[TableState], writes: f
 
 def _as_removed(chunk: pa.Table) -> list[RemovedFile]:
     columns = (chunk[name].to_pylist() for name in ("path", "rows", "size"))
-    return [RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)]
+    return [
+        RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)
+    ]
 
 
 def operation_named(name: str) -> Operation:
@@ -161,4 +167,6 @@ def operation_named(name: str) -> Operation:
     for operation in allowed:
         if operation.value == name:
             return operation
-    raise InvalidInput(f"{name!r} is not an operation of a write: it is one of {', '.join(o.value for o in allowed)}")
+    raise InvalidInput(
+        f"{name!r} is not an operation of a write: it is one of {', '.join(o.value for o in allowed)}"
+    )

@@ -42,7 +42,8 @@ class NamespaceAltered(_Event, frozen=True, tag="namespace-altered"):
 class EntryLinked(_Event, frozen=True, tag="entry-linked"):
     """A name now leads to an object: the moment at which the object exists for everybody.
 
-    `space` is relation or namespace, `kind` says what it is (table, namespace). `location` is relative to the warehouse, or a URL where the user chose the place.
+    `space` is relation or namespace, `kind` says what it is (table, namespace). `location` is relative to the
+    warehouse, or a URL where the user chose the place.
     """
 
     space: str
@@ -121,8 +122,8 @@ class TableAltered(_Event, frozen=True, tag="table-altered"):
 class FilesChanged(_Event, frozen=True, tag="files-changed"):
     """One operation's change of the table's contents.
 
-    `operation` is append, overwrite, overwrite-partitions, delete or truncate. Files stand in the event itself, or, when
-    they are many, as Arrow in the commit's sidecar of the given index; never in both.
+    `operation` is one of `conflicts.Operation`. Files stand in the event itself, or, when they are many, as Arrow in
+    the commit's sidecar of the given index; never in both.
     """
 
     operation: str
@@ -175,7 +176,7 @@ def table_events(commit: Commit) -> list[TableEvent]:
 
 def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
     try:
-        return [msgspec.convert(event, union, strict=True) for event in commit.events]
+        return [msgspec.convert(event, union, strict=True, str_keys=True) for event in commit.events]
     except msgspec.ValidationError as error:
         known = {struct.__struct_config__.tag for struct in get_args(union)}
         for event in commit.events:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.namespace_state import NamespaceProjection, NamespaceState
 from lakelog.catalog.table_state import TableProjection, TableState
-from lakelog.log import Json, Log, Projection, View, canonical_url, open_store, refresh_many
+from lakelog.log import Json, Log, LogOptions, Projection, View, canonical_url, open_store, refresh_many
 from lakelog.log.store import ObjectStore
 
 S = TypeVar("S")
@@ -60,8 +60,11 @@ class TrackedLog(Generic[S]):
 class LogCache:
     """Opens the logs of one warehouse, and of the places that users chose, under one configuration."""
 
-    def __init__(self, warehouse: str, options: Mapping[str, str], writer: Mapping[str, Json]) -> None:
+    def __init__(
+        self, warehouse: str, options: Mapping[str, str], writer: Mapping[str, Json], log_options: LogOptions
+    ) -> None:
         self.warehouse = canonical_url(warehouse)
+        self.log_options = log_options
         self._options = dict(options)
         self._writer = dict(writer)
         self._stores: dict[str, ObjectStore] = {}
@@ -69,6 +72,9 @@ class LogCache:
         self._tables: dict[str, TrackedLog[TableState]] = {}
         self._lock = threading.Lock()
         self.store(self.warehouse)
+
+    def new_id(self) -> str:
+        return self.log_options.new_id()
 
     def store(self, url: str) -> ObjectStore:
         with self._lock:
@@ -82,11 +88,13 @@ class LogCache:
     def table(self, location: str) -> TrackedLog[TableState]:
         return self._tracked(self._tables, location, TableProjection())
 
-    def _tracked(self, cache: dict[str, TrackedLog[Any]], location: str, projection: Projection[Any]) -> TrackedLog[Any]:
+    def _tracked(
+        self, cache: dict[str, TrackedLog[Any]], location: str, projection: Projection[Any]
+    ) -> TrackedLog[Any]:
         tracked = cache.get(location)
         if tracked is None:
             store, prefix = self._place(location)
-            log = Log(store, prefix, projection, writer=self._writer)
+            log = Log(store, prefix, projection, writer=self._writer, options=self.log_options)
             with self._lock:
                 tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix))
         return tracked
@@ -119,7 +127,9 @@ def refresh_all(logs: Sequence[TrackedLog[Any]]) -> None:
     """Bring every log that is known up to date, in one parallel round of GETs when nothing moved."""
     pairs = [(tracked.log, tracked.known) for tracked in logs]
     views = refresh_many([(log, view) for log, view in pairs if view is not None])
-    for tracked, view in zip((t for t, (_, v) in zip(logs, pairs, strict=True) if v is not None), views, strict=True):
+    for tracked, view in zip(
+        (t for t, (_, v) in zip(logs, pairs, strict=True) if v is not None), views, strict=True
+    ):
         tracked.offer(view)
 
 

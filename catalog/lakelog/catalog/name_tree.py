@@ -17,7 +17,7 @@ from lakelog.catalog.log_cache import LogCache, TrackedLog, refresh_all
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.catalog.table_state import TableState
-from lakelog.log import Commit, Draft, View, new_id
+from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, NotFound
 
 S = TypeVar("S")
@@ -57,7 +57,7 @@ class NameTree:
         namespace, name = identifier[:-1], identifier[-1]
         fresh = self._refreshed(namespace, name)
         found = self._walk(namespace, fresh)
-        entry = found and found.view.state.entry(RELATION, name)
+        entry = found.view.state.entry(RELATION, name) if found is not None else None
         if found is None or entry is None:
             return None
         tracked = self.logs.table(entry.location)
@@ -159,7 +159,7 @@ class NameTree:
         tracked = self.logs.namespace("")
         draft = Draft(events=encode([NamespaceCreated(properties={})]))
         try:
-            view = tracked.log.create(draft, log_id=new_id())
+            view = tracked.log.create(draft, log_id=self.logs.new_id())
         except AlreadyExists:
             view = tracked.current()
         return Found(tracked, tracked.offer(view))

@@ -101,7 +101,9 @@ class NamespaceProjection:
         return state
 
     def dump(self, state: NamespaceState, version: int) -> Dump:
-        root = _Root(properties=dict(state.properties), entries={k: dict(v) for k, v in state.entries.items()})
+        root = _Root(
+            properties=dict(state.properties), entries={k: dict(v) for k, v in state.entries.items()}
+        )
         return Dump(root=msgspec.to_builtins(root), blobs={})
 
     def stored(self, dump: Dump) -> None:

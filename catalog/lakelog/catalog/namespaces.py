@@ -10,7 +10,7 @@ from lakelog.catalog.events import EntryLinked, NamespaceAltered, NamespaceCreat
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace
 from lakelog.catalog.names import Identifier, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
-from lakelog.log import Commit, Draft, View, new_id
+from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, LogSealed, Unsupported
 
 
@@ -29,7 +29,7 @@ def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str],
             return
         raise _exists(namespace)
     # The same token gives the same id, so that asking again finds the log that was made the first time.
-    id = token.commit_id if token is not None else new_id()
+    id = token.commit_id if token is not None else tree.logs.new_id()
     folder = f"n-{id}"
     location = f"{parent.tracked.location}/{folder}" if parent.tracked.location else folder
     child = tree.logs.namespace(location)
@@ -46,7 +46,11 @@ def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str],
 
 
 def alter(
-    tree: NameTree, namespace: Identifier, set_: Mapping[str, str], removed: Sequence[str], token: Token | None
+    tree: NameTree,
+    namespace: Identifier,
+    set_: Mapping[str, str],
+    removed: Sequence[str],
+    token: Token | None,
 ) -> None:
     """Set and remove properties as one commit."""
     _check_properties(set_)
@@ -133,11 +137,13 @@ def _check_properties(properties: Mapping[str, str]) -> None:
     for key in properties:
         if key == "location":
             raise Unsupported(
-                "a namespace's location cannot be chosen: its objects stand under the warehouse. Leave LOCATION out, or "
-                "give single tables a location"
+                "a namespace's location cannot be chosen: its objects stand under the warehouse. Leave LOCATION out, "
+                "or give single tables a location"
             )
         if key.startswith("lakelog."):
-            raise InvalidInput(f"the property {key!r} is in lakelog's reserved space, and there is none of that name")
+            raise InvalidInput(
+                f"the property {key!r} is in lakelog's reserved space, and there is none of that name"
+            )
 
 
 def _exists(namespace: Identifier) -> NamespaceExists:

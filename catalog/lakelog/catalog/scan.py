@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-
-from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.parquet_read import read_files
-from lakelog.catalog.planning import plan
+
 from lakelog.catalog.binding import bind
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.planning import plan
 from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.table_state import TableState
 from lakelog.log import View

@@ -15,7 +15,7 @@ from lakelog.catalog.commits import Written, check, files_event, gone_as_no_such
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable, TableExists
-from lakelog.catalog.events import EntryLinked, TableCreated, TableReplaced, encode
+from lakelog.catalog.events import EntryLinked, TableCreated, TableEvent, TableReplaced, encode
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
 from lakelog.catalog.names import Identifier, quoted
@@ -102,7 +102,7 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         )
         metadata = msgspec.structs.replace(view.state.current, schema=stage.schema, specs=(stage.spec,))
         changed, blobs = files_event(Operation.REPLACE, files, (), metadata)
-        events = [replaced, changed] if files else [replaced]
+        events: list[TableEvent] = [replaced, changed] if files else [replaced]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
     view = tracked.at_least(stage.replaced)
@@ -122,13 +122,24 @@ def _replace_what_is_gone(tree: NameTree, stage: Stage, files: Sequence[DataFile
     """
     if stage.kind == REPLACE:
         assert stage.identifier is not None or stage.own_location
-        raise no_such_table(stage.identifier) if stage.identifier else NoSuchTable(f"there is no table at {stage.url}")
+        raise (
+            no_such_table(stage.identifier)
+            if stage.identifier
+            else NoSuchTable(f"there is no table at {stage.url}")
+        )
     if stage.own_location or stage.identifier is None:
         raise NoSuchTable(f"{stage.title} was dropped while it was being replaced: run the statement again")
     table_id = stage.commit_id
-    location = stage.location.rpartition("/")[0] + f"/t-{table_id}" if "/" in stage.location else f"t-{table_id}"
+    location = (
+        stage.location.rpartition("/")[0] + f"/t-{table_id}" if "/" in stage.location else f"t-{table_id}"
+    )
     new = msgspec.structs.replace(
-        stage, table_id=table_id, location=location, url=tree.logs.url(location), replaced=None, kind=CREATE_OR_REPLACE
+        stage,
+        table_id=table_id,
+        location=location,
+        url=tree.logs.url(location),
+        replaced=None,
+        kind=CREATE_OR_REPLACE,
     )
     source, target = tree.logs.table(stage.location), tree.logs.table(location)
     for file in files:
@@ -157,7 +168,7 @@ def _create(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Ta
     )
     metadata = apply(TableState(), created, 1, ()).current
     changed, blobs = files_event(Operation.APPEND, files, (), metadata)
-    events = [created, changed] if files else [created]
+    events: list[TableEvent] = [created, changed] if files else [created]
     draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
     if stage.identifier is not None:
         _check_free(tree, stage)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakelog.catalog import contents
+from lakelog.catalog.binding import bind
 from lakelog.catalog.commits import Token, Written, check, gone_as_no_such_table
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile
@@ -29,14 +30,12 @@ from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
 from lakelog.catalog.planning import plan
-from lakelog.catalog.binding import bind
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import Altered, TableChange, apply_changes, changes_from
 from lakelog.catalog.table_state import COMMENT, Metadata, TableState
-from lakelog.log import Commit, Draft, View, WriteRef, new_id
+from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput
-
 
 if TYPE_CHECKING:
     # What reads and writes Parquet is loaded by the first read or write: an engine that does both itself needs neither.
@@ -158,7 +157,9 @@ class Table:
         NotFound, with what there is, for one that does not exist.
         """
         if (version is None) == (timestamp_us is None):
-            raise InvalidInput("a table's past is asked for by version or by timestamp_us: give exactly one of them")
+            raise InvalidInput(
+                "a table's past is asked for by version or by timestamp_us: give exactly one of them"
+            )
         if version is None:
             assert timestamp_us is not None
             version = self._tracked.log.version_at_time(timestamp_us)
@@ -195,7 +196,9 @@ class Table:
 
     # Changing metadata
 
-    def alter(self, changes: Sequence[TableChange | Mapping[str, Any]], *, token: Token | None = None) -> Table:
+    def alter(
+        self, changes: Sequence[TableChange | Mapping[str, Any]], *, token: Token | None = None
+    ) -> Table:
         """Apply `changes` in their order as one commit, or none of them."""
         self._check_writable("alter")
         parsed = changes_from(changes)
@@ -222,7 +225,9 @@ class Table:
         """
         return self._write(Operation.APPEND, data, None, token)
 
-    def overwrite(self, data: Ingestible, filter: Filter | None = None, *, token: Token | None = None) -> Table:
+    def overwrite(
+        self, data: Ingestible, filter: Filter | None = None, *, token: Token | None = None
+    ) -> Table:
         """Replace all rows, or those that match `filter` (which has to cover whole files), by the rows of `data`."""
         return self._write(Operation.OVERWRITE, data, ALWAYS_TRUE if filter is None else filter, token)
 
@@ -251,7 +256,7 @@ class Table:
     def begin_write(self) -> WriteRef:
         """Return the id of a new write, which starts from this version; it goes into the names of its files."""
         self._check_writable("write to")
-        return WriteRef(id=new_id(), version=self.version)
+        return WriteRef(id=self._logs.new_id(), version=self.version)
 
     def commit_write(
         self,
@@ -277,11 +282,15 @@ class Table:
             filter=predicate,
             filter_text=None if predicate is None else str(predicate),
         )
-        base = self._view if write is None or write.version == self.version else self._tracked.log.view_at(write.version)
+        base = self._view
+        if write is not None and write.version != self.version:
+            base = self._tracked.log.view_at(write.version)
         committed = contents.commit(self._tracked, base, change, name=self.name, write=write, token=token)
         return self._with(committed.view)
 
-    def _write(self, operation: Operation, data: Ingestible, filter: Filter | None, token: Token | None) -> Table:
+    def _write(
+        self, operation: Operation, data: Ingestible, filter: Filter | None, token: Token | None
+    ) -> Table:
         from lakelog.catalog.ingest import written_files
 
         self._check_writable("write to")
@@ -331,7 +340,10 @@ def _events(metadata: Metadata, altered: Altered) -> list[TableEvent]:
         events.append(PartitioningChanged(spec=altered.spec))
     if altered.sort_order != metadata.sort_order:
         events.append(SortOrderChanged(sort_order=altered.sort_order))
-    before, after = _properties(metadata.properties, metadata.comment), _properties(altered.properties, altered.comment)
+    before, after = (
+        _properties(metadata.properties, metadata.comment),
+        _properties(altered.properties, altered.comment),
+    )
     if before != after:
         set_ = {key: value for key, value in after.items() if before.get(key) != value}
         events.append(TableAltered(set=set_, removed=tuple(sorted(before.keys() - after.keys()))))

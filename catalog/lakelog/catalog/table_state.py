@@ -76,7 +76,9 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
         case TableCreated():
             return TableState(metadata=_fresh(event, version, (event.spec,), event.own_location))
         case TableReplaced():
-            metadata = _fresh(event, version, _with_spec(state.current, event.spec), state.current.own_location)
+            metadata = _fresh(
+                event, version, _with_spec(state.current, event.spec), state.current.own_location
+            )
             return TableState(metadata=metadata, files=state.files.cleared())
         case SchemaChanged():
             specs = tuple(with_schema(spec, event.schema) for spec in state.current.specs)

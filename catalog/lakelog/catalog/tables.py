@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lakelog.catalog import staging
 from lakelog.catalog.commits import Token, was_applied
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryRenamed, TableDropped, encode
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
@@ -21,7 +21,7 @@ from lakelog.catalog.properties import check_properties
 from lakelog.catalog.schema import Schema, assign_ids
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table_state import COMMENT, Metadata, TableState
-from lakelog.log import Commit, Draft, View, WriteRef, canonical_url, new_id
+from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
 from lakelog.log.errors import InvalidInput, LogSealed, NotFound, Unsupported
 
 
@@ -50,7 +50,7 @@ def stage(tree: NameTree, request: Request) -> Stage:
     if existing is not None and request.kind == staging.CREATE:
         if request.identifier is not None:
             raise staging.table_exists(request.identifier)
-        raise staging.TableExists(f"there is a table at {request.location} already")
+        raise TableExists(f"there is a table at {request.location} already")
     if existing is None and request.kind == staging.REPLACE:
         raise _missing(request)
     if existing is not None:
@@ -78,7 +78,7 @@ def _missing(request: Request) -> NoSuchTable:
 
 
 def _creating(tree: NameTree, request: Request) -> Stage:
-    table_id = new_id()
+    table_id = tree.logs.new_id()
     namespace: Found[NamespaceState] | None = None
     parent = ""
     if request.identifier is not None:
@@ -89,7 +89,9 @@ def _creating(tree: NameTree, request: Request) -> Stage:
     if request.location is not None:
         location = tree.logs.location(request.location)
         if not location:
-            raise InvalidInput(f"the location {request.location} is the warehouse itself: choose a folder of its own")
+            raise InvalidInput(
+                f"the location {request.location} is the warehouse itself: choose a folder of its own"
+            )
     else:
         location = f"{parent}/t-{table_id}" if parent else f"t-{table_id}"
     return _stage(tree, request, None, namespace, table_id, location)
@@ -100,11 +102,13 @@ def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) ->
     url = tree.logs.url(existing.tracked.location)
     if request.location is not None and canonical_url(request.location) != url:
         raise Unsupported(
-            f"a replace cannot move the table from {url} to {request.location}: leave the location out, or drop the table "
-            "and create it there"
+            f"a replace cannot move the table from {url} to {request.location}: leave the location out, or drop the "
+            "table and create it there"
         )
     namespace = tree.find_namespace(request.identifier[:-1]) if request.identifier is not None else None
-    return _stage(tree, request, existing, namespace, existing.view.log_id, existing.tracked.location, metadata)
+    return _stage(
+        tree, request, existing, namespace, existing.view.log_id, existing.tracked.location, metadata
+    )
 
 
 def _stage(
@@ -125,10 +129,14 @@ def _stage(
     return Stage(
         kind=request.kind,
         identifier=request.identifier,
-        namespace=None if request.identifier is None else namespace.tracked.location if namespace is not None else "",
+        namespace=None
+        if request.identifier is None
+        else namespace.tracked.location
+        if namespace is not None
+        else "",
         namespace_base=namespace.view.version if namespace is not None else 0,
         table_id=table_id,
-        commit_id=new_id(),
+        commit_id=tree.logs.new_id(),
         location=location,
         url=tree.logs.url(location),
         own_location=metadata.own_location if metadata is not None else request.location is not None,
@@ -139,7 +147,7 @@ def _stage(
         provider=request.provider,
         comment=comment,
         replaced=existing.view.version if existing is not None else None,
-        write=WriteRef(id=new_id(), version=version),
+        write=WriteRef(id=tree.logs.new_id(), version=version),
     )
 
 

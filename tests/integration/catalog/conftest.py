@@ -10,7 +10,9 @@ import pytest
 
 from lakelog.catalog import Catalog
 
-SCHEMA = pa.schema([pa.field("id", pa.int64()), pa.field("region", pa.string()), pa.field("amount", pa.float64())])
+SCHEMA = pa.schema(
+    [pa.field("id", pa.int64()), pa.field("region", pa.string()), pa.field("amount", pa.float64())]
+)
 
 
 def rows(*ids: int, region: str = "EU") -> pa.Table:

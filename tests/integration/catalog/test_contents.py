@@ -35,7 +35,9 @@ def test_rows_come_back_as_they_went_in(table: Table, other: Table) -> None:
     seen = other.refresh()
     assert ids(seen) == [1, 2, 3, 4]
     assert (seen.row_count, seen.file_count) == (4, 2)
-    assert seen.scan(columns=["amount"], filter=col("region") == "US").to_arrow().to_pydict() == {"amount": [3.0]}
+    assert seen.scan(columns=["amount"], filter=col("region") == "US").to_arrow().to_pydict() == {
+        "amount": [3.0]
+    }
     assert seen.scan(filter=[("id", ">", 3)]).to_arrow()["id"].to_pylist() == [4]
     assert seen.scan(limit=3).to_arrow().num_rows == 3
     assert seen.scan(filter=col("region") == "US").plan().num_rows == 1
@@ -72,16 +74,26 @@ def test_concurrent_appends_rebase_without_reading_data(table: Table, other: Tab
     assert ids(table) == [1, 2]
 
 
-def test_an_append_goes_over_a_changed_schema_and_over_changed_partitioning(table: Table, other: Table) -> None:
+def test_an_append_goes_over_a_changed_schema_and_over_changed_partitioning(
+    table: Table, other: Table
+) -> None:
     table.alter(
         [
             {"change": "add-column", "name": ["note"], "type": "string", "nullable": True},
             {"change": "rename-column", "name": ["amount"], "new_name": "total"},
-            {"change": "set-partitioning", "fields": [{"transform": "bucket", "args": [4], "column": ["id"]}]},
+            {
+                "change": "set-partitioning",
+                "fields": [{"transform": "bucket", "args": [4], "column": ["id"]}],
+            },
         ]
     )
     other.append(rows(1))
-    assert table.refresh().to_arrow().to_pydict() == {"id": [1], "region": ["EU"], "total": [1.0], "note": [None]}
+    assert table.refresh().to_arrow().to_pydict() == {
+        "id": [1],
+        "region": ["EU"],
+        "total": [1.0],
+        "note": [None],
+    }
     table.refresh().append(pa.table({"id": [2], "region": ["US"], "total": [2.0], "note": ["x"]}))
     assert table.refresh().scan(filter=col("id") == 2).to_arrow()["note"].to_pylist() == ["x"]
 

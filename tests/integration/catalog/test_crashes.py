@@ -110,7 +110,9 @@ def look(catalog: Catalog) -> Look:
     while pending:
         namespace = pending.pop()
         seen[".".join(namespace)] = catalog.load_namespace(namespace)
-        pending.extend(child for child in catalog.list_namespaces(namespace) if catalog.namespace_exists(child))
+        pending.extend(
+            child for child in catalog.list_namespaces(namespace) if catalog.namespace_exists(child)
+        )
         for name in catalog.list_tables(namespace):
             if catalog.table_exists(name):
                 table = catalog.load_table(name)
@@ -140,7 +142,9 @@ def test_a_client_that_dies_leaves_all_or_nothing(
         prepared(warehouse)
         with monkeypatch.context() as patch:
             patch.setattr(
-                log_cache, "open_store", lambda url, options, n=deaths: DyingStore(open_store(url, options), n, after)
+                log_cache,
+                "open_store",
+                lambda url, options, n=deaths: DyingStore(open_store(url, options), n, after),
             )
             try:
                 operation(Catalog(warehouse))

@@ -57,7 +57,9 @@ def test_properties_are_set_and_removed_in_one_commit(catalog: Catalog, client: 
     assert [entry.operation for entry in catalog.history("a")] == ["set properties", "create namespace"]
 
 
-def test_a_namespace_that_holds_something_is_not_dropped_without_cascade(catalog: Catalog, client: Client) -> None:
+def test_a_namespace_that_holds_something_is_not_dropped_without_cascade(
+    catalog: Catalog, client: Client
+) -> None:
     catalog.create_namespace("a")
     catalog.create_namespace("a.b")
     catalog.create_table("a.b.t", SCHEMA)

@@ -7,10 +7,18 @@ from collections.abc import Callable
 import msgspec
 import pyarrow as pa
 import pytest
+from lakelog.catalog.parquet_write import write_files
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, DataFile, NoSuchNamespace, NoSuchTable, Stage, TableExists
-from lakelog.catalog.parquet_write import write_files
+from lakelog.catalog import (
+    Catalog,
+    CommitConflict,
+    DataFile,
+    NoSuchNamespace,
+    NoSuchTable,
+    Stage,
+    TableExists,
+)
 from lakelog.log import InvalidInput, open_store
 
 Client = Callable[[], Catalog]
@@ -22,7 +30,9 @@ def staged_files(stage: Stage, data: pa.Table) -> list[DataFile]:
     return write_files(store, "", stage.write.id, reader, stage.schema, stage.spec, stage.sort_order)
 
 
-def test_nothing_is_visible_before_the_commit_and_everything_after_it(catalog: Catalog, client: Client) -> None:
+def test_nothing_is_visible_before_the_commit_and_everything_after_it(
+    catalog: Catalog, client: Client
+) -> None:
     stage = catalog.stage("create", "t", SCHEMA)
     files = staged_files(stage, rows(1, 2))
     assert client().list_tables() == []
@@ -59,7 +69,10 @@ def test_of_two_stages_of_one_name_the_second_commit_fails(catalog: Catalog, cli
     catalog.commit_stage(one, staged_files(one, rows(1)))
     with pytest.raises(TableExists, match="`t`"):
         client().commit_stage(other, staged_files(other, rows(2)))
-    one, other = catalog.stage("create-or-replace", "t", SCHEMA), client().stage("create-or-replace", "t", SCHEMA)
+    one, other = (
+        catalog.stage("create-or-replace", "t", SCHEMA),
+        client().stage("create-or-replace", "t", SCHEMA),
+    )
     catalog.commit_stage(one, staged_files(one, rows(3)))
     with pytest.raises(CommitConflict, match="replaced the table"):
         client().commit_stage(other, staged_files(other, rows(4)))
@@ -111,7 +124,9 @@ def test_a_replace_of_a_table_that_is_gone_fails_and_create_or_replace_creates_i
     assert client().commit_stage(either, files).id == made.id
 
 
-def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(catalog: Catalog, client: Client) -> None:
+def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(
+    catalog: Catalog, client: Client
+) -> None:
     catalog.create_table("t", SCHEMA)
     stage = catalog.stage("create-or-replace", "t", SCHEMA)
     client().drop_table("t")
@@ -124,7 +139,10 @@ def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(catalog: C
 def test_a_namespace_that_is_gone_by_the_commit_fails_it(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("a")
     catalog.create_table("a.u", SCHEMA)
-    create, replace = catalog.stage("create", "a.t", SCHEMA), catalog.stage("create-or-replace", "a.u", SCHEMA)
+    create, replace = (
+        catalog.stage("create", "a.t", SCHEMA),
+        catalog.stage("create-or-replace", "a.u", SCHEMA),
+    )
     client().drop_namespace("a", cascade=True)
     with pytest.raises(NoSuchNamespace):
         catalog.commit_stage(create, staged_files(create, rows(1)))
@@ -136,7 +154,9 @@ def test_a_namespace_that_is_gone_by_the_commit_fails_it(catalog: Catalog, clien
     assert client().list_tables("a") == []
 
 
-def test_a_replace_goes_over_changed_properties_but_not_over_added_rows(catalog: Catalog, client: Client) -> None:
+def test_a_replace_goes_over_changed_properties_but_not_over_added_rows(
+    catalog: Catalog, client: Client
+) -> None:
     catalog.create_table("t", SCHEMA)
     stage = catalog.stage("replace", "t", SCHEMA)
     client().load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}])

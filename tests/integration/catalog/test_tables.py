@@ -17,7 +17,9 @@ Client = Callable[[], Catalog]
 
 def test_a_table_is_there_for_everybody_once_it_is_created(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("a")
-    created = catalog.create_table("a.t", SCHEMA, properties={"k": "v"}, comment="orders", partition_by=["region"])
+    created = catalog.create_table(
+        "a.t", SCHEMA, properties={"k": "v"}, comment="orders", partition_by=["region"]
+    )
     assert created.version == 1
     seen = client().load_table("a.t")
     assert seen.schema == created.schema
@@ -169,7 +171,9 @@ def test_history_says_what_happened(catalog: Catalog) -> None:
     assert history[0].writer == {"engine": "test"}
 
 
-def test_a_location_of_the_users_choice_is_used_as_it_is(catalog: Catalog, client: Client, tmp_path: Path) -> None:
+def test_a_location_of_the_users_choice_is_used_as_it_is(
+    catalog: Catalog, client: Client, tmp_path: Path
+) -> None:
     place = str(tmp_path / "mine")
     table = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     assert table.location == place
@@ -194,7 +198,9 @@ def test_an_unknown_reserved_property_is_refused(catalog: Catalog) -> None:
 
 def test_an_unsupported_transform_is_refused_by_name(catalog: Catalog) -> None:
     with pytest.raises(Unsupported, match="zorder"):
-        catalog.create_table("t", SCHEMA, partition_by=[{"transform": "zorder", "args": [], "column": ["id"]}])
+        catalog.create_table(
+            "t", SCHEMA, partition_by=[{"transform": "zorder", "args": [], "column": ["id"]}]
+        )
     assert catalog.list_tables() == []
 
 

@@ -16,7 +16,9 @@ def documented() -> dict[tuple[Operation, Change], Rule]:
     text = README.read_text()
     table = re.search(r"^\| operation \\ since its base \|.*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
     assert table is not None, "catalog/README.md holds the matrix"
-    header, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()]
+    header, _, *lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()
+    ]
     changes = [Change(name) for name in header[1:]]
     found: dict[tuple[Operation, Change], Rule] = {}
     for operation, *cells in lines:

@@ -1,0 +1,138 @@
+"""What operations cost in requests that another engine would see too: exact, and independent of the machine."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, log_cache
+from lakelog.log import CountingStore, ObjectStore, open_store, wait_for_background
+
+
+class Counted:
+    """A warehouse whose clients' requests are counted."""
+
+    def __init__(self, warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.warehouse = warehouse
+        self.stores: list[CountingStore] = []
+        monkeypatch.setattr(log_cache, "open_store", self._open)
+
+    def _open(self, url: str, options: dict[str, str]) -> ObjectStore:
+        store = CountingStore(open_store(url, options))
+        self.stores.append(store)
+        return store
+
+    def client(self) -> Catalog:
+        return Catalog(self.warehouse)
+
+    @contextmanager
+    def cost(self, *, requests: int, rounds: int, puts: int = 0, lists: int = 0) -> Iterator[None]:
+        wait_for_background()
+        for store in self.stores:
+            store.reset()
+        yield
+        wait_for_background()
+        by_kind: dict[str, int] = {}
+        for store in self.stores:
+            for kind, count in store.by_kind.items():
+                by_kind[kind] = by_kind.get(kind, 0) + count
+        seen = (
+            sum(store.requests for store in self.stores),
+            sum(store.rounds for store in self.stores),
+            by_kind.get("put_if_absent", 0) + by_kind.get("put", 0),
+            by_kind.get("list_after", 0),
+        )
+        assert seen == (requests, rounds, puts, lists), by_kind
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    return Counted(f"memory://{uuid.uuid4().hex}", monkeypatch)
+
+
+@pytest.fixture
+def warm(counted: Counted) -> Catalog:
+    catalog = counted.client()
+    catalog.create_namespace("a")
+    catalog.create_namespace("a.b")
+    catalog.create_table("a.b.t", SCHEMA)
+    return catalog
+
+
+def test_a_warm_table_is_resolved_in_one_round_with_one_get_per_level(
+    counted: Counted, warm: Catalog
+) -> None:
+    with counted.cost(requests=4, rounds=1):
+        warm.load_table("a.b.t")
+
+
+def test_a_warm_table_is_refreshed_by_one_get(counted: Counted, warm: Catalog) -> None:
+    table = warm.load_table("a.b.t")
+    with counted.cost(requests=1, rounds=1):
+        table.refresh()
+
+
+def test_a_cold_table_takes_at_most_two_rounds_a_level_and_no_list(counted: Counted, warm: Catalog) -> None:
+    cold = counted.client()
+    for store in counted.stores:
+        store.reset()
+    cold.load_table("a.b.t")
+    assert sum(store.rounds for store in counted.stores) <= 2 * 4
+    assert sum(store.by_kind.get("list_after", 0) for store in counted.stores) == 0
+
+
+def test_an_append_to_a_warm_table_is_one_put_and_the_data_file(counted: Counted, warm: Catalog) -> None:
+    table = warm.load_table("a.b.t")
+    with counted.cost(requests=2, rounds=2, puts=2):
+        table.append(rows(1))
+
+
+def test_a_lost_race_costs_one_get_and_one_put_more(counted: Counted, warm: Catalog) -> None:
+    table = warm.load_table("a.b.t")
+    counted.client().load_table("a.b.t").append(rows(1))
+    with counted.cost(requests=4, rounds=4, puts=3):
+        table.append(rows(2))
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_listing_tables_is_one_get_a_level_however_many_there_are(
+    counted: Counted, warm: Catalog, count: int
+) -> None:
+    for n in range(count):
+        warm.create_table(f"a.b.t{n}", SCHEMA)
+    with counted.cost(requests=3, rounds=1):
+        assert len(warm.list_tables("a.b")) == count + 1
+
+
+def test_metadata_changes_of_a_warm_table_are_one_put(counted: Counted, warm: Catalog) -> None:
+    table = warm.load_table("a.b.t")
+    with counted.cost(requests=1, rounds=1, puts=1):
+        table.alter([{"change": "set-property", "key": "k", "value": "v"}])
+
+
+Operation = Callable[[Catalog], object]
+
+
+@pytest.mark.parametrize(
+    ("operation", "puts"),
+    [
+        (lambda catalog: catalog.create_table("a.b.u", SCHEMA), 2),
+        (lambda catalog: catalog.drop_table("a.b.t"), 2),
+        (lambda catalog: catalog.rename_table("a.b.t", "a.b.u"), 1),
+        (lambda catalog: catalog.create_namespace("a.c"), 2),
+        (lambda catalog: catalog.alter_namespace("a", set={"k": "v"}), 1),
+    ],
+    ids=["create table", "drop table", "rename table", "create namespace", "alter namespace"],
+)
+def test_what_changes_names_writes_what_it_has_to(
+    counted: Counted, warm: Catalog, operation: Operation, puts: int
+) -> None:
+    wait_for_background()
+    for store in counted.stores:
+        store.reset()
+    operation(warm)
+    assert sum(store.by_kind.get("put_if_absent", 0) for store in counted.stores) == puts
