@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -14,8 +13,8 @@ from lakelog.cli.main import cli
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
-    return iter(sorted(cli.commands.items()))
+def commands() -> list[tuple[str, click.Command]]:
+    return sorted(cli.commands.items())
 
 
 @pytest.mark.parametrize(("name", "command"), commands())
