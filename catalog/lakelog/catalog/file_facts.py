@@ -225,9 +225,11 @@ def _truncate_spans(values: pa.Array, source: AtomicType, transform: Transform) 
 
             def span(value: str) -> tuple[str | None, str | None]:
                 last = int(value.replace(".", "")) + width - 1
-                if last > range_of(source)[1]:
+                lowest, highest = range_of(source)
+                if last > highest:
                     return None, None
-                return value, format(scalar_of(last, source).as_py(), "f")
+                first = value if last - (width - 1) >= lowest else None
+                return first, format(scalar_of(last, source).as_py(), "f")
 
             return _by_value(values, source, span)
         case _:

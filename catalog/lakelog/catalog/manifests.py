@@ -4,7 +4,7 @@ A manifest is an immutable Arrow object with the entries of some files. What is 
 older small ones so that each is at least twice as long as the next: n files are in about log2(n) manifests, and an
 entry is rewritten about log2(n) times. Removed paths stand in a list beside the manifests until they are an eighth of
 the entries; then the manifests that hold them are rewritten. Manifests and removed paths carry a `seq`, the version of
-the dump that wrote them: a path is gone from the manifests with a lower one only, so that a restored file can come back.
+the dump that wrote them: a path is gone from the manifests with a lower one only, so a restored file can come back.
 """
 
 from __future__ import annotations

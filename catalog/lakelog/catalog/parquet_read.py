@@ -1,0 +1,134 @@
+"""Data files become rows: the columns that are asked for, in the table's present schema, filtered exactly.
+
+Row groups are left out by the same rules as files. Files are read ahead by a few threads; rows come in the order of the
+plan all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakelog.catalog.arrow_types import schema_to_arrow, type_from_arrow
+from lakelog.catalog.bound import Bound, terms
+from lakelog.catalog.data_file import DataFile, files_to_arrow
+from lakelog.catalog.literals import value_type
+from lakelog.catalog.pruning import Specs, may_match
+from lakelog.catalog.read_ahead import in_order
+from lakelog.catalog.reshape import to_logical
+from lakelog.catalog.rows import evaluate
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.statistics import Measured, footer_statistics
+from lakelog.catalog.types import AtomicType
+from lakelog.log.errors import FormatError, Unsupported
+from lakelog.log.store import ObjectStore
+
+BATCH_ROWS = 128 * 1024
+READ_AHEAD_FILES = 4
+
+
+def read_files(
+    store: ObjectStore,
+    prefix: str,
+    plan: pa.Table,
+    schema: Schema,
+    specs: Specs,
+    *,
+    columns: Sequence[str] | None = None,
+    predicate: Bound | None = None,
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the Arrow schema of the result, and its batches; nothing is read before the first is asked for.
+
+    `columns` are names of `schema`, in the order of the result. Raises, while batches are taken, FormatError for a file
+    that is broken, NotFound for one that is gone, Unsupported for a condition that lakelog does not know.
+    """
+    chosen = [field.name for field in schema.fields] if columns is None else list(columns)
+    whole = schema_to_arrow(schema)
+    result = pa.schema([whole.field(name) for name in chosen])
+    reading = _Reading(store, prefix, schema, chosen, predicate)
+    return result, in_order(plan["path"].to_pylist(), reading.batches, READ_AHEAD_FILES)
+
+
+def read_file(
+    store: ObjectStore, key: str, schema: Schema, columns: Sequence[str] | None, predicate: Bound | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the one file `key` as `read_files` does."""
+    chosen = [field.name for field in schema.fields] if columns is None else list(columns)
+    return _Reading(store, "", schema, chosen, predicate).batches(key)
+
+
+class _Reading:
+    def __init__(
+        self, store: ObjectStore, prefix: str, schema: Schema, columns: Sequence[str], predicate: Bound | None
+    ) -> None:
+        self._store = store
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._schema = schema
+        self._columns = list(columns)
+        self._predicate = predicate
+        tested = [] if predicate is None else [term.path[0] for term in terms(predicate)]
+        self._needed = list(dict.fromkeys([*columns, *tested]))
+        self._fields = [schema.find((name,), case_sensitive=True) for name in self._needed]
+
+    def batches(self, path: str) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows of one file."""
+        if "://" in path:
+            raise Unsupported(f"the data file {path} lies outside of its table, where it cannot be read yet")
+        key = self._prefix + path
+        with self._store.open_input(key) as source:
+            try:
+                file = pq.ParquetFile(source, pre_buffer=True)
+                present = set(file.schema_arrow.names)
+                physical = [field.physical for field in self._fields if field.physical in present]
+                read = file.iter_batches(BATCH_ROWS, row_groups=self._row_groups(file), columns=physical)
+                for batch in read:
+                    yield from self._matching(batch)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise FormatError(
+                    f"the data file {key} in {self._store.url} cannot be read ({error}): it was truncated or altered"
+                ) from error
+
+    def _matching(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        rows = to_logical(batch, self._schema, self._needed)
+        if self._predicate is not None:
+            rows = rows.filter(evaluate(self._predicate, rows)).select(self._columns)
+        yield from (each for each in rows.to_batches() if each.num_rows)
+
+    def _row_groups(self, file: pq.ParquetFile) -> list[int]:
+        footer = file.metadata
+        groups = list(range(footer.num_row_groups))
+        if self._predicate is None or len(groups) < 2:
+            return groups
+        columns = self._measured(file.schema_arrow)
+        parts = [
+            DataFile(
+                path=str(group),
+                size_bytes=0,
+                rows=footer.row_group(group).num_rows,
+                stats=footer_statistics(footer, columns, [group]),
+            )
+            for group in groups
+        ]
+        mask = may_match(files_to_arrow(parts, self._as_written(columns), ()), self._predicate, ())
+        return [group for group, keep in zip(groups, mask.to_pylist(), strict=True) if keep]
+
+    def _measured(self, written: pa.Schema) -> list[Measured]:
+        """Return the needed columns that may tell something, with the types that they have in the file."""
+        found: list[Measured] = []
+        for field in self._fields:
+            if isinstance(field.type, AtomicType) and field.physical in written.names:
+                type = type_from_arrow(written.field(field.physical).type, (field.name,))
+                if isinstance(type, AtomicType) and value_type(type) is not None:
+                    found.append(Measured(field.id, field.physical, type))
+        return found
+
+    def _as_written(self, columns: Sequence[Measured]) -> Schema:
+        types = {column.id: column.type for column in columns}
+        fields = [field for field in self._fields if field.id in types]
+        return Schema(
+            fields=tuple(msgspec.structs.replace(field, type=types[field.id]) for field in fields),
+            last_id=self._schema.last_id,
+        )

@@ -1,0 +1,90 @@
+"""Several sources are read at once, and what they give comes in their order."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Source = TypeVar("Source")
+Item = TypeVar("Item")
+
+_ITEMS_AHEAD = 4
+_STOP_CHECK_S = 0.05
+
+
+class _End:
+    """Stands after the last item; `error` is what ended the source early."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+def in_order(
+    sources: Sequence[Source], read: Callable[[Source], Iterator[Item]], at_once: int
+) -> Iterator[Item]:
+    """Yield what `read` gives for each of `sources`, one source after another, while the next ones are being read.
+
+    At most `at_once` sources are open, each a few items ahead. An error comes where its source's next item would.
+    Closing this iterator early ends the threads.
+    """
+    if len(sources) < 2:
+        for source in sources:
+            yield from read(source)
+        return
+    stop = threading.Event()
+    with ThreadPoolExecutor(at_once, thread_name_prefix="lakelog-read") as pool:
+        waiting: deque[queue.Queue[Item | _End]] = deque()
+        rest = iter(sources)
+        try:
+            while True:
+                for source in itertools.islice(rest, at_once - len(waiting)):
+                    items: queue.Queue[Item | _End] = queue.Queue(_ITEMS_AHEAD)
+                    pool.submit(_produce, source, read, items, stop)
+                    waiting.append(items)
+                if not waiting:
+                    return
+                yield from _taken(waiting.popleft())
+        finally:
+            stop.set()
+
+
+def _taken(items: queue.Queue[Item | _End]) -> Iterator[Item]:
+    while True:
+        item = items.get()
+        if isinstance(item, _End):
+            if item.error is not None:
+                raise item.error
+            return
+        yield item
+
+
+def _produce(
+    source: Source,
+    read: Callable[[Source], Iterator[Item]],
+    items: queue.Queue[Item | _End],
+    stop: threading.Event,
+) -> None:
+    end = _End()
+    try:
+        for item in read(source):
+            if not _put(items, item, stop):
+                return
+    except BaseException as error:
+        end = _End(error)
+    _put(items, end, stop)
+
+
+def _put(items: queue.Queue[Item | _End], item: Item | _End, stop: threading.Event) -> bool:
+    """Put `item` as soon as there is room; False when nobody wants it any more."""
+    while not stop.is_set():
+        try:
+            items.put(item, timeout=_STOP_CHECK_S)
+            return True
+        except queue.Full:
+            continue
+    return False
