@@ -226,8 +226,10 @@ class Catalog:
         Pass it with the request, and pass the same one when asking again: then the change happens once.
         """
         path = identifier(name)
-        if path:
-            self._tree.find_namespace(path[:-1])
+        if len(self._tree.known_on_path(path)) <= len(path):
+            self._tree.find_namespace(path)
+            if path:
+                self._tree.find_table(path)
         return new_token(self._logs, self._tree.known_on_path(path))
 
     def token_at(self, location: str) -> Token:

@@ -33,8 +33,9 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     commit_id: str
     bases: dict[str, int]
 
-    def base(self, tracked: TrackedLog[Any]) -> int | None:
-        return self.bases.get(tracked.location)
+    def base(self, tracked: TrackedLog[Any]) -> int:
+        """Return the version that the first asking knew; 0 for a log that did not exist then."""
+        return self.bases.get(tracked.location, 0)
 
 
 def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
@@ -45,11 +46,11 @@ def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
 
 def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
     """Tell whether the request of `token` has been committed in this log already. Reads the commits since its base."""
-    base = token.base(tracked) if token is not None else None
-    if token is None or base is None:
+    if token is None:
         return False
     try:
-        return any(commit.commit_id == token.commit_id for commit in tracked.log.commits(first=base + 1))
+        commits = tracked.log.commits(first=token.base(tracked) + 1)
+        return any(commit.commit_id == token.commit_id for commit in commits)
     except NotFound:
         return False
 

@@ -73,9 +73,7 @@ def commit(
             tracked.at_least(base.version),
             decide,
             commit_id=token.commit_id if token else None,
-            base=min(base.version, token.bases.get(tracked.location, base.version))
-            if token
-            else base.version,
+            base=min(base.version, token.base(tracked)) if token else base.version,
         )
     tracked.offer(committed.view)
     return committed

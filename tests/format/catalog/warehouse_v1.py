@@ -1,0 +1,141 @@
+"""Makes the golden warehouse of the catalog's format 1, with ids that count and a clock that ticks.
+
+`python -m tests.format.catalog.warehouse_v1 FOLDER` writes it. What a release has written is never edited: a new form of
+the format gets a folder of its own beside it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+from lakelog.catalog import Catalog, ColumnStats, DataFile, Table, log_cache
+from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.log import LogOptions, MemoryStore
+
+FIELDS = [
+    ("id", "long", False),
+    ("day", "date", True),
+    ("name", "string", True),
+    ("price", "decimal(10,2)", True),
+    ("at", "timestamp", True),
+    ("tags", {"type": "array", "elementType": "string", "containsNull": True}, True),
+    (
+        "place",
+        {
+            "type": "struct",
+            "fields": [
+                {"name": "lat", "type": "double", "nullable": True, "metadata": {}},
+                {"name": "lon", "type": "double", "nullable": True, "metadata": {}},
+            ],
+        },
+        True,
+    ),
+    (
+        "counts",
+        {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": False},
+        True,
+    ),
+]
+SCHEMA = {
+    "type": "struct",
+    "fields": [
+        {"name": name, "type": type, "nullable": nullable, "metadata": {}} for name, type, nullable in FIELDS
+    ],
+}
+
+
+def data_file(table: Table, number: int, day: int) -> DataFile:
+    """A file that a commit may name; nobody reads it here."""
+    fields = table.spec.fields
+    return DataFile(
+        path=f"data/{number:05}.parquet",
+        size_bytes=1000 + number,
+        rows=10,
+        spec_id=table.spec.id,
+        partition={fields[0].id: day, fields[1].id: number % 4},
+        stats={
+            1: ColumnStats(nulls=0, min=number * 10, max=number * 10 + 9),
+            2: ColumnStats(nulls=1, min=day, max=day),
+            3: ColumnStats(nulls=2, min="a", max="zz"),
+            4: ColumnStats(nulls=0, min="-1.50", max="99.99"),
+            5: ColumnStats(nulls=0, min=1_700_000_000_000_000, max=1_700_000_000_000_001),
+        },
+        write_id="w" * 26,
+    )
+
+
+def build() -> dict[str, bytes]:
+    """Return the objects of the golden warehouse by their keys."""
+    ids, ticks = itertools.count(1), itertools.count(1_790_000_000_000_000, 1_000_000)
+    store = MemoryStore(clock_us=lambda: next(ticks))
+    options = LogOptions(
+        clock_us=lambda: 0,
+        new_id=lambda: f"id{next(ids):024}",
+        in_background=lambda _name, work: work(),
+    )
+    with patch.object(log_cache, "open_store", lambda url, _options: store):
+        fill(Catalog("memory://golden", writer={"engine": "golden", "user": "ada"}, log_options=options))
+    return {key: data for key in store.list_after("") if (data := store.get(key)) is not None}
+
+
+def fill(catalog: Catalog) -> None:
+    """Let everything happen that the format has words for."""
+    catalog.create_namespace("sales", {"owner": "ada"})
+    catalog.create_namespace(("sales", "raw.eu"))
+    catalog.alter_namespace("sales", set={"comment": "all of them"}, remove=["owner"])
+    catalog.create_namespace("gone")
+    catalog.drop_namespace("gone")
+    partitioning = [
+        {"transform": "identity", "args": [], "column": ["day"]},
+        {"transform": "bucket", "args": [4], "column": ["id"]},
+    ]
+    stage = catalog.stage(
+        "create",
+        "sales.orders",
+        schema_from_spark(SCHEMA),
+        partitioning=partitioning,
+        sort_by=["name"],
+        properties={"k": "v"},
+        comment="orders",
+        provider="parquet",
+    )
+    table = catalog.commit_stage(stage)
+    table = table.commit_write(
+        table.begin_write(), "append", [data_file(table, 1, 20000), data_file(table, 2, 20001)]
+    )
+    table = table.alter(
+        [
+            {"change": "add-column", "name": ["note"], "type": "string", "nullable": True},
+            {"change": "rename-column", "name": ["place", "lat"], "new_name": "latitude"},
+            {"change": "set-property", "key": "k", "value": "w"},
+        ]
+    )
+    table = table.alter(
+        [
+            {
+                "change": "set-partitioning",
+                "fields": [partitioning[0], {"transform": "month", "column": ["at"]}],
+            }
+        ]
+    )
+    many = [data_file(table, number, 20100 + number) for number in range(10, 260)]
+    table = table.commit_write(table.begin_write(), "append", many)
+    table = table.delete([("day", "=", dt.date(2024, 10, 4))])
+    table._tracked.log.snapshot(table._view)
+    catalog.rename_table("sales.orders", "sales.receipts")
+    catalog.create_table("sales.dropped", schema_from_spark(SCHEMA))
+    catalog.drop_table("sales.dropped")
+    replaced = catalog.create_table("replaced", schema_from_spark(SCHEMA))
+    catalog.commit_stage(catalog.stage("replace", "replaced", replaced.schema, properties={"new": "yes"}))
+    replaced.refresh().truncate()
+
+
+if __name__ == "__main__":
+    for key, data in build().items():
+        path = Path(sys.argv[1], key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
