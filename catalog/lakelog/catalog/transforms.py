@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ _DAY_US, _HOUR_US = 86_400_000_000, 3_600_000_000
 _INTEGERS = ("byte", "short", "integer", "long")
 _TEXTS = ("string", "char", "varchar", "binary")
 _INT32 = np.iinfo(np.int32)
+_EXACT = Context(prec=40)
 
 _Int64s: TypeAlias = npt.NDArray[np.int64]
 
@@ -144,15 +146,15 @@ def _truncated_decimals(array: pa.Array, width: int, target: pa.DataType) -> pa.
     words[:, 0] = low - rest
     words[:, 1] = (high - (low < rest)).view(np.uint64)
     widest = pa.decimal128(38, target.scale)
-    validity = pc.is_valid(array)
-    truncated = pa.Array.from_buffers(widest, len(array), [None, pa.py_buffer(words.tobytes())])
-    try:
-        return pc.if_else(validity, truncated, pa.scalar(None, widest)).cast(target)
-    except pa.ArrowInvalid:
+    unmasked = pa.Array.from_buffers(widest, len(array), [None, pa.py_buffer(words.tobytes())])
+    truncated = pc.if_else(pc.is_valid(array), unmasked, pa.scalar(None, widest))
+    lowest = pa.scalar(Decimal(1 - 10**38).scaleb(-target.scale, _EXACT), widest)
+    if pc.any(pc.less(truncated, lowest)).as_py():
         raise InvalidInput(
-            f"a decimal truncated to a multiple of {width} needs more than {target.precision} digits: it "
-            "cannot be kept as a partition value"
-        ) from None
+            f"a decimal truncated to a multiple of {width} needs more than 38 digits: it cannot be kept as a partition "
+            "value"
+        )
+    return truncated.cast(target)
 
 
 def _time_part(name: str, array: pa.Array, source: AtomicType) -> _Int64s:

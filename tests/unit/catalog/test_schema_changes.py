@@ -97,7 +97,8 @@ def test_a_renamed_column_keeps_its_id_its_physical_name_and_its_partitioning() 
     ("path", "type"),
     [
         ("id", "long"), ("id", "double"), ("id", "decimal(12,2)"), ("name", "varchar(11)"), ("name", "string"),
-        ("day", "timestamp_ntz"), ("p.x", "double"), ("ps.element.y", "double"), ("m.key.x", "double"), ("m.value", "long"),
+        ("day", "timestamp_ntz"), ("p.x", "double"), ("ps.element.y", "double"), ("m.key.x", "double"),
+        ("m.value", "long"),
     ],
 )  # fmt: skip
 def test_a_type_is_widened_at_every_level(path: str, type: str) -> None:
@@ -107,7 +108,8 @@ def test_a_type_is_widened_at_every_level(path: str, type: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "type"),
-    [("id", "short"), ("id", "string"), ("id", "float"), ("id", "decimal(9,0)"), ("name", "varchar(9)"), ("name", "char(20)"),
+    [("id", "short"), ("id", "string"), ("id", "float"), ("id", "decimal(9,0)"), ("name", "varchar(9)"),
+     ("name", "char(20)"),
      ("day", "timestamp"), ("p", "string"), ("p", {"type": "array", "elementType": "long", "containsNull": True})],
 )  # fmt: skip
 def test_a_change_of_type_that_could_lose_values_is_refused(path: str, type: Any) -> None:
@@ -264,8 +266,15 @@ def test_one_bad_change_undoes_the_whole_list() -> None:
     assert before == table()
 
 
-@pytest.mark.parametrize("json", [{"change": "explode"}, {"change": "add-column"}, {"change": "rename-column", "name": ["a"],
-                                  "new_name": "b", "colour": 1}, {}])  # fmt: skip
+@pytest.mark.parametrize(
+    "json",
+    [
+        {"change": "explode"},
+        {"change": "add-column"},
+        {"change": "rename-column", "name": ["a"], "new_name": "b", "colour": 1},
+        {},
+    ],
+)
 def test_json_that_is_no_change_is_refused(json: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="is not a change of a table"):
         changes_from([json])

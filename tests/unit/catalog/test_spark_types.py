@@ -23,7 +23,8 @@ ALL = struct(
         field(f"c{i}", name)
         for i, name in enumerate(
             ["boolean", "byte", "short", "integer", "long", "float", "double", "decimal(10,2)", "string", "char(3)",
-             "varchar(4)", "binary", "date", "timestamp", "timestamp_ntz", "time(6)", "variant", "interval year to month",
+             "varchar(4)", "binary", "date", "timestamp", "timestamp_ntz", "time(6)", "variant",
+             "interval year to month",
              "interval day", "interval hour to second"]
         )
     ),

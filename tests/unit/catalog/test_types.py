@@ -28,7 +28,8 @@ def test_an_atomic_type_knows_its_family(name: str, family: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["decimal(39,0)", "decimal(0,0)", "decimal(3,4)", "decimal(3,-1)", "char(0)", "time(7)", "decimal(3, 1)", "char(03)",
+    ["decimal(39,0)", "decimal(0,0)", "decimal(3,4)", "decimal(3,-1)", "char(0)", "time(7)", "decimal(3, 1)",
+     "char(03)",
      "interval second to day", "interval month to day", "interval week"],
 )  # fmt: skip
 def test_a_type_out_of_bounds_or_oddly_spelled_is_refused(name: str) -> None:
