@@ -15,7 +15,9 @@ import pytest
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
 
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+SCHEMA = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))]
+)
 
 
 def rows(*ids: int, month: int = 1) -> pa.Table:
@@ -25,7 +27,9 @@ def rows(*ids: int, month: int = 1) -> pa.Table:
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> str:
-    catalog = Catalog(str(tmp_path / "warehouse"), options={"fsync": "off"}, writer={"engine": "test", "user": "ada"})
+    catalog = Catalog(
+        str(tmp_path / "warehouse"), options={"fsync": "off"}, writer={"engine": "test", "user": "ada"}
+    )
     catalog.create_namespace("shop", {"owner": "ada"})
     catalog.create_namespace(("shop", "dotted.name"))
     months = {"transform": "months", "args": [], "column": ["at"]}
@@ -92,10 +96,17 @@ def test_show_tells_columns_partitioning_and_size(warehouse: str, capsys: pytest
     assert [column["name"] for column in shown["columns"]] == ["id", "label", "at", "note"]
     assert shown["partitioning"] == [{"name": "at_month", "transform": "month", "column": "at"}]
     told = tell(capsys, "show", "shop.orders", "--warehouse", warehouse)
-    assert "4 rows in 3 files" in told and "month of at" in told and "NOT NULL" in told and "What was ordered" in told
+    assert (
+        "4 rows in 3 files" in told
+        and "month of at" in told
+        and "NOT NULL" in told
+        and "What was ordered" in told
+    )
 
 
-def test_show_at_a_version_tells_the_table_as_it_was(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_at_a_version_tells_the_table_as_it_was(
+    warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown = tell_json(capsys, "show", "shop.orders", "--version", "2", "--warehouse", warehouse)
     assert shown["rows"] == 2 and [column["name"] for column in shown["columns"]] == ["id", "name", "at"]
 
@@ -109,12 +120,16 @@ def test_history_explains_every_commit_of_a_table(warehouse: str, capsys: pytest
     assert [entry["version"] for entry in entries] == [5, 4]
 
 
-def test_history_of_a_namespace_tells_what_was_linked(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_of_a_namespace_tells_what_was_linked(
+    warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "table orders" in tell(capsys, "history", "shop", "--warehouse", warehouse)
     assert "namespace shop" in tell(capsys, "history", "", "--warehouse", warehouse)
 
 
-def test_cat_prints_the_very_bytes_of_a_commit(warehouse: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_cat_prints_the_very_bytes_of_a_commit(
+    warehouse: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     location = Catalog(warehouse).load_table("shop.orders").location
     assert run(["cat", "shop.orders", "2", "--json", "--warehouse", warehouse]) == 0
     assert capfdbinary.readouterr().out == Path(location, "_log", f"{2:020}.json").read_bytes()
@@ -125,7 +140,9 @@ def test_cat_without_json_indents(warehouse: str, capsys: pytest.CaptureFixture[
     assert json.loads(told)["version"] == 2 and told.startswith("{\n  ")
 
 
-def test_files_tells_partitions_as_people_write_them(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_tells_partitions_as_people_write_them(
+    warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = tell_json(capsys, "files", "shop.orders", "--warehouse", warehouse)
     assert sorted(file["partition"]["at_month"] for file in found) == ["2026-01", "2026-02", "2026-03"]
     location = Catalog(warehouse).load_table("shop.orders").location
@@ -133,7 +150,9 @@ def test_files_tells_partitions_as_people_write_them(warehouse: str, capsys: pyt
     assert "and 2 more" in tell(capsys, "files", "shop.orders", "--limit", "1", "--warehouse", warehouse)
 
 
-def test_a_table_is_found_by_its_place_without_a_warehouse(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_found_by_its_place_without_a_warehouse(
+    warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     location = Catalog(warehouse).load_table("shop.orders").location
     assert tell_json(capsys, "show", location)["rows"] == 4
     assert len(tell_json(capsys, "history", location)) == 5
@@ -159,7 +178,9 @@ def test_what_is_not_there_is_one_line_on_stderr(
     assert code == 1 and named in message
 
 
-@pytest.mark.parametrize("arguments", [("ls",), ("show",), ("nonsense",), ("ls", "--nonsense"), ("cat", "t", "zero")])
+@pytest.mark.parametrize(
+    "arguments", [("ls",), ("show",), ("nonsense",), ("ls", "--nonsense"), ("cat", "t", "zero")]
+)
 def test_a_wrong_command_line_ends_with_code_2(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:

@@ -216,7 +216,7 @@ def _entry_in_json(entry: HistoryEntry) -> dict[str, Any]:
 
 
 def _who(entry: HistoryEntry) -> str:
-    return " ".join(str(value) for key, value in entry.writer.items() if key in ("user", "engine", "host"))
+    return " ".join(str(entry.writer[key]) for key in ("user", "engine", "host") if key in entry.writer)
 
 
 def _column(schema: Schema, source_id: int) -> str:

@@ -1,0 +1,94 @@
+"""A catalog on S3 from end to end: Python client, many writers, the command."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+from tests import s3_servers
+
+from lakelog.catalog import Catalog, col
+from lakelog.cli.main import run
+from lakelog.testing.moto_server import S3Server
+
+pytestmark = pytest.mark.s3
+
+SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    server: S3Server
+    warehouse: str
+
+    def catalog(self) -> Catalog:
+        return Catalog(self.warehouse, options=self.server.options)
+
+
+@pytest.fixture(scope="module", params=s3_servers.NAMES)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[S3Server, str]]:
+    with s3_servers.running(request.param, tmp_path_factory.mktemp("s3") / "objects") as running:
+        yield running
+
+
+@pytest.fixture
+def place(server: tuple[S3Server, str]) -> Place:
+    """A warehouse that nobody used before."""
+    return Place(server[0], f"s3://{server[1]}/{uuid.uuid4().hex}/warehouse")
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]}, schema=SCHEMA)
+
+
+def test_a_table_on_s3_is_written_read_changed_and_looked_back_at(place: Place) -> None:
+    catalog = place.catalog()
+    catalog.create_namespace("a")
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1, 2)).append(rows(3))
+    table = table.alter([{"change": "rename-column", "name": ["name"], "new_name": "label"}])
+    again = place.catalog().load_table("a.t")
+    assert again.scan(columns=["label"], filter=col("id") >= 2).to_arrow().to_pydict() == {
+        "label": ["n2", "n3"]
+    }
+    assert again.at(version=2).to_arrow().to_pydict() == {"id": [1, 2], "name": ["n1", "n2"]}
+    assert place.catalog().table_at(again.location.replace("s3://", "s3a://") + "/").row_count == 3
+
+
+def test_many_writers_append_and_nothing_is_lost_or_doubled(place: Place) -> None:
+    place.catalog().create_table("t", SCHEMA)
+
+    def write(writer: int) -> None:
+        table = place.catalog().load_table("t")
+        for number in range(4):
+            table.append(rows(writer * 100 + number))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(write, range(6)))
+    table = place.catalog().load_table("t")
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [w * 100 + n for w in range(6) for n in range(4)]
+    assert table.version == 25
+
+
+def test_the_command_reads_s3(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.catalog().create_table("t", SCHEMA).append(rows(1))
+    where = ["--endpoint", place.server.endpoint, "--region", place.server.region, "--path-style", "--json"]
+    assert run(["history", "t", "--warehouse", place.warehouse, *where]) == 0
+    assert [entry["operation"] for entry in json.loads(capsys.readouterr().out)] == ["append", "create"]
+    assert run(["files", place.catalog().load_table("t").location, *where]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["rows"] == 1
+
+
+def test_a_missing_bucket_is_one_clear_line(
+    server: tuple[S3Server, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = f"s3://no-such-bucket-{uuid.uuid4().hex[:8]}/w"
+    assert run(["ls", "--warehouse", missing, "--endpoint", server[0].endpoint, "--path-style"]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith("lakelog: ") and message.count("\n") == 1 and "bucket" in message
