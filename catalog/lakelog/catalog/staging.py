@@ -81,8 +81,11 @@ def _still_linked(tree: NameTree, stage: Stage, tracked: TrackedLog[TableState])
     assert stage.identifier is not None
     namespace = tree.namespace(stage.identifier[:-1])
     entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
-    if entry is None or entry.id == stage.table_id:
-        return entry is not None
+    if entry is None or entry.id == stage.commit_id:
+        # The second is what `_replace_what_is_gone` made when this stage was committed before.
+        return False
+    if entry.id == stage.table_id:
+        return True
     raise TableExists(f"{stage.title} is another table now: it was dropped and created again meanwhile")
 
 

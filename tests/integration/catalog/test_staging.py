@@ -7,7 +7,6 @@ from collections.abc import Callable
 import msgspec
 import pyarrow as pa
 import pytest
-from lakelog.catalog.parquet_write import write_files
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import (
@@ -19,15 +18,27 @@ from lakelog.catalog import (
     Stage,
     TableExists,
 )
+from lakelog.catalog.parquet_write import write_files
 from lakelog.log import InvalidInput, open_store
 
 Client = Callable[[], Catalog]
 
 
 def staged_files(stage: Stage, data: pa.Table) -> list[DataFile]:
-    store = open_store(stage.url)
-    reader = data.to_reader()
-    return write_files(store, "", stage.write.id, reader, stage.schema, stage.spec, stage.sort_order)
+    """Write `data` where the stage says, as an engine does."""
+    inside = not stage.own_location
+    store = open_store(stage.url.removesuffix("/" + stage.location) if inside else stage.url)
+    prefix = stage.location if inside else ""
+    return write_files(
+        store,
+        prefix,
+        stage.write.id,
+        data.to_reader(),
+        stage.schema,
+        stage.spec,
+        stage.sort_order,
+        properties=stage.properties,
+    )
 
 
 def test_nothing_is_visible_before_the_commit_and_everything_after_it(
