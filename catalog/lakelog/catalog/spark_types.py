@@ -43,6 +43,8 @@ _BINARY_COLLATION = "UTF8_BINARY"
 _ALIASES = {
     "bool": "boolean", "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long",
     "real": "float", "timestamp_ltz": "timestamp", "decimal": "decimal(10,0)", "time": "time(6)",
+    # SHOW CREATE TABLE prints every string so.
+    "string collate UTF8_BINARY": "string",
 }  # fmt: skip
 
 
