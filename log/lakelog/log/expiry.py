@@ -6,9 +6,9 @@ creating a version again; then manifests and snapshots that only expired version
 late, or by two cleaners at once does no harm.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from lakelog.log.errors import FormatError, NotFound, Unsupported
+from lakelog.log.errors import FormatError, Unsupported
 from lakelog.log.format import FORMAT, Base, Commit, Tombstone, decode_base, encode
 from lakelog.log.keys import VERSION_DIGITS, blob_version
 from lakelog.log.log import Log
@@ -58,32 +58,39 @@ def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
             f"{log.location} cannot expire versions: its projection does not say which manifests it uses"
         )
     root = root_of(view, dump, base=number)
-    if view.base == number - 1:
-        check_uses(log, dump.uses, before)
-    elif log.store.get(log.keys.base(number)) is None:
-        raise NotFound(
-            f"base {number} of {log.location} cannot be made from a state of base {view.base}; try again"
-        )
     key = log.keys.base(number)
+    lost = lost_manifests(log, dump.uses, before)
+    if lost or view.base != number - 1:
+        created_meanwhile = log.store.get(key)
+        if created_meanwhile is not None:
+            return decode_base(created_meanwhile, log.replay.at(key), log.options.features)
+        raise FormatError(
+            f"{log.replay.at(log.keys.manifest(min(lost, default='')))} is missing, or an earlier base gave it up, but "
+            f"version {view.version} needs it; restore it from a backup"
+        )
     data = encode(Base(format=FORMAT, log_id=view.log_id, number=number, root=root))
     taken = place(log.store, key, data, lambda found: found == data, log.options, f"base {number}")
     return decode_base(taken or data, log.replay.at(key), log.options.features)
 
 
-def check_uses(log: Log[S], uses: Sequence[str], before: Base | None) -> None:
-    """Raise FormatError unless all manifests exist and none may be deleted on behalf of an earlier base."""
-    names = set(uses)
-    kept = set(before.root.uses or ()) if before is not None else set()
-    floor = before.root.version if before is not None else 0
+def lost_manifests(log: Log[S], uses: Sequence[str], before: Base | None) -> set[str]:
+    """Return which of the manifests are gone, or may be deleted at any time on behalf of the base before."""
+    given_up = set() if before is None else given_up_by(before, uses)
     existing = {key.removeprefix(log.keys.manifests) for key in log.store.list_after(log.keys.manifests)}
-    lost = {
-        name for name in names if name not in existing or (blob_version(name) <= floor and name not in kept)
+    return {name for name in uses if name not in existing or name in given_up}
+
+
+def given_up_by(base: Base, names: Iterable[str]) -> set[str]:
+    """Return which manifests neither `base` nor any state derived from it can use.
+
+    Such a state names its own manifests after later versions.
+    """
+    kept = set(base.root.uses or ())
+    return {
+        name
+        for name in names
+        if is_blob(name) and blob_version(name) <= base.root.version and name not in kept
     }
-    if lost:
-        raise FormatError(
-            f"{log.replay.at(log.keys.manifest(min(lost)))} is missing, or was given up by base "
-            f"{before.number if before is not None else 0}, but a state needs it; restore it from a backup"
-        )
 
 
 def bury(log: Log[S], version: int) -> None:
@@ -133,13 +140,8 @@ def tombstone_of(commit: Commit) -> Tombstone:
 def sweep(log: Log[S], base: Base) -> None:
     """Delete the manifests that neither `base` nor any state derived from it can use, and older snapshots."""
     keys, root = log.keys, base.root
-    kept = set(root.uses or ())
     names = [key.removeprefix(keys.manifests) for key in log.store.list_after(keys.manifests)]
-    # A state derived from this base names its own manifests after later versions.
-    given_up = [
-        name for name in names if is_blob(name) and blob_version(name) <= root.version and name not in kept
-    ]
-    log.store.delete([keys.manifest(name) for name in given_up])
+    log.store.delete([keys.manifest(name) for name in sorted(given_up_by(base, names))])
     snapshots = []
     for key in log.store.list_after(keys.snapshots):
         found = keys.snapshot_version(key)

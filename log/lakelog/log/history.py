@@ -1,11 +1,11 @@
 """Older versions: the log as of a version or a time, and its commits one by one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
-from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay, is_outdated
+from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay, is_outdated, prefix
 from lakelog.log.view import S, View, empty_view, view_of
 
 SNAPSHOT_WINDOW = 1024
@@ -46,8 +46,12 @@ def _view_before(replay: Replay[S], version: int) -> View[S] | None:
     """Return a view from the newest usable snapshot at or before `version`, if one is worth looking for."""
     if version <= COLD_BATCH:
         return None
-    for find in (lambda: _listed_root(replay, version), replay.hinted_root):
-        root = find()
+    candidates: tuple[Callable[[], Root | None], ...] = (
+        lambda: _listed_root(replay, version),
+        replay.hinted_root,
+    )
+    for candidate in candidates:
+        root = candidate()
         if root is None or root.version > version:
             continue
         commit, newer_base = replay.store.get_many(
@@ -73,42 +77,51 @@ def _listed_root(replay: Replay[S], version: int) -> Root | None:
 
 
 def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bool) -> Iterator[Commit]:
-    """Yield the commits from `first` to `last` that have not expired."""
+    """Yield the commits from `first` to `last` that have not expired, without a hole. Raises NotFound where
+    expiry comes in between."""
     first = max(first, 1)
     if newest_first:
         newest = replay.load().version
         last = newest if last is None else min(last, newest)
         while last >= first:
-            batch = _commits_of(replay, max(first, last - BATCH_MAX + 1), last)
+            start = max(first, last - BATCH_MAX + 1)
+            batch, expired = _retained(replay, start, last)
+            if len(batch) < last - max(expired, start - 1):
+                missing = replay.keys.commit(max(expired + 1, start + len(batch)))
+                raise FormatError(f"{replay.at(missing)} is missing; restore it from a backup")
             yield from reversed(batch)
-            if not batch:
-                return  # older ones have expired too
-            last -= BATCH_MAX
+            if expired:
+                return
+            last = start - 1
         return
+    begun = False
     while last is None or first <= last:
         end = first + BATCH_MAX - 1 if last is None else min(first + BATCH_MAX - 1, last)
-        versions = range(first, end + 1)
-        for version, data in zip(versions, replay.get_versions(versions), strict=True):
-            if data is None:
-                return
-            entry = replay.entry(version, data)
-            if isinstance(entry, Commit):
-                yield entry
-        first = end + 1
-
-
-def _commits_of(replay: Replay[S], first: int, last: int) -> list[Commit]:
-    versions = range(first, last + 1)
-    found = []
-    for version, data in zip(versions, replay.get_versions(versions), strict=True):
-        if data is None:
-            raise FormatError(
-                f"{replay.at(replay.keys.commit(version))} is missing; restore it from a backup"
+        batch, expired = _retained(replay, first, end)
+        if begun and expired:
+            raise NotFound(
+                f"version {expired} of {replay.location} expired while its history was read; read it again"
             )
+        yield from batch
+        begun = begun or bool(batch)
+        first = max(first, expired + 1) + len(batch)
+        if first <= end:
+            return
+
+
+def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit], int]:
+    """Return the commits from `first` to the first that is absent, but only those after the newest tombstone,
+    and the version of that, 0 for none."""
+    found: list[Commit] = []
+    expired = 0
+    for version, data in enumerate(prefix(replay.get_versions(range(first, last + 1))), first):
         entry = replay.entry(version, data)
         if isinstance(entry, Commit):
             found.append(entry)
-    return found
+        else:
+            expired = version
+            found.clear()
+    return found, expired
 
 
 def version_at_time(replay: Replay[S], time_us: int) -> int:

@@ -133,12 +133,16 @@ class Log(Generic[S]):
         assert 0 <= base <= view.version, (base, view.version)
         passed: list[Commit] = []
         with self._or_unknown(commit_id):
+            expired: Tombstone | None = None
             for entry in self._entries(base + 1, view.version):
                 if is_same_commit(entry, commit_id):
                     return Committed(view, entry.version)
                 if isinstance(entry, Tombstone):
-                    raise self._expired(entry)
-                passed.append(entry)
+                    expired = entry
+                else:
+                    passed.append(entry)
+            if expired is not None:
+                raise self._expired(expired)
         for lost in range(1, self.options.rebases_max + 1):
             found = self._try(view, decide(view, tuple(passed)), commit_id, base=base)
             if isinstance(found, View):
@@ -147,10 +151,10 @@ class Log(Generic[S]):
                 if is_same_commit(entry, commit_id):
                     with self._or_unknown(commit_id):
                         return Committed(self._view_with(view, entry), entry.version)
-                if isinstance(entry, Tombstone):
-                    with self._or_unknown(commit_id):
-                        return self._past_expiry(view, entry, commit_id)
-                view = self._view_with(view, entry)
+                after = self._view_with(view, entry)
+                if isinstance(entry, Tombstone) or after.version != entry.version:
+                    return self._past_expiry(after, entry, commit_id)
+                view = after
                 passed.append(entry)
             if lost > 2:
                 self.options.sleep_s(min(0.001 * lost, 0.1) * self.options.random())
@@ -257,20 +261,20 @@ class Log(Generic[S]):
                 return self.replay.advance(view, entry, blobs)
         return self.replay.forward(self.replay.last_base(view.base + 1, at_least=entry.version))
 
-    def _past_expiry(self, view: View[S], tombstone: Tombstone, commit_id: str) -> Committed[S]:
+    def _past_expiry(self, head: View[S], expired: Commit | Tombstone, commit_id: str) -> Committed[S]:
         """Find our own commit among what follows an expired version, or raise: what passed is not known any more."""
-        head = self._view_with(view, tombstone)
-        for entry in self._entries(tombstone.version + 1, head.version):
-            if is_same_commit(entry, commit_id):
-                return Committed(head, entry.version)
-        raise self._expired(tombstone)
+        with self._or_unknown(commit_id):
+            for entry in self._entries(expired.version + 1, head.version):
+                if is_same_commit(entry, commit_id):
+                    return Committed(head, entry.version)
+        raise self._expired(expired)
 
-    def _expired(self, tombstone: Tombstone) -> ConflictError:
+    def _expired(self, entry: Commit | Tombstone) -> ConflictError:
         return ConflictError(
-            f"version {tombstone.version} of {self.location} has expired since this change began, so that it cannot be "
+            f"version {entry.version} of {self.location} has expired since this change began, so that it cannot be "
             "checked against it; start again from the current version",
-            version=tombstone.version,
-            by=tombstone.commit_id,
+            version=entry.version,
+            by=entry.commit_id,
         )
 
 

@@ -99,18 +99,17 @@ class Replay(Generic[S]):
                 batch = min(batch * 2, BATCH_MAX)
             elif until is not None:
                 found = found[: until - view.version]
-            newest_seen = max([newest_seen, *(first + i for i, data in enumerate(found) if data is not None)])
             present = prefix(found)
-            if not present:
-                if first <= newest_seen:
-                    raise FormatError(
-                        f"{self.at(self.keys.commit(first))} is missing although version {newest_seen} exists; "
-                        "restore it from a backup"
-                    )
-                return view
-            ended = len(present) < len(found) and newest_seen < first + len(present)
+            if not present and first <= newest_seen:
+                raise FormatError(
+                    f"{self.at(self.keys.commit(first))} is missing although version {newest_seen} exists; "
+                    "restore it from a backup"
+                )
+            newest_seen = max([newest_seen, *(first + i for i, data in enumerate(found) if data is not None)])
+            last = first + len(present) - 1
             view = self._apply(view, present)
-            if ended and view.version < first + len(present):
+            # An absent object ends the log, unless a later one is there, or a base took us to another place.
+            if len(present) < len(found) and newest_seen <= last and view.version == last:
                 return view
             batch = max(batch, 4)
             found = None

@@ -1,0 +1,323 @@
+"""The actors: writers, readers, cleaners, vandals. Each uses the real log, and knows what it may expect of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from tests.sim.projection import State
+from tests.sim.world import ROOT, Operation, World
+
+from lakelog.log import (
+    Commit,
+    CommitUnknown,
+    ConflictError,
+    Draft,
+    Log,
+    LogSealed,
+    NotFound,
+    StorageError,
+    View,
+    WriteRef,
+    expiry,
+)
+from lakelog.log.format import Root, decode_root, encode
+
+RELOADS_MAX = 4
+
+
+class Claimed(ConflictError):
+    """Somebody else made this claim first."""
+
+
+def writer(world: World, name: str, operations: int) -> Callable[[], None]:
+    def work() -> None:
+        log = world.new_log(name)
+        view: View[State] | None = None
+        for _ in range(operations):
+            if world.rng.random() < 0.1:  # a new process
+                log, view = world.new_log(name), None
+            try:
+                if view is None:
+                    view = log.load()
+                    world.check_view(view, "a writer's load")
+                elif world.rng.random() < 0.4:
+                    view = log.refresh(view)
+            except StorageError:
+                continue
+            open_ends = [
+                o for o in world.operations if o.asked and o.acknowledged_at is None and not o.refused
+            ]
+            if open_ends and world.rng.random() < 0.3:
+                again = world.rng.choice(open_ends)
+                view = ask(world, log, view if view.version >= again.base else None, again) or view
+            else:
+                view = ask(world, log, view, new_operation(world, log, view)) or view
+
+    return work
+
+
+def new_operation(world: World, log: Log[State], view: View[State]) -> Operation:
+    operation = Operation(id=f"o{len(world.operations)}", commit_id=world.new_id(), base=view.version)
+    kind = world.rng.random()
+    if kind < 0.2:
+        operation.claim = f"claim-{world.rng.randint(1, 12)}"
+    elif kind < 0.45:
+        operation.write = (world.new_id(), view.version)
+    elif kind < 0.6:
+        operation.sidecar = True
+    world.operations.append(operation)
+    return operation
+
+
+def ask(world: World, log: Log[State], view: View[State] | None, operation: Operation) -> View[State] | None:
+    """Ask for the operation to be committed, once more if it was asked for before; take down what was answered."""
+    first = operation.asked == 0
+    operation.asked += 1
+    world.read_truth()
+    already = operation.commit_id in world.commit_ids
+    try:
+        view = view or log.load()
+        if operation.write and not operation.data_written:
+            log.store.put(data_key(*operation.write), b"rows")
+            operation.data_written = True
+    except StorageError:
+        operation.refused = first and operation.asked == 1
+        return None
+    world.count("asked" if first else "asked again")
+
+    def decide(view: View[State], passed: Sequence[Commit]) -> Draft:
+        if [commit.version for commit in passed] != list(range(operation.base + 1, view.version + 1)):
+            world.fail(
+                f"decide was told of {[c.version for c in passed]} at {view.version} since {operation.base}"
+            )
+        if operation.claim in view.state.claims:
+            raise Claimed(f"{operation.claim} is taken")
+        event: dict[str, object] = {"blob": 0} if operation.sidecar else {"op": operation.id}
+        if operation.claim:
+            event["claim"] = operation.claim
+        return Draft(
+            events=(event,),
+            blobs=(operation.id.encode(),) if operation.sidecar else (),
+            write=WriteRef(id=operation.write[0], version=operation.write[1]) if operation.write else None,
+            seals=operation.seals,
+        )
+
+    try:
+        done = log.commit(view, decide, commit_id=operation.commit_id, base=operation.base)
+    except CommitUnknown:
+        world.count("unknown")
+        return None
+    except (ConflictError, LogSealed, StorageError) as error:
+        world.count(f"refused: {error.kind}")
+        operation.refused = first and operation.asked == 1
+        if already and not isinstance(error, StorageError):
+            world.fail(f"{operation.id} had been committed, but asking again said: {error}")
+        return None
+    world.count("acknowledged")
+    world.acknowledge(operation, done.version)
+    world.check_view(done.view, "a committer's view")
+    if done.view.version < done.version:
+        world.fail(f"{operation.id} committed at {done.version}, but its view is at {done.view.version}")
+    return done.view
+
+
+def data_key(write_id: str, started_at: int) -> str:
+    return f"data/{started_at:020d}-{write_id}"
+
+
+def sealer(world: World) -> Callable[[], None]:
+    def work() -> None:
+        log = world.new_log("sealer")
+        world.scheduler.stall(world.rng.randint(100, 900))
+        try:
+            view = log.load()
+        except StorageError:
+            return
+        operation = Operation(id="seal", commit_id=world.new_id(), base=view.version, seals=True)
+        world.operations.append(operation)
+        ask(world, log, view, operation)
+
+    return work
+
+
+def reader(world: World, name: str, reads: int) -> Callable[[], None]:
+    def work() -> None:
+        log = world.new_log(name)
+        view: View[State] | None = None
+        for _ in range(reads):
+            known = world.newest_acknowledged
+            try:
+                before, view = (
+                    view,
+                    log.load() if view is None or world.rng.random() < 0.4 else log.refresh(view),
+                )
+                world.check_view(view, "a reader's view")
+                if view.version < known or (before is not None and view.version < before.version):
+                    world.fail(f"reads version {view.version} after {known} was acknowledged")
+                read_operations(world, log, view)
+                read_history(world, log, view)
+            except StorageError:
+                view = None
+
+    return work
+
+
+def read_operations(world: World, log: Log[State], view: View[State]) -> None:
+    """Read all manifests of the view, loading anew where expiry came in between."""
+    for _ in range(RELOADS_MAX):
+        bases = world.last_base()
+        names = [chunk.name for chunk in view.state.chunks if chunk.name]
+        try:
+            contents = dict(zip(names, log.read_blobs(names), strict=True))
+        except NotFound:
+            view = log.load()
+            if world.last_base() == bases and not names_exist(world, log, view):
+                return world.fail(
+                    f"the manifests of version {view.version} are gone though it was just loaded"
+                )
+            continue
+        operations: list[str] = []
+        for chunk in view.state.chunks:
+            operations += contents[chunk.name].decode().split("\n") if chunk.name else chunk.operations
+        world.read_truth()
+        expected = [operation_of(world, commit) for commit in world.commits[: view.version]]
+        if operations != [operation for operation in expected if operation]:
+            world.fail(f"the manifests of version {view.version} are not its operations")
+        return None
+
+
+def names_exist(world: World, log: Log[State], view: View[State]) -> bool:
+    names = [log.keys.manifest(chunk.name) for chunk in view.state.chunks if chunk.name]
+    return None not in world.truth.get_many(names)
+
+
+def operation_of(world: World, commit: Commit) -> str:
+    for event in commit.events:
+        if "blob" in event:
+            return world.truth.created_sidecars[commit.sidecars[0].name].decode()
+        return str(event["op"])
+    return ""
+
+
+def read_history(world: World, log: Log[State], view: View[State]) -> None:
+    """Travel to a version, to a time, and through the commits."""
+    version = world.rng.randint(1, view.version)
+    try:
+        if world.rng.random() < 0.4:
+            world.check_view(log.view_at(version), "time travel")
+    except NotFound:
+        if world.last_base() <= version:
+            world.fail(f"version {version} is said to be gone, but the last base is at {world.last_base()}")
+    if world.rng.random() < 0.2:
+        world.read_truth()
+        times = [commit.time_us for commit in world.commits]
+        time_us = world.rng.choice(times) + world.rng.choice((-1, 0, 1))
+        try:
+            found = log.version_at_time(time_us)
+        except NotFound:
+            found = 0
+        world.read_truth()
+        times = [commit.time_us for commit in world.commits]
+        later = times[found] if found < view.version else time_us + 1
+        if (found and times[found - 1] > time_us) or later <= time_us:
+            world.fail(f"version {found} is not the newest at time {time_us}")
+    if world.rng.random() < 0.2:
+        try:
+            versions = sorted(commit.version for commit in log.commits(newest_first=world.rng.random() < 0.5))
+        except NotFound:
+            return world.count("histories cut by expiry")
+        if versions and versions != list(range(versions[0], versions[-1] + 1)):
+            world.fail(f"history has a hole: {versions}")
+
+
+def expirer(world: World, name: str, times: int) -> Callable[[], None]:
+    def work() -> None:
+        log = world.new_log(name)
+        for _ in range(times):
+            world.scheduler.stall(world.rng.randint(1, 150))
+            try:
+                head = log.load()
+                lowest = max(1, world.last_base())
+                version = world.rng.randint(min(lowest, head.version), head.version)
+                expiry.expire(log, version)
+                world.count("expired")
+            except (StorageError, NotFound, CommitUnknown):
+                world.count("expiry that failed")
+
+    return work
+
+
+def vacuumer(world: World, name: str, times: int) -> Callable[[], None]:
+    """Fence off older writes, then delete the data of those that never committed."""
+
+    def work() -> None:
+        log = world.new_log(name)
+        for _ in range(times):
+            world.scheduler.stall(world.rng.randint(1, 150))
+            try:
+                view = log.load()
+                fence = view.version - world.rng.randint(0, 2)
+                done = log.commit(view, lambda view, passed, fence=fence: Draft(fence=fence))  # type: ignore[misc]
+                world.newest_acknowledged = max(world.newest_acknowledged, done.version)
+                for key in log.store.list_after("data/"):
+                    started_at, _, write_id = key.removeprefix("data/").partition("-")
+                    if int(started_at) < done.view.fence and write_id not in done.view.state.writes:
+                        world.purged_writes.add(write_id)
+                        log.store.delete([key])
+            except (StorageError, LogSealed, CommitUnknown, ConflictError):
+                world.count("vacuum that failed")
+
+    return work
+
+
+def vandal(world: World, deeds: int) -> Callable[[], None]:
+    """Break what is derived: the hint and the snapshots. Never the truth."""
+
+    def work() -> None:
+        old: list[bytes] = []
+        for _ in range(deeds):
+            world.scheduler.stall(world.rng.randint(1, 60))
+            keys = [world.keys.latest, *world.truth.list_after(world.keys.snapshots)]
+            key = world.rng.choice(keys)
+            data = world.truth.get(key)
+            if not data or data in world.damaged:
+                continue
+            old.append(data)
+            deed = world.rng.choice(("delete", "cut", "bend", "old", "lie", "empty"))
+            if deed == "delete":
+                world.truth.delete([key])
+            elif deed == "old":
+                world.truth.put(world.keys.latest, world.rng.choice(old))
+            else:
+                broken = damaged(world, data, deed)
+                world.damaged.add(broken)
+                world.truth.put(key, broken)
+            world.count(f"vandalism: {deed}")
+
+    return work
+
+
+def damaged(world: World, data: bytes, deed: str) -> bytes:
+    if deed == "cut":
+        return data[: world.rng.randint(0, len(data) - 1)]
+    if deed == "bend":
+        return data.replace(b'"count":', b'"count":1', 1)
+    if deed == "empty":
+        return b""
+    root = decode_root(data, "hint")
+    # Consistent in itself, but of a commit that lost: only the comparison with the log can tell.
+    state = {**root.state, "count": root.state["count"] + 1, "digest": "lost"}
+    lie: Root = msgspec.structs.replace(root, commit_hash="0" * 64, state=state, hash="")
+    return encode(lie)
+
+
+def founder(world: World) -> None:
+    """Create the log in calm weather: every seed begins with version 1."""
+    log = Log(
+        world.truth, ROOT, world.new_log("founder").projection, options=world.new_log("founder").options
+    )
+    operation = Operation(id="o0", commit_id=world.new_id(), asked=1)
+    world.operations.append(operation)
+    log.create(Draft(events=({"op": "o0"},)), log_id="log", commit_id=operation.commit_id)
+    world.acknowledge(operation, 1)

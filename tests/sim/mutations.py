@@ -1,0 +1,220 @@
+"""The log with one protection removed: each must make some seed fail, or the checkers are asleep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from tests.sim import stores
+
+from lakelog.log import ConflictError, StorageError, expiry, format, history, log, replay
+from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
+from lakelog.log.keys import blob_version
+
+Mutation = Callable[[], AbstractContextManager[None]]
+MUTATIONS: dict[str, Mutation] = {}
+
+
+def removes(target: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as what stands in for `target.name`; it gets the real one first."""
+
+    def register(stand_in: Callable[..., Any]) -> Callable[..., Any]:
+        @contextmanager
+        def mutation() -> Iterator[None]:
+            real = getattr(target, name)
+
+            def replacement(*args: Any, **kwargs: Any) -> Any:
+                return stand_in(real, *args, **kwargs)
+
+            with patch.object(target, name, replacement):
+                yield
+
+        MUTATIONS[stand_in.__name__.replace("_", "-")] = mutation
+        return stand_in
+
+    return register
+
+
+@removes(stores.TrueStore, "put_if_absent")
+def put_without_a_condition(real: Any, store: stores.TrueStore, key: str, data: bytes) -> bool:
+    store.put(key, data)
+    if key in store.created and store.created[key] != data:
+        store.freed.append(key)
+    store.created.setdefault(key, data)
+    store.created_at_us.setdefault(key, store.now_us() or 0)
+    return True
+
+
+@removes(log, "place")
+def lost_answer_is_failure(
+    real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
+) -> bytes | None:
+    return None if store.put_if_absent(key, data) else store.get(key)
+
+
+@removes(log, "place")
+def taken_is_conflict(
+    real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
+) -> bytes | None:
+    if not store.put_if_absent(key, data):
+        raise ConflictError("the key is taken")
+    return None
+
+
+@removes(log, "place")
+def absence_proves_failure(
+    real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
+) -> bytes | None:
+    try:
+        if store.put_if_absent(key, data):
+            return None
+    except StorageError as error:
+        found = store.get(key)
+        if found is None:
+            raise StorageError("not there, so it failed", location=key, without_effect=True) from error
+    else:
+        found = store.get(key)
+    return None if is_mine(found) else found
+
+
+@removes(log, "place")
+def whatever_stands_there_is_ours(
+    real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
+) -> bytes | None:
+    return real(store, key, data, lambda found: True, options, commit_id)  # type: ignore[no-any-return]
+
+
+@removes(log, "is_same_commit")
+def commit_ids_are_not_compared(real: Any, entry: Any, commit_id: str) -> bool:
+    return False
+
+
+@removes(log.Log, "_entries")
+def asked_again_with_a_fresh_base(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
+    return iter(())
+
+
+@removes(log.Log, "_entries")
+def the_search_ends_where_versions_expired(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
+    for entry in real(self, first, last):
+        yield entry
+        if isinstance(entry, Tombstone):
+            return
+
+
+@removes(log.Log, "commit")
+def preconditions_are_judged_once(real: Any, self: Any, view: Any, decide: Any, **kwargs: Any) -> Any:
+    drafts: list[Any] = []
+
+    def once(view: Any, passed: Sequence[Commit]) -> Any:
+        if not drafts:
+            drafts.append(decide(view, passed))
+        return drafts[0]
+
+    return real(self, view, once, **kwargs)
+
+
+@removes(log, "check_fence")
+def fence_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
+    return
+
+
+@removes(log, "check_sealed")
+def seal_is_ignored(real: Any, view: Any, location: str) -> None:
+    return
+
+
+@removes(log.Log, "_write_sidecars")
+def sidecars_are_written_after_the_commit(
+    real: Any, self: Any, blobs: Any, commit_id: str
+) -> tuple[Sidecar, ...]:
+    sidecars = []
+    for blob in blobs:
+        sidecar = Sidecar(
+            name=f"{commit_id}-{hash_of(blob)[:16]}.bin", size_bytes=len(blob), hash=hash_of(blob)
+        )
+        key = self.keys.sidecar(sidecar.name)
+        truth = self.store._truth
+        truth.created_sidecars[sidecar.name] = blob
+        self.store._scheduler.land_later(partial(truth.put, key, blob))
+        sidecars.append(sidecar)
+    return tuple(sidecars)
+
+
+@removes(log, "commit_time_us")
+def time_is_the_writers_clock(real: Any, previous_us: int, own_us: int, store_us: int | None) -> int:
+    return own_us
+
+
+@removes(log, "commit_time_us")
+def a_clock_ahead_carries_the_time_away(
+    real: Any, previous_us: int, own_us: int, store_us: int | None
+) -> int:
+    return max(previous_us + 1, own_us)
+
+
+@removes(replay, "prefix")
+def readers_jump_over_holes(real: Any, found: Sequence[bytes | None]) -> list[bytes]:
+    return [data for data in found if data is not None]
+
+
+@removes(replay.Replay, "names_this")
+def hints_are_believed(real: Any, self: Any, root: Any, entry: Any) -> bool:
+    return True
+
+
+@removes(format, "content_matches")
+def content_is_not_hashed(real: Any, data: bytes) -> bool:
+    return data.endswith(b'"}')
+
+
+@removes(replay, "is_outdated")
+def snapshots_of_older_bases_are_read(real: Any, newer_base: bytes | None) -> bool:
+    return False
+
+
+@contextmanager
+def _older_bases() -> Iterator[None]:
+    """A base made from a state that an earlier base gave up, without the check of what it uses."""
+    with ExitStack() as stack:
+        for module in (history, replay):
+            stack.enter_context(patch.object(module, "is_outdated", lambda newer_base: False))
+        stack.enter_context(patch.object(expiry, "lost_manifests", lambda log, uses, before: set()))
+        yield
+
+
+MUTATIONS["bases-use-what-was-given-up"] = _older_bases
+
+
+@removes(expiry, "bury")
+def expired_keys_are_freed(real: Any, log: Any, version: int) -> None:
+    log.store.delete([log.keys.commit(number) for number in range(1, version + 1)])
+
+
+@removes(expiry, "add_base")
+def tombstones_come_before_the_base(real: Any, log: Any, before: Any, view: Any) -> Any:
+    expiry.bury(log, view.version)
+    return real(log, before, view)
+
+
+@removes(expiry, "add_base")
+def manifests_come_after_the_base(real: Any, log: Any, before: Any, view: Any) -> Any:
+    dump = log.projection.dump(view.state, view.version)
+    blobs = dict(dump.blobs)
+    dump.blobs.clear()
+    with (
+        patch.object(expiry, "store_blobs", lambda replay, view: dump),
+        patch.object(expiry, "lost_manifests", lambda log, uses, before: set()),
+    ):
+        base = real(log, before, view)
+    for name, blob in blobs.items():
+        log.store.put(log.keys.manifest(name), blob)
+    return base
+
+
+@removes(expiry, "given_up_by")
+def sweeping_takes_all_that_is_old(real: Any, base: Any, names: Any) -> set[str]:
+    return {name for name in names if expiry.is_blob(name) and blob_version(name) <= base.root.version}

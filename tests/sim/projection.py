@@ -1,0 +1,98 @@
+"""What the simulated log is about: operations, claims that only one may make, and writes with a data object.
+
+The operations themselves are in manifests, some of which every few versions replace, as a table's are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lakelog.log import Commit, Dump, Json
+
+CHUNK = 4
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Operations, in memory or in the manifest `name`."""
+
+    name: str = ""
+    operations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class State:
+    count: int = 0
+    digest: str = ""
+    claims: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    chunks: tuple[Chunk, ...] = ()
+
+
+def fold(state: State, commit: Commit, blobs: Sequence[bytes]) -> State:
+    for event in commit.events:
+        operation = blobs[event["blob"]].decode() if "blob" in event else event["op"]
+        last = state.chunks[-1] if state.chunks else Chunk(name="closed")
+        chunks = state.chunks
+        if last.name or len(last.operations) >= CHUNK:
+            chunks = (*chunks, Chunk(operations=(operation,)))
+        else:
+            chunks = (*chunks[:-1], Chunk(operations=(*last.operations, operation)))
+        state = State(
+            count=state.count + 1,
+            digest=hashlib.sha256(f"{state.digest} {operation}".encode()).hexdigest()[:16],
+            claims=state.claims | {event["claim"]} if "claim" in event else state.claims,
+            writes=state.writes | {commit.write.id} if commit.write else state.writes,
+            chunks=chunks,
+        )
+    return state
+
+
+class OperationsProjection:
+    def __init__(self) -> None:
+        self.durable: dict[tuple[str, ...], str] = {}
+
+    def initial(self) -> State:
+        return State()
+
+    def apply(self, state: State, commit: Commit, blobs: Sequence[bytes]) -> State:
+        return fold(state, commit, blobs)
+
+    def dump(self, state: State, version: int) -> Dump:
+        blobs: dict[str, bytes] = {}
+        names = []
+        for chunk in state.chunks:
+            name = chunk.name or self.durable.get(chunk.operations, "")
+            if not name:
+                data = "\n".join(chunk.operations).encode()
+                name = f"{version:020d}-{hashlib.sha256(data).hexdigest()[:16]}.txt"
+                blobs[name] = data
+            names.append(name)
+        root: dict[str, Json] = {
+            "count": state.count,
+            "digest": state.digest,
+            "claims": sorted(state.claims),
+            "writes": sorted(state.writes),
+            "chunks": names,
+        }
+        return Dump(root, blobs, names)
+
+    def stored(self, dump: Dump) -> None:
+        for name, data in dump.blobs.items():
+            self.durable[tuple(data.decode().split("\n"))] = name
+
+    def load(self, root: Json) -> State:
+        return State(
+            count=root["count"],
+            digest=root["digest"],
+            claims=frozenset(root["claims"]),
+            writes=frozenset(root["writes"]),
+            chunks=tuple(Chunk(name=name) for name in root["chunks"]),
+        )
+
+
+def without_names(state: State) -> State:
+    """Return what two states must agree on, however they were read."""
+    return replace(state, chunks=())

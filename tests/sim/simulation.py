@@ -1,0 +1,155 @@
+"""A run from a seed, and the checks after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.sim import actors
+from tests.sim.world import World, new_world
+
+from lakelog.log.format import Commit, Root, Tombstone, decode_base, decode_entry, decode_root
+from lakelog.log.view import CLOCK_TOLERANCE_US
+
+
+@dataclass(frozen=True)
+class Outcome:
+    seed: int
+    failures: tuple[str, ...]
+    versions: int
+    steps: int
+    counters: dict[str, int]
+
+
+def simulate(seed: int, *, condition_holds: bool = True) -> Outcome:
+    """Run the world of `seed` and return what is wrong with it. The same seed gives the same run."""
+    world = new_world(seed)
+    rng = world.rng
+    world.truth.condition_holds = condition_holds
+    actors.founder(world)
+    spawn = world.scheduler.spawn
+    for i in range(rng.randint(1, 4)):
+        spawn(f"writer {i}", actors.writer(world, f"writer {i}", rng.randint(3, 12)))
+    for i in range(rng.randint(1, 2)):
+        spawn(f"reader {i}", actors.reader(world, f"reader {i}", rng.randint(3, 10)))
+    for i in range(rng.choice((0, 1, 1, 2))):
+        spawn(f"expirer {i}", actors.expirer(world, f"expirer {i}", rng.randint(1, 4)))
+    if rng.random() < 0.5:
+        spawn("vacuumer", actors.vacuumer(world, "vacuumer", rng.randint(1, 4)))
+    if rng.random() < 0.5:
+        spawn("vandal", actors.vandal(world, rng.randint(1, 12)))
+    if rng.random() < 0.2:
+        spawn("sealer", actors.sealer(world))
+    world.scheduler.run()
+    failures = [*world.scheduler.failures, *world.failures, *check(world)]
+    return Outcome(seed, tuple(failures), world.head(), world.scheduler.steps, world.counters)
+
+
+def check(world: World) -> list[str]:
+    """Return what is wrong at the end, judged from the stored objects alone."""
+    head = world.head()
+    return [
+        *(f"{key} was freed and created again" for key in world.truth.freed),
+        *check_versions(world, head),
+        *check_operations(world),
+        *check_data(world),
+        *check_times(world),
+        *check_snapshots(world),
+    ]
+
+
+def check_versions(world: World, head: int) -> list[str]:
+    """Versions without a gap, each still there as it was created or as its tombstone, chained by hashes."""
+    problems = []
+    base, previous, sealed = world.last_base(), "", False
+    for version in range(1, head + 1):
+        original = world.commits[version - 1]
+        data = world.truth.get(world.keys.commit(version))
+        if data is None:
+            problems.append(f"version {version} is gone")
+            continue
+        entry = decode_entry(data, f"version {version}")
+        if isinstance(entry, Tombstone) and version > base:
+            problems.append(f"version {version} is a tombstone, but the last base is at {base}")
+        if (entry.hash if isinstance(entry, Commit) else entry.commit_hash) != original.hash:
+            problems.append(f"version {version} was replaced by another commit")
+        if entry.prev != previous or entry.version != version:
+            problems.append(f"version {version} does not continue version {version - 1}")
+        if sealed:
+            problems.append(f"version {version} follows the seal")
+        previous, sealed = original.hash, original.seals
+    numbers = [key for key in world.truth.created if key.startswith(world.keys.log) and key.count("/") == 2]
+    if len([key for key in numbers if "bases" not in key]) != head:
+        problems.append(f"{len(numbers)} versions were created, but only {head} follow each other")
+    return problems
+
+
+def check_operations(world: World) -> list[str]:
+    """What was acknowledged is there once, what was refused is not, what is unknown at most once."""
+    problems = []
+    found: dict[str, list[int]] = {}
+    for commit in world.commits:
+        found.setdefault(commit.commit_id, []).append(commit.version)
+    claims = [event["claim"] for commit in world.commits for event in commit.events if "claim" in event]
+    if len(claims) != len(set(claims)):
+        problems.append(f"a claim was granted twice: {sorted(claims)}")
+    for operation in world.operations:
+        versions = found.get(operation.commit_id, [])
+        if len(versions) > 1:
+            problems.append(f"{operation.id} was applied at {versions}")
+        if operation.acknowledged_at is not None and operation.acknowledged_at not in versions:
+            problems.append(
+                f"{operation.id} was acknowledged at {operation.acknowledged_at}, but is at {versions}"
+            )
+        if operation.refused and versions:
+            problems.append(f"{operation.id} was reported as failed, but is at {versions}")
+    return problems
+
+
+def check_data(world: World) -> list[str]:
+    """The data of every committed write is there."""
+    return [
+        f"version {commit.version} lost its data to vacuum"
+        for commit in world.commits
+        if commit.write is not None
+        and world.truth.get(actors.data_key(commit.write.id, commit.write.version)) is None
+    ]
+
+
+def check_times(world: World) -> list[str]:
+    """Times increase, and none is carried away by one writer's clock."""
+    problems = []
+    times = [commit.time_us for commit in world.commits]
+    if any(later <= earlier for earlier, later in zip(times, times[1:], strict=False)):
+        problems.append("times do not increase")
+    for commit in world.commits:
+        created_us = world.truth.created_at_us[world.keys.commit(commit.version)]
+        if commit.time_us > created_us + CLOCK_TOLERANCE_US + commit.version:
+            problems.append(
+                f"version {commit.version} is {(commit.time_us - created_us) / 1e6} s in the future"
+            )
+    return problems
+
+
+def check_snapshots(world: World) -> list[str]:
+    """Every snapshot, hint and base equals the replay."""
+    problems = []
+    roots: list[tuple[str, Root]] = []
+    for key in [world.keys.latest, *world.truth.list_after(world.keys.snapshots)]:
+        data = world.truth.get(key)
+        if data is not None and data not in world.damaged:
+            roots.append((key, decode_root(data, key)))
+    number, last = 1, 0
+    while (data := world.truth.get(world.keys.base(number))) is not None:
+        root = decode_base(data, f"base {number}").root
+        roots.append((f"base {number}", root))
+        if root.version <= last:
+            problems.append(f"base {number} at version {root.version} does not come after {last}")
+        last, number = root.version, number + 1
+    for name, root in roots:
+        if root.version > len(world.commits) or root.commit_hash != world.commits[root.version - 1].hash:
+            problems.append(f"{name} is of no commit")
+            continue
+        expected = world.states[root.version]
+        if (root.state["count"], root.state["digest"]) != (expected.count, expected.digest):
+            problems.append(f"{name} is not what a replay of {root.version} versions gives")
+    return problems

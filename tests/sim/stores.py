@@ -1,0 +1,167 @@
+"""The store of a simulation: one truth that remembers everything, and each actor's unreliable way to it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from tests.sim.scheduler import Crash, Scheduler
+
+from lakelog.log import MemoryStore, PermissionDenied, StorageError
+
+
+class TrueStore(MemoryStore):
+    """Remembers the first bytes under every commit's and base's key, and notices when a key was freed."""
+
+    def __init__(self, clock_us: Callable[[], int]) -> None:
+        super().__init__("memory://simulation", clock_us=clock_us)
+        self.created: dict[str, bytes] = {}
+        self.created_at_us: dict[str, int] = {}
+        self.created_sidecars: dict[str, bytes] = {}
+        self.freed: list[str] = []
+        self.condition_holds = True
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if not self.condition_holds:
+            self.put(key, data)
+            created = True
+        else:
+            created = super().put_if_absent(key, data)
+        if created:
+            if key in self.created and self.created[key] != data:
+                self.freed.append(key)
+            self.created.setdefault(key, data)
+            self.created_at_us.setdefault(key, self._clock_us())
+        return created
+
+    def put(self, key: str, data: bytes) -> None:
+        folder, _, name = key.rpartition("/")
+        if folder.endswith("/sidecars"):
+            self.created_sidecars[name] = data
+        super().put(key, data)
+
+
+@dataclass(frozen=True)
+class Weather:
+    """How unreliable the way to the store is: chances for each request."""
+
+    fault: float
+    crash: float
+    stall: float
+    stall_steps: int
+    tear: float  # others run between the single reads of one get_many
+    fault_kinds: tuple[str, ...]
+
+
+FAULTS = (
+    "500",
+    "503",
+    "409",
+    "timeout",
+    "closed",
+    "lost-500",
+    "lost-timeout",
+    "lost-closed",
+    "echo",
+    "late",
+    "denied",
+)
+_BEFORE = {"500", "503", "409", "timeout", "closed"}
+
+
+class UnreliableStore:
+    """See ObjectStore. Every request may fail before or after its effect, take effect late, or kill its actor."""
+
+    def __init__(self, truth: TrueStore, scheduler: Scheduler, weather: Weather, rng: random.Random) -> None:
+        self.url = truth.url
+        self._truth = truth
+        self._scheduler = scheduler
+        self._weather = weather
+        self._rng = rng
+
+    def get(self, key: str) -> bytes | None:
+        self._begin()
+        self._read_fault(key)
+        return self._truth.get(key)
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        self._begin()
+        if keys:
+            self._read_fault(keys[0])
+        order = list(range(len(keys)))
+        self._rng.shuffle(order)
+        found: list[bytes | None] = [None] * len(keys)
+        for i in order:
+            if self._rng.random() < self._weather.tear:
+                self._scheduler.step()
+            found[i] = self._truth.get(keys[i])
+        return found
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        created = False
+
+        def effect() -> None:
+            nonlocal created
+            created = self._truth.put_if_absent(key, data)
+
+        fault = self._write(key, effect)
+        return created and fault != "echo"
+
+    def put(self, key: str, data: bytes) -> None:
+        self._write(key, lambda: self._truth.put(key, data))
+
+    def delete(self, keys: Sequence[str]) -> None:
+        if keys:
+            self._write(keys[0], lambda: self._truth.delete(keys))
+
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        self._begin()
+        self._read_fault(prefix)
+        return self._truth.list_after(prefix, after)
+
+    def open_input(self, key: str) -> BinaryIO:
+        self._begin()
+        return self._truth.open_input(key)
+
+    def now_us(self) -> int | None:
+        return self._truth.now_us()
+
+    def _begin(self) -> None:
+        self._scheduler.step()
+        if self._rng.random() < self._weather.stall:
+            self._scheduler.stall(1 + int(self._rng.random() * self._weather.stall_steps))
+        self._maybe_crash()
+
+    def _maybe_crash(self) -> None:
+        if self._rng.random() < self._weather.crash:
+            raise Crash
+
+    def _fault(self) -> str | None:
+        if self._weather.fault_kinds and self._rng.random() < self._weather.fault:
+            return self._rng.choice(self._weather.fault_kinds)
+        return None
+
+    def _read_fault(self, key: str) -> None:
+        fault = self._fault()
+        if fault in _BEFORE:
+            raise StorageError(f"{fault} on reading {key}", location=key)
+
+    def _write(self, key: str, effect: Callable[[], None]) -> str | None:
+        self._begin()
+        fault = self._fault()
+        if fault in _BEFORE:
+            raise StorageError(f"{fault} before writing {key}", location=key)
+        if fault == "denied":
+            raise PermissionDenied(f"403 on writing {key}", location=key)
+        if fault == "late":
+            self._scheduler.land_later(effect)
+            raise StorageError(f"timeout while writing {key}", location=key)
+        effect()
+        self._maybe_crash()
+        if self._rng.random() < 0.2:
+            self._scheduler.step()
+        if fault is not None and fault.startswith("lost"):
+            raise StorageError(f"{fault} after writing {key}", location=key)
+        return fault

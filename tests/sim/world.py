@@ -1,0 +1,168 @@
+"""One simulated world: the truth, the operations that were asked for, and what is known of each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.sim.projection import OperationsProjection, State, fold, without_names
+from tests.sim.scheduler import Scheduler
+from tests.sim.stores import FAULTS, TrueStore, UnreliableStore, Weather
+
+from lakelog.log import Commit, Log, LogOptions, StorageError, View
+from lakelog.log.format import decode_base, decode_entry
+from lakelog.log.keys import Keys
+
+ROOT = "t"
+START_US = 1_750_000_000_000_000
+YEAR_US = 365 * 86_400_000_000
+
+
+@dataclass
+class Operation:
+    """Something an actor wants committed once. Asked again, by anybody, with the same id and base."""
+
+    id: str
+    commit_id: str
+    claim: str | None = None
+    write: tuple[str, int] | None = None
+    data_written: bool = False
+    sidecar: bool = False
+    seals: bool = False
+    base: int = 0
+    asked: int = 0
+    acknowledged_at: int | None = None
+    refused: bool = False  # certainly not applied: its only ask ended in a definite error
+
+
+@dataclass
+class World:
+    rng: random.Random
+    scheduler: Scheduler
+    truth: TrueStore
+    weather: Weather
+    snapshots_inline: bool
+    now_us: int = START_US
+    operations: list[Operation] = field(default_factory=list)
+    newest_acknowledged: int = 0
+    failures: list[str] = field(default_factory=list)
+    keys: Keys = field(default_factory=lambda: Keys(ROOT))
+    states: list[State] = field(default_factory=lambda: [State()])
+    commits: list[Commit] = field(default_factory=list)
+    commit_ids: set[str] = field(default_factory=set)
+    damaged: set[bytes] = field(default_factory=set)
+    purged_writes: set[str] = field(default_factory=set)
+    counters: dict[str, int] = field(default_factory=dict)
+
+    def fail(self, text: str) -> None:
+        self.failures.append(f"{self.scheduler.running.name}: {text}")
+
+    def count(self, what: str) -> None:
+        self.counters[what] = self.counters.get(what, 0) + 1
+
+    def new_id(self) -> str:
+        return f"{self.rng.getrandbits(64):016x}"
+
+    def new_log(self, actor: str) -> Log[State]:
+        """Return the log as a new process sees it: its own memory, its own clock, its own way to the store."""
+        skew_us = self.rng.choice((0, 0, 0, -3_000_000, 5_000_000, -YEAR_US, 10 * YEAR_US))
+        return Log(
+            UnreliableStore(self.truth, self.scheduler, self.weather, self.rng),
+            ROOT,
+            OperationsProjection(),
+            writer={"by": actor},
+            options=LogOptions(
+                clock_us=lambda: self.now_us + skew_us,
+                new_id=self.new_id,
+                sleep_s=self._sleep,
+                random=self.rng.random,
+                in_background=self._in_background,
+                snapshot_every_versions=4,
+                snapshot_size_bytes=900,
+                put_tries=5,
+            ),
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        self.now_us += int(seconds * 1_000_000)
+        self.scheduler.step()
+
+    def _in_background(self, name: str, work: Callable[[], None]) -> None:
+        def quietly() -> None:
+            try:
+                work()
+            except StorageError:
+                self.count("snapshots that failed")
+
+        if self.snapshots_inline:
+            quietly()
+        else:
+            self.scheduler.spawn(f"snapshot by {self.scheduler.running.name}", quietly)
+
+    # The truth, as it was created, whatever expiry made of it since
+
+    def read_truth(self) -> None:
+        """Fold the commits that were created since the last call."""
+        while True:
+            version = len(self.commits) + 1
+            data = self.truth.created.get(self.keys.commit(version))
+            if data is None:
+                return
+            commit = decode_entry(data, f"version {version}")
+            assert isinstance(commit, Commit)
+            blobs = [self.truth.created_sidecars[sidecar.name] for sidecar in commit.sidecars]
+            self.commits.append(commit)
+            self.commit_ids.add(commit.commit_id)
+            self.states.append(fold(self.states[-1], commit, blobs))
+
+    def head(self) -> int:
+        self.read_truth()
+        return len(self.commits)
+
+    def last_base(self) -> int:
+        """Return the version of the last base, 0 for none."""
+        version, number = 0, 1
+        while (data := self.truth.created.get(self.keys.base(number))) is not None:
+            version = decode_base(data, "base").root.version
+            number += 1
+        return version
+
+    def check_view(self, view: View[State], what: str) -> None:
+        """A reader saw a prefix: exactly the fold of the first commits."""
+        self.read_truth()
+        if not 1 <= view.version <= len(self.commits):
+            self.fail(f"{what}: version {view.version} of {len(self.commits)}")
+        elif without_names(view.state) != without_names(self.states[view.version]):
+            self.fail(f"{what}: version {view.version} is not the fold of the first commits")
+        elif view.hash != self.commits[view.version - 1].hash:
+            self.fail(f"{what}: version {view.version} has the hash of another commit")
+
+    def acknowledge(self, operation: Operation, version: int) -> None:
+        if operation.acknowledged_at not in (None, version):
+            self.fail(f"{operation.id} acknowledged at {operation.acknowledged_at}, then at {version}")
+        operation.acknowledged_at = version
+        self.newest_acknowledged = max(self.newest_acknowledged, version)
+
+
+def new_world(seed: int) -> World:
+    rng = random.Random(seed)
+    scheduler = Scheduler(rng, steps_max=30_000)
+    calm = rng.random() < 0.15
+    weather = Weather(
+        fault=0.0 if calm else rng.choice((0.0, 0.02, 0.05, 0.15)),
+        crash=0.0 if calm else rng.choice((0.0, 0.002, 0.01)),
+        stall=rng.choice((0.0, 0.01, 0.03)),
+        stall_steps=rng.choice((10, 100, 400)),
+        tear=rng.choice((0.0, 0.1, 0.5)),
+        fault_kinds=tuple(rng.sample(FAULTS, rng.randint(1, len(FAULTS)))),
+    )
+    world: World
+    truth = TrueStore(lambda: world.now_us)
+    world = World(rng, scheduler, truth, weather, snapshots_inline=rng.random() < 0.5)
+
+    def tick() -> None:
+        world.now_us += 1 + int(rng.random() * 100_000)
+
+    scheduler.on_step = tick
+    return world
