@@ -236,6 +236,8 @@ def _inclusive_test(
             return _identity_test("IN", images)
         case "<" | "<=":
             bound = images[0] if op == "<=" else _image_beside(transform, source, values[0], -1, images[0])
+            if bound == wrapped:
+                return None
             below = _identity_test("<=", [bound])
             if wrapped is None:
                 return below
@@ -243,6 +245,8 @@ def _inclusive_test(
             return lambda p: pc.or_(below(p), also(p))
         case ">" | ">=":
             bound = images[0] if op == ">=" else _image_beside(transform, source, values[0], 1, images[0])
+            if bound == wrapped:
+                return None
             return _identity_test(">=", [bound])
         case _:
             return None
@@ -263,9 +267,13 @@ def _strict_test(
             return _identity_test("IN", [value for value in values if len(value.as_py()) < width])
         case "<" | "<=":
             bound = images[0] if op == "<" else _image_beside(transform, source, values[0], 1, images[0])
+            if bound == wrapped:
+                return None
             return _identity_test("<", [bound])
         case ">" | ">=":
             bound = images[0] if op == ">" else _image_beside(transform, source, values[0], -1, images[0])
+            if bound == wrapped:
+                return None
             above = _identity_test(">", [bound])
             if wrapped is None:
                 return above
@@ -291,7 +299,10 @@ def _image_beside(
 
 
 def _wrapped(transform: Transform, source: AtomicType) -> pa.Scalar | None:
-    """Return the one truncated value that is above its values, because it wrapped below the smallest; None: none."""
+    """Return the one truncated value that is out of order, because it wrapped below the smallest; None: none is.
+
+    It says nothing about order where it is the bound itself, which widths beyond the smallest value make it often.
+    """
     if transform.name != "truncate" or source.family not in _INTEGERS:
         return None
     assert transform.argument is not None
