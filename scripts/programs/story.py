@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from textwrap import dedent, indent
 
 from pyspark.sql import DataFrame, SparkSession
@@ -51,6 +53,20 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str |
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
     _console.print(grid)
+
+
+@contextmanager
+def errors_to(path: Path) -> Iterator[None]:
+    """Send standard error to a file, also that of processes started meanwhile: theirs for as long as they live."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = os.dup(2)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def say(text: str) -> None:

@@ -115,7 +115,7 @@ def test_history_explains_every_commit_of_a_table(warehouse: str, capsys: pytest
     told = tell(capsys, "history", "shop.orders", "--warehouse", warehouse)
     newest, *older = [line for line in told.splitlines() if line.strip().startswith(tuple("12345"))]
     assert "renamed name to label" in newest and "added note" in newest and "ada test" in newest
-    assert "append: +1 rows in 1 file" in older[0] and "rebased" not in older[-1]
+    assert "append: +1 row in 1 file" in older[0] and "rebased" not in older[-1]
     entries = tell_json(capsys, "history", "shop.orders", "--warehouse", warehouse, "--limit", "2")
     assert [entry["version"] for entry in entries] == [5, 4]
 

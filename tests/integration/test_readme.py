@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from lakelog.testing.s3a import EXCLUDED, PACKAGES
+
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
@@ -21,3 +23,8 @@ def test_the_python_tour_runs(tmp_path: Path) -> None:
     exec(compile(code, "README.md", "exec"), names)
     table = names["table"]
     assert table.to_arrow().to_pydict() == {"id": [1, 2], "name": ["ada", "grace"]}  # type: ignore[attr-defined]
+
+
+def test_the_jars_of_s3a_are_those_that_the_tests_use() -> None:
+    assert f"spark.jars.packages  {','.join(PACKAGES)}\n" in README
+    assert f"spark.jars.excludes  {','.join(EXCLUDED)}\n" in README

@@ -11,11 +11,10 @@ from lakelog.catalog.schema import Schema
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
     """Say what `entry` did. `before` and `after` are the schemas around it where it changed the schema, if known."""
     details: dict[str, Any] = entry.details
-    parts = [entry.operation]
+    parts: list[str] = []
     if name := details.get("name"):
-        parts.append(f"{details.get('kind', '')} {name}".strip())
-    if new_name := details.get("new_name"):
-        parts.append(f"to {new_name}")
+        moved = f" to {details['new_name']}" if "new_name" in details else ""
+        parts.append(f"{details.get('kind', '')} {name}{moved}".strip())
     if before is not None and after is not None:
         parts.append(_columns(before, after))
     elif columns := details.get("columns"):
@@ -24,12 +23,12 @@ def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None
     parts += [f"removed {key}" for key in details.get("removed", ())]
     for sign, which in (("+", "added"), ("−", "removed")):
         if files := details.get(f"{which}_files"):
-            parts.append(f"{sign}{details.get(f'{which}_rows', 0):,} rows in {files:,} file{_s(files)}")
+            rows = details.get(f"{which}_rows", 0)
+            parts.append(f"{sign}{rows:,} row{_s(rows)} in {files:,} file{_s(files)}")
     if condition := details.get("filter"):
         parts.append(f"where {condition}")
-    if entry.rebased:
-        parts.append(f"(prepared on {entry.base}, rebased)")
-    return parts[0] + (": " if parts[1:] else "") + " ".join(parts[1:])
+    told = f"{entry.operation}: {', '.join(parts)}" if parts else entry.operation
+    return f"{told} (prepared on {entry.base}, rebased)" if entry.rebased else told
 
 
 def changes_schema(entry: HistoryEntry) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from lakelog.catalog.arrow_types import schema_from_arrow
 
+from lakelog.catalog.arrow_types import schema_from_arrow
 from lakelog.catalog.history import HistoryEntry
 from lakelog.cli import explain
 
@@ -32,7 +32,7 @@ def test_an_overwrite_tells_both_sides_and_its_condition() -> None:
     told = explain.what(
         entry("overwrite", added_files=2, added_rows=5, removed_files=1, removed_rows=3, filter="(a = 1)")
     )
-    assert told == "overwrite: +5 rows in 2 files −3 rows in 1 file where (a = 1)"
+    assert told == "overwrite: +5 rows in 2 files, −3 rows in 1 file, where (a = 1)"
 
 
 def test_a_rebased_commit_says_what_it_was_prepared_on() -> None:
@@ -62,5 +62,5 @@ def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> No
 def test_properties_are_told_with_their_values() -> None:
     assert (
         explain.what(entry("set properties", set={"a": "1"}, removed=["b"]))
-        == "set properties: set a=1 removed b"
+        == "set properties: set a=1, removed b"
     )
