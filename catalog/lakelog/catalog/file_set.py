@@ -30,8 +30,8 @@ class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     files: int
     rows: int
     bytes: int
-    manifests: tuple[StoredList, ...]
-    removed: tuple[StoredList, ...] = ()
+    manifests: list[StoredList]
+    removed: list[StoredList] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class FileSet:
             files=self.file_count,
             rows=self.row_count,
             bytes=self.size_bytes,
-            manifests=tuple(manifest.stored for manifest in manifests.entries),
-            removed=tuple(manifest.stored for manifest in manifests.removed),
+            manifests=[manifest.stored for manifest in manifests.entries],
+            removed=[manifest.stored for manifest in manifests.removed],
         )
         return msgspec.to_builtins(root), blobs
 

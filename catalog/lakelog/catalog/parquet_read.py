@@ -23,7 +23,7 @@ from lakelog.catalog.rows import evaluate
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import Measured, footer_statistics
 from lakelog.catalog.types import AtomicType
-from lakelog.log.errors import FormatError, Unsupported
+from lakelog.log.errors import FormatError, StorageError, Unsupported
 from lakelog.log.store import ObjectStore
 
 BATCH_ROWS = 128 * 1024
@@ -87,6 +87,12 @@ class _Reading:
                 for batch in read:
                     yield from self._matching(batch)
             except (pa.ArrowInvalid, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    # Arrow's own complaints about a file's content are OSErrors without a number.
+                    raise StorageError(
+                        f"reading the data file {key} in {self._store.url} failed ({error}): try again",
+                        location=f"{self._store.url}/{key}",
+                    ) from error
                 raise FormatError(
                     f"the data file {key} in {self._store.url} cannot be read ({error}): it was truncated or altered"
                 ) from error

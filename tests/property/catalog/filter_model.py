@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import math
+import operator
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -41,7 +43,12 @@ VALUES: Mapping[str, list[Any]] = {
         dt.datetime(2024, 2, 29, 12, 59, 59, 999999, UTC),
         dt.datetime(2024, 3, 1, tzinfo=UTC),
     ],
-    "local": [dt.datetime(1969, 12, 31, 23), dt.datetime(1970, 1, 1), dt.datetime(2024, 2, 29), dt.datetime(9999, 12, 31, 23)],
+    "local": [
+        dt.datetime(1969, 12, 31, 23),
+        dt.datetime(1970, 1, 1),
+        dt.datetime(2024, 2, 29),
+        dt.datetime(9999, 12, 31, 23),
+    ],
 }  # fmt: skip
 
 TYPES = {
@@ -73,6 +80,11 @@ TRANSFORMS = {
     "price": ["bucket[4]", "truncate[50]"], "text": ["bucket[4]", "truncate[2]", "truncate[40]"],
     "data": ["bucket[4]", "truncate[2]"], "day": ["year", "month", "day", "bucket[2]"],
     "moment": ["year", "month", "day", "hour", "bucket[4]"], "local": ["year", "month", "day", "hour"],
+}  # fmt: skip
+
+
+_OPERATORS = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 
@@ -198,8 +210,6 @@ def _literal(operand: Literal) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if type == "binary":
-        import base64
-
         return base64.b64decode(value)
     if type == "string":
         if value[:5] == "2024-":
@@ -236,9 +246,7 @@ def _compared(op: str, left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
     one, other = _ranked(left), _ranked(right)
-    return {
-        "=": one == other, "<>": one != other, "<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other
-    }[op]  # fmt: skip
+    return bool(_OPERATORS[op](one, other))
 
 
 def _ranked(value: Any) -> tuple[int, Any]:

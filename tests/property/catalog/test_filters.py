@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -99,8 +100,6 @@ def test_statistics_of_a_narrower_type_are_understood(
 
 
 def _widened(row: dict[str, Any]) -> dict[str, Any]:
-    import datetime as dt
-
     day = row["day"]
     return {**row, "day": None if day is None else dt.datetime(day.year, day.month, day.day)}
 

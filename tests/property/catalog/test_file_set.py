@@ -1,0 +1,114 @@
+"""The set of data files against a plain dictionary, through random changes, dumps and loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from lakelog.catalog.data_file import ColumnStats, DataFile, RemovedFile, files_from_arrow, files_to_arrow
+from lakelog.catalog.file_set import FileSet
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.types import AtomicType, Field
+
+SCHEMA = Schema(fields=(Field(id=1, name="a", physical="a_1", type=AtomicType("long")),), last_id=1)
+
+
+def file_numbered(number: int) -> DataFile:
+    stats = {1: ColumnStats(nulls=number % 3, min=number, max=number + 3)}
+    return DataFile(path=f"data/{number}", size_bytes=number + 1, rows=number % 7, stats=stats, write_id="w")
+
+
+class FileSetAgainstDictionary(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.files = FileSet.empty()
+        self.model: dict[str, DataFile] = {}
+        self.past: list[tuple[FileSet, dict[str, DataFile]]] = []
+        self.gone: dict[str, DataFile] = {}
+        self.objects: dict[str, bytes] = {}
+        self.next_number = 0
+        self.version = 0
+
+    def fetch(self, names: Sequence[str]) -> list[bytes]:
+        return [self.objects[name] for name in names]
+
+    @rule(count=st.integers(1, 400), bulk=st.booleans())
+    def add_new_files(self, count: int, bulk: bool) -> None:
+        new = [file_numbered(self.next_number + index) for index in range(count)]
+        self.next_number += count
+        self._add(new, bulk)
+
+    @precondition(lambda self: self.gone)
+    @rule(data=st.data(), bulk=st.booleans())
+    def restore_removed_files(self, data: st.DataObject, bulk: bool) -> None:
+        paths = data.draw(st.lists(st.sampled_from(sorted(self.gone)), min_size=1, max_size=5, unique=True))
+        self._add([self.gone.pop(path) for path in paths], bulk)
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def remove_a_few(self, data: st.DataObject) -> None:
+        self._remove(
+            data.draw(st.lists(st.sampled_from(sorted(self.model)), min_size=1, max_size=9, unique=True))
+        )
+
+    @precondition(lambda self: self.model)
+    @rule(modulus=st.integers(1, 5))
+    def remove_many(self, modulus: int) -> None:
+        self._remove(sorted(self.model)[::modulus])
+
+    @rule()
+    def clear(self) -> None:
+        self.files, self.model = self.files.cleared(), {}
+
+    @rule(readable=st.booleans(), durable=st.booleans(), reload=st.booleans())
+    def dump(self, readable: bool, durable: bool, reload: bool) -> None:
+        self.version += 1
+        root, blobs = self.files.dump(self.version, self.fetch if readable else None)
+        assert all(name.startswith(f"{self.version:020d}-") for name in blobs)
+        self.objects |= blobs
+        if durable:
+            self.files.stored(blobs)
+            again = self.files.dump(self.version + 1)
+            assert again == (root, {}), "what is unchanged is not written again"
+        if reload:
+            self.files = FileSet.load(root)
+
+    @rule()
+    def remember(self) -> None:
+        self.past.append((self.files, dict(self.model)))
+
+    @rule()
+    def read(self) -> None:
+        self._check(self.files, self.model)
+
+    @invariant()
+    def totals_are_exact(self) -> None:
+        assert self.files.file_count == len(self.model)
+        assert self.files.row_count == sum(file.rows for file in self.model.values())
+        assert self.files.size_bytes == sum(file.size_bytes for file in self.model.values())
+
+    def teardown(self) -> None:
+        for files, model in [*self.past, (self.files, self.model)]:
+            self._check(files, model)
+
+    def _add(self, new: list[DataFile], bulk: bool) -> None:
+        self.files = self.files.added(files_to_arrow(new, SCHEMA, ()) if bulk else new, SCHEMA, ())
+        self.model |= {file.path: file for file in new}
+
+    def _remove(self, paths: list[str]) -> None:
+        files = [self.model.pop(path) for path in paths]
+        self.gone |= {file.path: file for file in files}
+        removed = [RemovedFile(path=file.path, rows=file.rows, size_bytes=file.size_bytes) for file in files]
+        self.files = self.files.removed(removed)
+
+    def _check(self, files: FileSet, model: dict[str, DataFile]) -> None:
+        found = files_from_arrow(files.table(self.fetch))
+        assert len(found) == len(model)
+        assert {file.path: file for file in found} == model
+
+
+FileSetAgainstDictionary.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestFileSet = FileSetAgainstDictionary.TestCase
