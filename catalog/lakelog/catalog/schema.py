@@ -130,13 +130,14 @@ def check_names(fields: Sequence[Field], parent: tuple[str, ...] = ()) -> None:
     seen: dict[str, str] = {}
     for field in fields:
         check_column_name(field.name)
-        other = seen.setdefault(field.name.lower(), field.name)
-        if other is not field.name:
+        other = seen.get(field.name.lower())
+        if other is not None:
             where = f" in {dotted(parent)}" if parent else ""
             raise ColumnExists(
                 f"the column {dotted((field.name,))} clashes with {dotted((other,))}{where}: the names of "
                 "columns have to differ in more than upper and lower case"
             )
+        seen[field.name.lower()] = field.name
 
 
 def check_column_name(name: str) -> None:

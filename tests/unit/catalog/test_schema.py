@@ -74,7 +74,9 @@ def test_any_other_name_is_allowed(name: str) -> None:
     assert assign_ids([column(name)]).find([name]).name == name
 
 
-def test_names_that_differ_only_in_case_are_refused_at_every_level() -> None:
+def test_names_that_are_the_same_or_differ_only_in_case_are_refused_at_every_level() -> None:
+    with pytest.raises(ColumnExists, match="the column id clashes with id"):
+        assign_ids([column("id"), column("id")])
     with pytest.raises(ColumnExists, match="the column ID clashes with id"):
         assign_ids([column("id"), column("ID")])
     with pytest.raises(ColumnExists, match=r"in l\.element"):
