@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lakelog.catalog import (
     Catalog,
@@ -62,6 +62,17 @@ class CatalogModel(RuleBasedStateMachine):
         self.clients = [Catalog(warehouse), Catalog(warehouse)]
         self.namespaces: dict[str, dict[str, ModelTable]] = {}
         self.numbers = itertools.count()
+        self.create_namespace(0, "a")
+        self.create_table(0, "a", "a")
+        self.create_table(1, "a", "b")
+
+    @property
+    def tables(self) -> list[tuple[str, str, ModelTable]]:
+        return [
+            (namespace, name, model)
+            for namespace, all in self.namespaces.items()
+            for name, model in all.items()
+        ]
 
     @rule(client=st.integers(0, 1), name=names)
     def create_namespace(self, client: int, name: str) -> None:
@@ -122,49 +133,49 @@ class CatalogModel(RuleBasedStateMachine):
             assert tables is not None
             tables[new] = tables.pop(old)
 
-    @rule(client=st.integers(0, 1), namespace=names, name=names, count=st.integers(1, 3), over=st.booleans())
-    def write(self, client: int, namespace: str, name: str, count: int, over: bool) -> None:
-        model = self.namespaces.get(namespace, {}).get(name)
-        if model is None:
-            return
+    @precondition(lambda self: self.tables)
+    @rule(client=st.integers(0, 1), data=st.data(), count=st.integers(1, 3), over=st.booleans())
+    def write(self, client: int, data: st.DataObject, count: int, over: bool) -> None:
+        namespace, name, model = data.draw(st.sampled_from(self.tables))
         table = self.clients[client].load_table((namespace, name))
         new = [{number: next(self.numbers) for number in model.columns.values()} for _ in range(count)]
-        data = pa.Table.from_pylist(shown(model.columns, new))
-        table = table.overwrite(data) if over else table.append(data)
+        rows = pa.Table.from_pylist(shown(model.columns, new))
+        table = table.overwrite(rows) if over else table.append(rows)
         model.rows = new if over else model.rows + new
         model.remember(table.version)
 
-    @rule(client=st.integers(0, 1), namespace=names, name=names)
-    def truncate(self, client: int, namespace: str, name: str) -> None:
-        model = self.namespaces.get(namespace, {}).get(name)
-        if model is not None:
-            table = self.clients[client].load_table((namespace, name)).truncate()
-            model.rows = []
-            model.remember(table.version)
+    @precondition(lambda self: self.tables)
+    @rule(client=st.integers(0, 1), data=st.data())
+    def truncate(self, client: int, data: st.DataObject) -> None:
+        namespace, name, model = data.draw(st.sampled_from(self.tables))
+        table = self.clients[client].load_table((namespace, name)).truncate()
+        model.rows = []
+        model.remember(table.version)
 
-    @rule(client=st.integers(0, 1), namespace=names, name=names, column=columns)
-    def add_column(self, client: int, namespace: str, name: str, column: str) -> None:
+    @precondition(lambda self: self.tables)
+    @rule(client=st.integers(0, 1), data=st.data(), column=columns)
+    def add_column(self, client: int, data: st.DataObject, column: str) -> None:
         change = {"change": "add-column", "name": [column], "type": "long", "nullable": True}
-        self.alter(client, namespace, name, change, column, None)
+        self.alter(client, data, change, column, None)
 
-    @rule(client=st.integers(0, 1), namespace=names, name=names, column=columns)
-    def drop_column(self, client: int, namespace: str, name: str, column: str) -> None:
+    @precondition(lambda self: self.tables)
+    @rule(client=st.integers(0, 1), data=st.data(), column=columns)
+    def drop_column(self, client: int, data: st.DataObject, column: str) -> None:
         change = {"change": "delete-column", "name": [column], "if_exists": True}
-        self.alter(client, namespace, name, change, None, column)
+        self.alter(client, data, change, None, column)
 
-    @rule(client=st.integers(0, 1), namespace=names, name=names, old=columns, new=columns)
-    def rename_column(self, client: int, namespace: str, name: str, old: str, new: str) -> None:
-        model = self.namespaces.get(namespace, {}).get(name)
-        if model is not None and old in model.columns and old != new:
-            self.alter(
-                client, namespace, name, {"change": "rename-column", "name": [old], "new_name": new}, new, old
-            )
+    @precondition(lambda self: self.tables)
+    @rule(client=st.integers(0, 1), data=st.data(), old=columns, new=columns)
+    def rename_column(self, client: int, data: st.DataObject, old: str, new: str) -> None:
+        if old != new:
+            change = {"change": "rename-column", "name": [old], "new_name": new}
+            self.alter(client, data, change, new, old)
 
     def alter(
-        self, client: int, namespace: str, name: str, change: dict[str, Any], new: str | None, old: str | None
+        self, client: int, data: st.DataObject, change: dict[str, Any], new: str | None, old: str | None
     ) -> None:
-        model = self.namespaces.get(namespace, {}).get(name)
-        if model is None:
+        namespace, name, model = data.draw(st.sampled_from(self.tables))
+        if change["change"] == "rename-column" and old not in model.columns:
             return
         try:
             table = self.clients[client].load_table((namespace, name)).alter([change])
