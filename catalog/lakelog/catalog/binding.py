@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import pyarrow as pa
 
@@ -226,7 +227,7 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
     if exact is None:
         raise _incomparable(term, literal)
     if kind.family in ("float", "double"):
-        return Compare(op, term, pa.scalar(_as_float(exact), pa.float64()))
+        return _float_compared(op, term, exact)
     lowest, highest = range_of(kind)
     if isinstance(exact, float):
         return Known(term, _beyond(op, above=not exact < 0))
@@ -250,11 +251,17 @@ def _beyond(op: str, *, above: bool) -> bool:
     return op in (("<", "<=") if above else (">", ">="))
 
 
-def _as_float(exact: object) -> float:
+def _float_compared(op: str, term: Term, exact: Fraction | float) -> Bound:
+    """Return a comparison of doubles; as in Spark, the literal becomes the nearest one, but never an infinity."""
     try:
-        return float(exact)  # type: ignore[arg-type]
+        return Compare(op, term, pa.scalar(float(exact), pa.float64()))
     except OverflowError:
-        return math.inf if exact > 0 else -math.inf  # type: ignore[operator]
+        if op == "=":
+            return Known(term, False)
+        below = op in ("<", "<=")
+        if exact > 0:
+            return Compare("<" if below else ">=", term, pa.scalar(math.inf))
+        return Compare("<=" if below else ">", term, pa.scalar(-math.inf))
 
 
 def _type_of(term: Term) -> AtomicType | None:

@@ -6,7 +6,7 @@ import base64
 import datetime as dt
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -157,7 +157,7 @@ def binds(predicate: Predicate, schema: Schema) -> bool:
     return True
 
 
-def holds(predicate: Predicate, row: Mapping[str, Any], types: Mapping[str, str]) -> bool | None:
+def holds(predicate: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> bool | None:
     """Return SQL's result of `predicate` on one row."""
     op, args = predicate.op, predicate.args
     if op in ("AND", "OR"):
@@ -171,13 +171,13 @@ def holds(predicate: Predicate, row: Mapping[str, Any], types: Mapping[str, str]
         return None if inner is None else not inner
     if op in ("IS_NULL", "IS_NOT_NULL"):
         return (_value(args[0], row, types) is None) == (op == "IS_NULL")
-    left = _value(args[0], row, types)
+    left, *others = _as_compared([_value(each, row, types) for each in args], args, types)
     if op == "IN":
-        if not args[1:]:
+        if not others:
             return False
-        results = [_compared("=", left, _value(each, row, types)) for each in args[1:]]
+        results = [_compared("=", left, each) for each in others]
         return True if True in results else None if None in results else False
-    right = _value(args[1], row, types)
+    (right,) = others
     if op == "<=>":
         return (
             left is None and right is None if left is None or right is None else _compared("=", left, right)
@@ -188,6 +188,21 @@ def holds(predicate: Predicate, row: Mapping[str, Any], types: Mapping[str, str]
         found = {"STARTS_WITH": left.startswith, "ENDS_WITH": left.endswith, "CONTAINS": left.__contains__}
         return bool(found[op](right))
     return _compared(op, left, right)
+
+
+def _as_compared(values: list[Any], args: Sequence[Any], types: Mapping[str, str]) -> list[Any]:
+    """Return `values` with the literals made doubles, where they can be, beside a float column."""
+    names = [each.path[0] for each in args if isinstance(each, Column)]
+    if not any(types[name] in ("float", "double") for name in names):
+        return values
+    return [_nearest_double(value) for value in values]
+
+
+def _nearest_double(value: Any) -> Any:
+    try:
+        return Fraction(float(value)) if isinstance(value, Fraction) else value
+    except OverflowError:
+        return value
 
 
 def _value(operand: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> Any:
@@ -206,7 +221,8 @@ def _value(operand: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> An
 
 
 def _literal(operand: Literal) -> Any:
-    value, type = operand.value, operand.type
+    value: Any = operand.value
+    type = operand.type
     if value is None or isinstance(value, bool):
         return value
     if type == "binary":

@@ -37,7 +37,7 @@ from lakelog.catalog.schema import Schema
 from lakelog.log.memory_store import MemoryStore
 
 OLD = schema_of(TYPES)
-relaxed = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -161,7 +161,8 @@ def _read(
     store: MemoryStore, files: pa.Table, schema: Schema, specs: Sequence[PartitionSpec]
 ) -> list[dict[str, Any]]:
     arrow, batches = read_files(store, "t", files, schema, specs)
-    return pa.Table.from_batches(list(batches), arrow).to_pylist()
+    rows: list[dict[str, Any]] = pa.Table.from_batches(list(batches), arrow).to_pylist()
+    return rows
 
 
 def _no_fetch(names: Sequence[str]) -> list[bytes]:
