@@ -28,6 +28,7 @@ _NO_CREDENTIALS = {
     "CredentialRetrievalError",
     "ProfileNotFound",
 }
+_REFUSED = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "XAdminUserNotFound"}
 
 
 class S3Store:
@@ -190,7 +191,8 @@ class S3Store:
             async with answer["Body"] as body:
                 return cast(bytes, await body.read())
         except Exception as error:
-            if _status(error) == 404 and _code(error) != "NoSuchBucket":
+            # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
+            if _code(error) == "NoSuchKey":
                 return None
             return self._error("read", key, error)
 
@@ -228,7 +230,7 @@ class S3Store:
                 location=location,
                 without_effect=first_answer,
             )
-        if status in (401, 403) or code in ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"):
+        if status in (401, 403) or code in _REFUSED:
             message = (
                 f"may not {verb} {location}: the store refuses these credentials ({code or status}); check them, and "
                 "grant s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there"
@@ -248,6 +250,13 @@ class S3Store:
                 f"cannot {verb} {location}: no answer from the store{where} ({name}); check the endpoint and the "
                 "network, and try again",
                 location=location,
+            )
+        if status == 404:
+            return StorageError(
+                f"cannot {verb} {location}: the server{where} does not know it ({code or 404}), and says so as no S3 "
+                "does; check the endpoint",
+                location=location,
+                without_effect=first_answer,
             )
         return StorageError(
             f"cannot {verb} {location}: the store{where} answered {status} ({code}); try again",

@@ -1,0 +1,31 @@
+"""Each kind of store, empty, for the contract tests."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests import s3_servers
+
+from lakelog.log import ObjectStore, open_store
+
+KINDS = ("memory", "folder", "folder-without-fsync", *s3_servers.NAMES)
+
+
+@contextmanager
+def place(kind: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give a url below which stores can be made, and the options for it."""
+    if kind == "memory":
+        yield f"memory://{uuid.uuid4().hex}", {}
+    elif kind.startswith("folder"):
+        yield str(folder / "store"), {"fsync": "off"} if kind.endswith("without-fsync") else {}
+    else:
+        with s3_servers.running(kind, folder / "objects") as (server, bucket):
+            yield f"s3://{bucket}/{uuid.uuid4().hex}", server.options
+
+
+def empty_store(given: tuple[str, dict[str, str]]) -> ObjectStore:
+    url, options = given
+    return open_store(f"{url}/{uuid.uuid4().hex}", options)

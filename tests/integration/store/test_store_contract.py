@@ -1,0 +1,167 @@
+"""What every store must do, on every store there is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.integration.store.places import KINDS, empty_store, place
+
+from lakelog.log import Draft, Dump, Log, NotFound, ObjectStore, open_store, wait_for_background
+from lakelog.log.format import Commit
+
+RACERS = 32
+RACES = 8
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(kind, marks=[pytest.mark.s3] if kind not in KINDS[:3] else []) for kind in KINDS],
+)
+def given(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, dict[str, str]]]:
+    with place(request.param, tmp_path_factory.mktemp("stores")) as given:
+        yield given
+
+
+@pytest.fixture
+def store(given: tuple[str, dict[str, str]]) -> ObjectStore:
+    return empty_store(given)
+
+
+def test_an_absent_object_is_none_and_a_present_one_is_its_bytes(store: ObjectStore) -> None:
+    assert store.get("a/b.json") is None
+    store.put("a/b.json", b"one")
+    assert store.get("a/b.json") == b"one"
+    store.put("a/b.json", b"")
+    assert store.get("a/b.json") == b""
+
+
+def test_a_key_below_an_object_and_a_folder_of_objects_are_absent(store: ObjectStore) -> None:
+    store.put("a/b", b"one")
+    assert store.get("a/b/c") is None
+    assert store.get("a") is None
+
+
+def test_many_objects_come_in_the_order_of_their_keys_with_none_for_the_absent(store: ObjectStore) -> None:
+    for i in range(40):
+        store.put(f"many/{i}", str(i).encode())
+    keys = [f"many/{i}" for i in reversed(range(0, 60, 3))]
+    assert store.get_many(keys) == [str(i).encode() if i < 40 else None for i in reversed(range(0, 60, 3))]
+    assert store.get_many([]) == []
+
+
+def test_only_the_first_put_if_absent_takes_a_key(store: ObjectStore) -> None:
+    assert store.put_if_absent("log/1", b"first")
+    assert not store.put_if_absent("log/1", b"second")
+    assert not store.put_if_absent("log/1", b"first")
+    assert store.get("log/1") == b"first"
+
+
+def test_exactly_one_of_32_racers_creates_a_key_and_all_see_its_object(store: ObjectStore) -> None:
+    with ThreadPoolExecutor(RACERS) as pool:
+        for race in range(RACES):
+            start = threading.Barrier(RACERS)
+
+            def run(
+                racer: int, race: int = race, start: threading.Barrier = start
+            ) -> tuple[bool, bytes | None]:
+                start.wait()
+                created = store.put_if_absent(f"race/{race}", str(racer).encode())
+                return created, store.get(f"race/{race}")
+
+            outcomes = list(pool.map(run, range(RACERS)))
+            winners = [racer for racer, (created, _) in enumerate(outcomes) if created]
+            assert len(winners) == 1
+            assert {seen for _, seen in outcomes} == {str(winners[0]).encode()}
+
+
+def test_a_deleted_object_is_gone_and_deleting_an_absent_one_is_fine(store: ObjectStore) -> None:
+    store.put("a/1", b"x")
+    store.put("a/2", b"x")
+    store.delete(["a/1", "a/3"])
+    store.delete(["a/1"])
+    store.delete([])
+    assert store.get("a/1") is None and store.get("a/2") == b"x"
+
+
+def test_listing_gives_the_keys_of_a_prefix_after_another_sorted_by_their_bytes(store: ObjectStore) -> None:
+    keys = ["l/a", "l/b/c", "l/b-d", "l/B", "l/z é=1/%20+", "l/ü", "m/a", "l2"]
+    for key in keys:
+        store.put(key, b"x")
+    expected = sorted((key for key in keys if key.startswith("l/")), key=str.encode)
+    assert list(store.list_after("l/")) == expected
+    assert list(store.list_after("l/b")) == [key for key in expected if key.startswith("l/b")]
+    assert list(store.list_after("l/", "l/b/c")) == [key for key in expected if key.encode() > b"l/b/c"]
+    assert list(store.list_after("nothing/")) == []
+
+
+def test_listing_goes_on_beyond_one_page(given: tuple[str, dict[str, str]]) -> None:
+    store = empty_store(given)
+    keys = [f"page/{i:05d}" for i in range(1100)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: store.put(key, b""), keys))
+    assert list(store.list_after("page/")) == keys
+    assert list(store.list_after("page/", keys[1050])) == keys[1051:]
+    store.delete(keys)
+    assert list(store.list_after("page/")) == []
+
+
+def test_an_object_written_through_one_store_is_seen_and_listed_through_another(
+    given: tuple[str, dict[str, str]],
+) -> None:
+    first = empty_store(given)
+    second = open_store(first.url, given[1])
+    assert list(second.list_after("x/")) == [] and second.get("x/1") is None
+    first.put("x/1", b"one")
+    assert second.get("x/1") == b"one" and list(second.list_after("x/")) == ["x/1"]
+
+
+def test_an_input_can_be_read_anywhere(store: ObjectStore) -> None:
+    store.put("data", bytes(range(256)) * 100)
+    with store.open_input("data") as opened:
+        opened.seek(-3, 2)
+        assert opened.read() == b"\xfd\xfe\xff"
+        opened.seek(257)
+        assert opened.read(2) == b"\x01\x02"
+    with pytest.raises(NotFound, match="nowhere"):
+        store.open_input("nowhere")
+
+
+class Sum:
+    """A log whose state is the sum of its events."""
+
+    def initial(self) -> int:
+        return 0
+
+    def apply(self, state: int, commit: Commit, blobs: object) -> int:
+        return state + sum(int(event["n"]) for event in commit.events)
+
+    def dump(self, state: int, version: int) -> Dump:
+        return Dump(state, {}, ())
+
+    def stored(self, dump: Dump) -> None:
+        return
+
+    def load(self, root: int) -> int:
+        return root
+
+
+def test_writers_of_one_log_in_several_threads_lose_and_double_nothing(store: ObjectStore) -> None:
+    Log(store, "t", Sum()).create(Draft(events=({"n": 0},)), log_id="l")
+
+    def write(writer: int) -> None:
+        log = Log(store, "t", Sum())
+        view = log.load()
+        for _ in range(6):
+            view = log.commit(view, lambda view, passed: Draft(events=({"n": 10**writer},))).view
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(write, range(5)))
+    wait_for_background()
+    view = Log(store, "t", Sum()).load()
+    assert (view.version, view.state) == (31, 66666)
+    assert [commit.version for commit in Log(store, "t", Sum()).commits()] == list(range(1, 32))
