@@ -1,4 +1,4 @@
-"""Values of partition transforms, for whole columns, and what filters on a column say about them.
+"""Values of partition transforms, for whole columns.
 
 The functions are Iceberg's, bit for bit: bucket is murmur3 (see `murmur3`) without its sign, modulo the
 number of buckets; truncate and the parts of dates and times round down, below zero too. NULL goes to NULL,
@@ -7,8 +7,6 @@ and only NULL does.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
@@ -129,7 +127,7 @@ def _truncated(array: pa.Array, width: int, source: AtomicType, target: pa.DataT
             return pc.utf8_slice_codeunits(array, 0, width)
         case _:
             numbers = _numbers(array)
-            # Below the smallest value it wraps, as Java's integers do; `_wrapped` tells filters about it.
+            # Below the smallest value it wraps, as Java's integers do; `file_facts` knows about it.
             with np.errstate(over="ignore"):
                 return _array(numbers - np.mod(numbers, np.int64(width)), array, target)
 
@@ -171,201 +169,3 @@ def _time_part(name: str, array: pa.Array, source: AtomicType) -> _Int64s:
         return days
     unit = {"month": "datetime64[M]", "year": "datetime64[Y]"}[name]
     return days.astype("datetime64[D]").astype(unit).astype(np.int64)
-
-
-PartitionTest: TypeAlias = Callable[[pa.Array | pa.ChunkedArray], Any]
-"""From partition values to booleans, never NULL."""
-
-
-def project(
-    transform: Transform, source: AtomicType, op: str, values: Sequence[pa.Scalar] = ()
-) -> PartitionTest | None:
-    """Return a test that is true for partition values which rows with `column op values` may have, or None:
-    any.
-
-    `op` is one of = <=> <> < <= > >= IN, NOT IN, STARTS_WITH, IS_NULL, IS_NOT_NULL; values are of `source`'s
-    type.
-    """
-    return _projected(transform, source, op, values, strict=False)
-
-
-def project_strict(
-    transform: Transform, source: AtomicType, op: str, values: Sequence[pa.Scalar] = ()
-) -> PartitionTest | None:
-    """Return a test that is true only for partition values all of whose rows have `column op values`, or None: none."""
-    return _projected(transform, source, op, values, strict=True)
-
-
-def _projected(
-    transform: Transform, source: AtomicType, op: str, values: Sequence[pa.Scalar], strict: bool
-) -> PartitionTest | None:
-    if op in ("IS_NULL", "IS_NOT_NULL"):
-        return (lambda p: p.is_null()) if op == "IS_NULL" else (lambda p: p.is_valid())
-    if op == "<=>":
-        if not values[0].is_valid:
-            return lambda p: p.is_null()
-        op = "="
-    if any(not value.is_valid for value in values):
-        # A comparison with NULL holds for no row; IN with a NULL among others may hold for those.
-        if op != "IN":
-            return lambda p: _none(p)
-        values = [value for value in values if value.is_valid]
-    if transform.name == "identity":
-        return _identity_test(op, values)
-    try:
-        images = [transform_literal(transform, value, source) for value in values]
-    except InvalidInput:
-        return None
-    if transform.name == "bucket":
-        exact = "NOT IN" if strict else "IN"
-        alike = {"NOT IN": ("<>", "NOT IN"), "IN": ("=", "IN")}[exact]
-        return _identity_test(exact, images) if op in alike else None
-    if op == "STARTS_WITH":
-        return _prefix_test(transform, values[0], strict)
-    if strict:
-        return _strict_test(transform, source, op, values, images)
-    return _inclusive_test(transform, source, op, values, images)
-
-
-def _inclusive_test(
-    transform: Transform, source: AtomicType, op: str, values: Sequence[pa.Scalar], images: list[pa.Scalar]
-) -> PartitionTest | None:
-    wrapped = _wrapped(transform, source)
-    match op:
-        case "=" | "IN":
-            return _identity_test("IN", images)
-        case "<" | "<=":
-            bound = images[0] if op == "<=" else _image_beside(transform, source, values[0], -1, images[0])
-            if bound == wrapped:
-                return None
-            below = _identity_test("<=", [bound])
-            if wrapped is None:
-                return below
-            also = _identity_test("=", [wrapped])
-            return lambda p: pc.or_(below(p), also(p))
-        case ">" | ">=":
-            bound = images[0] if op == ">=" else _image_beside(transform, source, values[0], 1, images[0])
-            if bound == wrapped:
-                return None
-            return _identity_test(">=", [bound])
-        case _:
-            return None
-
-
-def _strict_test(
-    transform: Transform, source: AtomicType, op: str, values: Sequence[pa.Scalar], images: list[pa.Scalar]
-) -> PartitionTest | None:
-    wrapped = _wrapped(transform, source)
-    match op:
-        case "<>" | "NOT IN":
-            return _identity_test("NOT IN", images)
-        case "=" | "IN":
-            # A text that is shorter than the width is the only one that has itself as its truncation.
-            if source.family not in _TEXTS or transform.argument is None:
-                return None
-            width = transform.argument
-            return _identity_test("IN", [value for value in values if len(value.as_py()) < width])
-        case "<" | "<=":
-            bound = images[0] if op == "<" else _image_beside(transform, source, values[0], 1, images[0])
-            if bound == wrapped:
-                return None
-            return _identity_test("<", [bound])
-        case ">" | ">=":
-            bound = images[0] if op == ">" else _image_beside(transform, source, values[0], -1, images[0])
-            if bound == wrapped:
-                return None
-            above = _identity_test(">", [bound])
-            if wrapped is None:
-                return above
-            apart = _identity_test("<>", [wrapped])
-            return lambda p: pc.and_(above(p), apart(p))
-        case _:
-            return None
-
-
-def _image_beside(
-    transform: Transform, source: AtomicType, value: pa.Scalar, step: int, image: pa.Scalar
-) -> pa.Scalar:
-    """Return the transform of the next smaller or greater value, or `image` where there is none or no next one."""
-    if source.family in _TEXTS or source.family == "decimal":
-        return image
-    width = pa.int32() if pa.types.is_date32(value.type) else value.type
-    integer = value.cast(width).cast(pa.int64()).as_py() + step
-    try:
-        beside = pa.scalar(integer, pa.int64()).cast(width).cast(value.type)
-        return transform_literal(transform, beside, source)
-    except (pa.ArrowInvalid, OverflowError, InvalidInput):
-        return image
-
-
-def _wrapped(transform: Transform, source: AtomicType) -> pa.Scalar | None:
-    """Return the one truncated value that is out of order, because it wrapped below the smallest; None: none is.
-
-    It says nothing about order where it is the bound itself, which widths beyond the smallest value make it often.
-    """
-    if transform.name != "truncate" or source.family not in _INTEGERS:
-        return None
-    assert transform.argument is not None
-    type = value_type(source)
-    assert type is not None
-    smallest = -(2 ** (type.bit_width - 1))
-    if smallest % transform.argument == 0:
-        return None
-    return transform_literal(transform, pa.scalar(smallest, type), source)
-
-
-def _prefix_test(transform: Transform, prefix: pa.Scalar, strict: bool) -> PartitionTest | None:
-    if transform.name != "truncate" or not pa.types.is_string(prefix.type):
-        return None
-    assert transform.argument is not None
-    text = prefix.as_py()
-    if len(text) <= transform.argument:
-        return lambda p: _filled(pc.starts_with(p, text))
-    cut = text[: transform.argument]
-    return None if strict else _identity_test("=", [pa.scalar(cut, prefix.type)])
-
-
-def _identity_test(op: str, values: Sequence[pa.Scalar]) -> PartitionTest:
-    """Return Spark's comparison of values as they are: NaN equals itself and is greater than all others."""
-    match op:
-        case "IN" | "=":
-            return lambda p: _any(p, [_equal(p, value) for value in values])
-        case "NOT IN" | "<>":
-            return lambda p: pc.and_(p.is_valid(), pc.invert(_any(p, [_equal(p, value) for value in values])))
-        case "STARTS_WITH":
-            return lambda p: _filled(pc.starts_with(p, values[0].as_py()))
-        case _:
-            compare = {"<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}[op]
-            return lambda p: _ordered(op, compare, p, values[0])
-
-
-def _equal(p: Any, value: pa.Scalar) -> Any:
-    return _filled(pc.is_nan(p)) if _is_nan(value) else _filled(pc.equal(p, value))
-
-
-def _ordered(op: str, compare: Callable[[Any, Any], Any], p: Any, value: pa.Scalar) -> Any:
-    if not pa.types.is_floating(value.type):
-        return _filled(compare(p, value))
-    nan = _filled(pc.is_nan(p))
-    if _is_nan(value):
-        return {"<": pc.and_(p.is_valid(), pc.invert(nan)), "<=": p.is_valid(), ">": _none(p), ">=": nan}[op]
-    return pc.or_(_filled(compare(p, value)), nan) if op in (">", ">=") else _filled(compare(p, value))
-
-
-def _is_nan(value: pa.Scalar) -> bool:
-    return pa.types.is_floating(value.type) and bool(operator.ne(value.as_py(), value.as_py()))
-
-
-def _filled(mask: Any) -> Any:
-    return pc.fill_null(mask, False)
-
-
-def _none(p: Any) -> Any:
-    return pc.and_(p.is_null(), p.is_valid())
-
-
-def _any(p: Any, masks: Sequence[Any]) -> Any:
-    result = _none(p)
-    for mask in masks:
-        result = pc.or_(result, mask)
-    return result

@@ -12,7 +12,7 @@ import pytest
 
 from lakelog.catalog.literals import value_type
 from lakelog.catalog.partitioning import Transform
-from lakelog.catalog.transforms import apply_transform, project, project_strict, transform_literal
+from lakelog.catalog.transforms import apply_transform, transform_literal
 from lakelog.catalog.types import AtomicType
 from lakelog.log.errors import InvalidInput
 
@@ -113,51 +113,6 @@ def test_a_literal_goes_the_same_way_and_null_stays_null() -> None:
     assert not transform_literal(
         Transform("bucket", 4), pa.scalar(None, pa.int64()), AtomicType("long")
     ).is_valid
-
-
-def test_filters_on_a_day_reach_its_neighbours_only_where_they_must() -> None:
-    source, days = AtomicType("timestamp_ntz"), pa.array([date(2020, 1, d) for d in (1, 2, 3)] + [None])
-    midnight = [pa.scalar(datetime(2020, 1, 2), pa.timestamp("us"))]
-
-    def maybe(op: str) -> list[Any]:
-        test = project(Transform("day"), source, op, midnight)
-        return [] if test is None else test(days).to_pylist()
-
-    def surely(op: str) -> list[Any]:
-        test = project_strict(Transform("day"), source, op, midnight)
-        return [] if test is None else test(days).to_pylist()
-
-    assert maybe("<") == surely("<") == [True, False, False, False]
-    assert maybe(">=") == surely(">=") == [False, True, True, False]
-    assert maybe("<=") == [True, True, False, False] and surely("<=") == [True, False, False, False]
-    assert maybe("=") == [False, True, False, False] and surely("=") == []
-    assert maybe("<>") == [] and surely("<>") == [True, False, True, False]
-
-
-def test_nan_is_the_greatest_float_and_equal_to_itself() -> None:
-    values = pa.array([1.0, float("nan"), None])
-    nan, one = [pa.scalar(float("nan"))], [pa.scalar(1.0)]
-
-    def test(op: str, literal: list[Any]) -> list[bool]:
-        projected = project(Transform("identity"), AtomicType("double"), op, literal)
-        assert projected is not None
-        result: list[bool] = projected(values).to_pylist()
-        return result
-
-    assert test("=", nan) == [False, True, False]
-    assert test(">", one) == [False, True, False]
-    assert test("<", nan) == [True, False, False]
-    assert test("<=", nan) == [True, True, False]
-    assert test("<>", one) == [False, True, False]
-
-
-def test_comparison_with_null_holds_for_no_row_and_null_safe_equality_for_nulls() -> None:
-    null, values = [pa.scalar(None, pa.int64())], pa.array([1, None])
-    for op in ("=", "<", "<>", "NOT IN"):
-        test = project(Transform("identity"), AtomicType("long"), op, null)
-        assert test is not None and test(values).to_pylist() == [False, False]
-    test = project_strict(Transform("bucket", 4), AtomicType("long"), "<=>", null)
-    assert test is not None and test(values).to_pylist() == [False, True]
 
 
 def test_a_million_values_take_no_loop_in_python() -> None:
