@@ -1,0 +1,87 @@
+"""A small projection for tests of the log: words in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lakelog.log import Commit, Draft, Dump, Log, LogOptions, MemoryStore, ObjectStore, View
+
+Words = tuple[str, ...]
+START_US = 1_700_000_000_000_000
+
+
+class WordsProjection:
+    def initial(self) -> Words:
+        return ()
+
+    def apply(self, state: Words, commit: Commit, blobs: Sequence[bytes]) -> Words:
+        words = [
+            blobs[event["blob"]].decode() if "blob" in event else event["word"] for event in commit.events
+        ]
+        return (*state, *words)
+
+    def dump(self, state: Words, version: int) -> Dump:
+        return Dump(list(state), {}, ())
+
+    def stored(self, dump: Dump) -> None:
+        return
+
+    def load(self, root: list[str]) -> Words:
+        return tuple(root)
+
+
+class Clock:
+    """A clock that tests set; every reading is a second later."""
+
+    def __init__(self, now_us: int = START_US) -> None:
+        self.now_us = now_us
+
+    def __call__(self) -> int:
+        self.now_us += 1_000_000
+        return self.now_us
+
+
+def counting_ids(prefix: str = "id") -> Callable[[], str]:
+    count = 0
+
+    def next_id() -> str:
+        nonlocal count
+        count += 1
+        return f"{prefix}{count}"
+
+    return next_id
+
+
+def inline(name: str, work: Callable[[], None]) -> None:
+    work()
+
+
+def new_log(store: ObjectStore | None = None, *, every: int = 0, clock: Clock | None = None) -> Log[Words]:
+    clock = clock or Clock()
+    return Log(
+        store or MemoryStore(clock_us=lambda: clock.now_us),
+        "t",
+        WordsProjection(),
+        options=LogOptions(
+            clock_us=clock,
+            new_id=counting_ids(),
+            sleep_s=lambda seconds: None,
+            in_background=inline,
+            snapshot_every_versions=every,
+        ),
+    )
+
+
+def say(word: str) -> Callable[[View[Words], Sequence[Commit]], Draft]:
+    return lambda view, passed: Draft(events=({"word": word},))
+
+
+def begin(log: Log[Words]) -> View[Words]:
+    return log.create(Draft(events=({"word": "one"},)), log_id="log")
+
+
+def grown(log: Log[Words], versions: int) -> View[Words]:
+    view = begin(log)
+    while view.version < versions:
+        view = log.commit(view, say(f"w{view.version + 1}")).view
+    return view

@@ -1,0 +1,255 @@
+"""Creating and committing: order, idempotence, lost races, fences and seals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.unit.log.projections import Clock, Words, begin, grown, new_log, say
+
+from lakelog.log import (
+    COMMIT_SIZE_MAX,
+    AlreadyExists,
+    Commit,
+    CommitUnknown,
+    ConflictError,
+    Draft,
+    InvalidInput,
+    LogSealed,
+    MemoryStore,
+    NotFound,
+    PermissionDenied,
+    StorageError,
+    UnsupportedFormat,
+    View,
+    WriteFenced,
+    WriteRef,
+)
+from lakelog.log.expiry import expire
+
+YEAR_US = 365 * 86_400_000_000
+
+
+class SpoiltStore(MemoryStore):
+    """Spoils the answers of coming put_if_absent calls, one fault each: before or after their effect."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault == "denied":
+            raise PermissionDenied("403", location=key)
+        if fault == "before":
+            raise StorageError("503", location=key)
+        created = super().put_if_absent(key, data)
+        if fault == "after":
+            raise StorageError("timeout", location=key)
+        return created and fault != "echo"
+
+
+def test_a_commit_is_the_next_version_and_its_writer_and_readers_see_the_same() -> None:
+    log = new_log()
+    done = log.commit(begin(log), say("two"))
+    assert done.version == done.view.version == 2
+    assert log.load() == done.view
+    assert done.view.state == ("one", "two")
+
+
+def test_creating_a_log_twice_fails_unless_it_is_the_same_commit() -> None:
+    log = new_log()
+    first = log.create(Draft(events=({"word": "one"},)), log_id="log", commit_id="c")
+    assert log.create(Draft(events=({"word": "one"},)), log_id="other", commit_id="c") == first
+    with pytest.raises(AlreadyExists, match=r"memory://private/t already"):
+        log.create(Draft(), log_id="log")
+
+
+def test_there_is_no_log_before_it_was_created() -> None:
+    with pytest.raises(NotFound, match="no log at memory://private/t"):
+        new_log().load()
+
+
+def test_a_lost_race_is_decided_again_on_the_winner() -> None:
+    log = new_log()
+    view = begin(log)
+    for word in ("a", "b", "c"):
+        log.commit(log.load(), say(word))
+    seen: list[tuple[int, list[int], Words]] = []
+
+    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        seen.append((view.version, [commit.version for commit in passed], view.state))
+        return Draft(events=({"word": "mine"},))
+
+    done = log.commit(view, decide)
+    assert done.version == 5 and done.view.state == ("one", "a", "b", "c", "mine")
+    assert seen == [(1, [], ("one",)), (2, [2], ("one", "a")), (4, [2, 3, 4], ("one", "a", "b", "c"))]
+
+
+def test_whatever_decide_raises_ends_the_commit_and_nothing_is_written() -> None:
+    log = new_log()
+    view = begin(log)
+
+    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        raise ConflictError("no", version=1, by="somebody")
+
+    with pytest.raises(ConflictError):
+        log.commit(view, decide)
+    assert log.refresh(view) is view
+
+
+@pytest.mark.parametrize("faults", [["after"], ["echo"], ["before"], ["before", "after"], ["after"] * 3])
+def test_a_commit_is_acknowledged_once_however_its_answers_were_lost(faults: list[str]) -> None:
+    store = SpoiltStore()
+    log = new_log(store)
+    view = begin(log)
+    store.faults = list(faults)
+    assert log.commit(view, say("two")).version == 2
+    assert log.load().state == ("one", "two")
+
+
+def test_a_commit_whose_outcome_cannot_be_learned_says_so_and_can_be_asked_again() -> None:
+    store = SpoiltStore()
+    log = new_log(store)
+    view = begin(log)
+    store.faults = ["before"] * 100
+    with pytest.raises(CommitUnknown, match="commit mine happened") as raised:
+        log.commit(view, say("two"), commit_id="mine")
+    assert raised.value.commit_id == "mine" and "00000000000000000002.json" in raised.value.location
+    store.faults = []
+    assert log.commit(view, say("two"), commit_id="mine").version == 2
+
+
+def test_a_refusal_is_no_unknown_outcome_unless_an_earlier_try_was() -> None:
+    store = SpoiltStore()
+    log = new_log(store)
+    view = begin(log)
+    store.faults = ["denied"]
+    with pytest.raises(PermissionDenied):
+        log.commit(view, say("two"))
+    store.faults = ["before"] + ["denied"] * 100
+    with pytest.raises(CommitUnknown):
+        log.commit(view, say("two"))
+
+
+def test_asking_again_with_the_same_id_and_base_gives_the_first_commit() -> None:
+    log = new_log()
+    view = begin(log)
+    first = log.commit(view, say("mine"), commit_id="c")
+    log.commit(first.view, say("other"))
+    for start in (view, log.load()):
+        again = log.commit(start, say("mine"), commit_id="c", base=view.version)
+        assert again.version == 2
+    assert log.load().state == ("one", "mine", "other")
+
+
+def test_asking_again_finds_the_first_commit_after_it_expired() -> None:
+    log = new_log()
+    view = begin(log)
+    log.commit(view, say("mine"), commit_id="c")
+    for word in "abcd":
+        log.commit(log.load(), say(word))
+    expire(log, 5)
+    for start in (view, log.load()):
+        assert log.commit(start, say("mine"), commit_id="c", base=view.version).version == 2
+
+
+def test_a_change_that_slept_through_expiry_is_a_conflict() -> None:
+    log = new_log()
+    view = begin(log)
+    grown_to = log.commit(log.commit(view, say("a")).view, say("b")).view
+    expire(log, 3)
+    with pytest.raises(ConflictError, match="version 2 of .* has expired since this change began"):
+        log.commit(view, say("late"))
+    assert log.load() == log.refresh(log.view_at(3))
+    assert log.load().state == grown_to.state
+
+
+def test_a_late_writer_never_creates_an_expired_version_again() -> None:
+    store = MemoryStore()
+    log = new_log(store)
+    grown(log, 6)
+    expire(log, 4)
+    for version in range(1, 7):
+        assert not store.put_if_absent(log.keys.commit(version), b"late")
+
+
+def test_a_write_that_started_before_the_fence_is_refused() -> None:
+    log = new_log()
+    view = grown(log, 3)
+    fenced = log.commit(view, lambda view, passed: Draft(fence=3)).view
+    assert fenced.fence == 3 and log.load().fence == 3
+    with pytest.raises(WriteFenced, match="write w .* started at version 2"):
+        log.commit(view, lambda view, passed: Draft(write=WriteRef(id="w", version=2)))
+    assert log.commit(view, lambda view, passed: Draft(write=WriteRef(id="v", version=3))).version == 5
+
+
+def test_nothing_follows_a_seal() -> None:
+    log = new_log()
+    view = begin(log)
+    sealed = log.commit(view, lambda view, passed: Draft(seals=True), commit_id="seal")
+    assert sealed.view.sealed and log.load().sealed
+    for start in (view, sealed.view):
+        with pytest.raises(LogSealed, match="was sealed at version 2"):
+            log.commit(start, say("late"))
+    again = log.commit(
+        log.load(), lambda view, passed: Draft(seals=True), commit_id="seal", base=view.version
+    )
+    assert again.version == 2
+    expire(log, 2)
+    assert log.load().sealed
+    with pytest.raises(LogSealed):
+        log.commit(log.load(), say("late"))
+
+
+def test_a_commit_that_its_projection_cannot_apply_is_not_written() -> None:
+    log = new_log()
+    view = begin(log)
+    with pytest.raises(KeyError):
+        log.commit(view, lambda view, passed: Draft(events=({"unheard": 1},)))
+    assert log.refresh(view) is view
+
+
+def test_sidecars_are_read_back_and_bulk_is_refused_in_the_commit_itself() -> None:
+    log = new_log()
+    view = begin(log)
+    done = log.commit(view, lambda view, passed: Draft(events=({"blob": 0}, {"blob": 1}), blobs=(b"x", b"y")))
+    assert log.load().state == done.view.state == ("one", "x", "y")
+    with pytest.raises(InvalidInput, match="above the limit"):
+        log.commit(view, say("x" * COMMIT_SIZE_MAX))
+
+
+def test_a_feature_that_this_client_does_not_know_is_not_written() -> None:
+    log = new_log()
+    with pytest.raises(UnsupportedFormat, match="'branches'"):
+        log.commit(begin(log), lambda view, passed: Draft(features=("branches",)))
+
+
+def test_time_increases_when_the_clock_jumps_back() -> None:
+    clock = Clock()
+    log = new_log(clock=clock)
+    view = begin(log)
+    clock.now_us -= YEAR_US
+    assert log.commit(view, say("two")).view.time_us == view.time_us + 1
+
+
+def test_a_writer_whose_clock_is_far_ahead_does_not_carry_the_time_away() -> None:
+    right, ahead = Clock(), Clock()
+    store = MemoryStore(clock_us=lambda: right.now_us)
+    view = begin(new_log(store, clock=right))
+    ahead.now_us += 10 * YEAR_US
+    view = new_log(store, clock=ahead).commit(view, say("two")).view
+    after = new_log(store, clock=right).commit(view, say("three")).view
+    assert view.time_us < after.time_us <= right.now_us
+    log = new_log(store, clock=right)
+    assert [log.version_at_time(after.time_us + shift) for shift in (-1, 0, YEAR_US)] == [2, 3, 3]
+
+
+def test_time_goes_on_by_microseconds_after_the_stores_own_clock_was_ahead() -> None:
+    clock = Clock()
+    log = new_log(clock=clock)
+    begin(log)
+    clock.now_us += YEAR_US
+    view = log.commit(log.load(), say("two")).view
+    clock.now_us -= YEAR_US
+    assert log.commit(view, say("three")).view.time_us == view.time_us + 1
