@@ -119,12 +119,12 @@ def check(
     view: View[TableState],
     passed: Sequence[Commit],
     written: Written,
-    files: Callable[[frozenset[str]], pa.Table],
+    files: Callable[[str], pa.Table],
     name: str,
 ) -> None:
     """Hold `operation` against all commits in `passed`. CommitConflict with the other and its author; NoSuchTable.
 
-    `files` gives the live files that the writes of the given ids added.
+    `files` gives the live files that the write of an id added.
     """
     for commit in passed:
         for event in table_events(commit):
@@ -139,7 +139,7 @@ def _check(
     commit: Commit,
     view: View[TableState],
     written: Written,
-    files: Callable[[frozenset[str]], pa.Table],
+    files: Callable[[str], pa.Table],
     name: str,
 ) -> None:
     match verdict:
@@ -150,8 +150,8 @@ def _check(
             if misfit is not None:
                 raise conflict(operation, change, commit, name, misfit)
         case Rule.CHECK_FILES:
-            added = files(frozenset([commit.write.id] if commit.write is not None else []))
-            if written.replaces is None or added.num_rows and written.replaces(added):
+            # Without a write's id, the files of that commit cannot be told from others: then they may be any.
+            if commit.write is None or written.replaces is None or written.replaces(files(commit.write.id)):
                 raise conflict(
                     operation, change, commit, name, "they may hold rows that this operation replaces"
                 )

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.binding import bind
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile, RemovedFile
+from lakelog.catalog.data_file import DataFile, RemovedFile, of_write
 from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
@@ -53,6 +53,8 @@ def commit(
     through files. Costs 1 PUT when nobody else committed.
     """
 
+    files = of_write(change.files, write)
+
     def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
         metadata = current.state.current
         written = Written(base=base.state.current, replaces=lambda added: _replaces(added, change, metadata))
@@ -61,11 +63,11 @@ def commit(
             current,
             passed,
             written,
-            lambda writes: _files_of(current, tracked, writes),
+            lambda write_id: _files_of(current, tracked, write_id),
             name,
         )
         removed = _removed(tracked, current, change, name)
-        event, blobs = files_event(change.operation, change.files, removed, metadata, change.filter_text)
+        event, blobs = files_event(change.operation, files, removed, metadata, change.filter_text)
         return Draft(events=encode([event]), blobs=blobs, write=write)
 
     with gone_as_no_such_table(name):
@@ -145,10 +147,9 @@ def _replaces(added: pa.Table, change: Change, metadata: Metadata) -> bool:
     return bool(pc.any(may_match(added, bound, metadata.specs), min_count=0).as_py())
 
 
-def _files_of(view: View[TableState], tracked: TrackedLog[TableState], writes: frozenset[str]) -> pa.Table:
-    wanted = pa.array(sorted(writes), pa.string())
+def _files_of(view: View[TableState], tracked: TrackedLog[TableState], write_id: str) -> pa.Table:
     chunks = view.state.files.chunks(tracked.log.read_blobs)
-    found = [chunk.filter(pc.is_in(chunk["write"], value_set=wanted)) for chunk in chunks]
+    found = [chunk.filter(pc.equal(chunk["write"], write_id)) for chunk in chunks]
     return joined(found)
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.partitioning import PartitionSpec
 from lakelog.catalog.schema import Schema
+from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError
 
 BASE_SCHEMA = pa.schema(
@@ -67,6 +68,24 @@ class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     path: str
     rows: int
     size_bytes: int = msgspec.field(name="size")
+
+
+def file_path(write: WriteRef, suffix: str) -> str:
+    """Return the path of a file of `write`: it tells, before any commit does, from which version the write started.
+
+    Whoever cleans up files that no commit names can so tell those of writes that are fenced off.
+    """
+    return f"data/{write.version:020d}-{write.id}-{suffix}.parquet"
+
+
+def of_write(files: Sequence[DataFile], write: WriteRef | None) -> list[DataFile]:
+    """Return `files` with the id of the write that they came by, whatever their writer said of it."""
+    if write is None:
+        return list(files)
+    return [
+        file if file.write_id == write.id else msgspec.structs.replace(file, write_id=write.id)
+        for file in files
+    ]
 
 
 def files_to_arrow(

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
-from lakelog.catalog.parquet_write import write_files
 
 from lakelog.catalog.arrow_types import schema_to_arrow
 from lakelog.catalog.conform import conform
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.parquet_write import write_files
 from lakelog.catalog.table_state import Metadata, TableState
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
@@ -56,7 +56,7 @@ def written_files(
     return write_files(
         tracked.store,
         tracked.prefix,
-        write.id,
+        write,
         rows,
         metadata.schema,
         metadata.spec,

@@ -1,6 +1,6 @@
 """Rows become data files: split by partition, sorted, rolled at the target size, with statistics.
 
-Files have the physical names and types of the schema, and are put under `<prefix>/data/<write id>-<number>.parquet`.
+Files have the physical names and types of the schema, and are put under `<prefix>/data/`, see `data_file.file_path`.
 They mean nothing before they are committed.
 """
 
@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog.arrow_types import schema_to_arrow
 from lakelog.catalog.clustering import clusters, sorted_rows
-from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.data_file import DataFile, file_path
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
 from lakelog.catalog.reshape import to_physical
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import footer_statistics, measured_columns
-from lakelog.log.store import ObjectStore
+from lakelog.log import ObjectStore, WriteRef
 
 BUFFERED_BYTES = 64 * 1024 * 1024
 """Rows are collected up to this size in memory before they are split and written, each part as a row group."""
@@ -35,7 +35,7 @@ _CODECS = {"uncompressed": "none", "lz4_raw": "lz4"}
 def write_files(
     store: ObjectStore,
     prefix: str,
-    write_id: str,
+    write: WriteRef,
     rows: pa.RecordBatchReader,
     schema: Schema,
     spec: PartitionSpec,
@@ -47,7 +47,7 @@ def write_files(
 
     When something fails, the files that were put already are removed again.
     """
-    writing = _Writing(store, prefix, write_id, schema, spec, properties)
+    writing = _Writing(store, prefix, write, schema, spec, properties)
     try:
         for part in _buffered(rows):
             for key, cluster in clusters(part, schema, spec):
@@ -79,14 +79,14 @@ class _Writing:
         self,
         store: ObjectStore,
         prefix: str,
-        write_id: str,
+        write: WriteRef,
         schema: Schema,
         spec: PartitionSpec,
         properties: Mapping[str, str],
     ) -> None:
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
-        self._write_id = write_id
+        self._write = write
         self._schema = schema
         self._spec = spec
         self._physical = schema_to_arrow(schema, physical=True)
@@ -127,7 +127,7 @@ class _Writing:
 
     def _close(self, key: tuple[Any, ...], file: _OpenFile) -> None:
         content, footer = file.close()
-        path = f"data/{self._write_id}-{len(self._done):05d}.parquet"
+        path = file_path(self._write, f"{len(self._done):05d}")
         self._store.put(self._prefix + path, content)
         nans = {column.id: file.nans.get(column.id, 0) for column in self._floats}
         self._done.append(
@@ -138,7 +138,7 @@ class _Writing:
                 spec_id=self._spec.id,
                 partition={field.id: value for field, value in zip(self._spec.fields, key, strict=True)},
                 stats=footer_statistics(footer, self._measured, range(footer.num_row_groups), nans),
-                write_id=self._write_id,
+                write_id=self._write.id,
             )
         )
 

@@ -13,7 +13,7 @@ import msgspec
 
 from lakelog.catalog.commits import Written, check, files_event, gone_as_no_such_table
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.data_file import DataFile, of_write
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, TableCreated, TableEvent, TableReplaced, encode
 from lakelog.catalog.log_cache import TrackedLog
@@ -65,6 +65,7 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
 
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
     """
+    files = of_write(files, stage.write)
     if stage.replaced is None:
         return _create(tree, stage, files)
     tracked = tree.logs.table(stage.location)
@@ -114,7 +115,7 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
     return Found(tracked, tracked.offer(committed.view))
 
 
-def _no_files(_writes: frozenset[str]) -> None:
+def _no_files(_write: str) -> None:
     raise AssertionError("a replace never looks at files")
 
 

@@ -354,5 +354,5 @@ def _properties(properties: Mapping[str, str], comment: str | None) -> dict[str,
     return dict(properties) | ({COMMENT: comment} if comment is not None else {})
 
 
-def _no_files(_writes: frozenset[str]) -> pa.Table:
+def _no_files(_write: str) -> pa.Table:
     raise AssertionError("an alteration never looks at files")

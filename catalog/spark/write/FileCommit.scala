@@ -6,8 +6,8 @@ import org.json4s.jackson.JsonMethods
 /** What becomes of the files that the tasks have written. */
 private[lakelog] trait FileCommit {
 
-  /** The id that the names of the write's files begin with. Made once, before the first task starts. */
-  def writeId: String
+  /** What the names of the write's files begin with: its version and id. Made once, before the first task starts. */
+  def filePrefix: String
 
   /** Takes over the files, as the JSON of data files. */
   def commit(operation: WriteOperation, files: Seq[String]): Unit
@@ -22,7 +22,7 @@ private[lakelog] final class TableCommit(access: TableAccess, facts: TableFacts)
   private lazy val begun = access.call("begin_write", facts.reference)
   private var unknown = false
 
-  override def writeId: String = Json.string(Json.child(begun, "write"), "id")
+  override def filePrefix: String = FileCommit.prefix(Json.child(begun, "write"))
 
   override def outcomeUnknown: Boolean = unknown
 
@@ -45,9 +45,15 @@ private[lakelog] final class TableCommit(access: TableAccess, facts: TableFacts)
 /** Hands the files to a staged table, which commits them with its metadata. */
 private[lakelog] final class StagedCommit(write: JObject, keep: Seq[String] => Unit) extends FileCommit {
 
-  override def writeId: String = Json.string(write, "id")
+  override def filePrefix: String = FileCommit.prefix(write)
 
   override def outcomeUnknown: Boolean = false
 
   override def commit(operation: WriteOperation, files: Seq[String]): Unit = keep(files)
+}
+
+private[lakelog] object FileCommit {
+
+  /** A file tells by its name, before any commit does, from which version its write started. */
+  def prefix(write: JObject): String = f"${Json.long(write, "version")}%020d-${Json.string(write, "id")}"
 }

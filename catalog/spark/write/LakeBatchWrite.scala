@@ -16,7 +16,7 @@ private[lakelog] final class LakeBatchWrite(
     val settings = SparkInternals.parquetWrite(
       fileSchema, facts.compressionCodec, SparkInternals.hadoopConf(table.access.hadoopSettings))
     new LakeWriterFactory(WriterSettings(
-      settings, facts.location, commit.writeId, facts.specId, schema, facts.partitionFields, table.physical.leaves,
+      settings, facts.location, commit.filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
       facts.targetFileBytes))
   }
 

@@ -29,7 +29,7 @@ private[lakelog] final class ParquetWriteSettings(
 private[lakelog] final case class WriterSettings(
     parquet: ParquetWriteSettings,
     location: String,
-    writeId: String,
+    filePrefix: String,
     specId: Int,
     schema: StructType,
     partitions: Seq[PartitionField],
@@ -117,7 +117,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
     }
   }
 
-  private def relative(number: Int): String = s"data/${settings.writeId}-$task-$number.parquet"
+  private def relative(number: Int): String = s"data/${settings.filePrefix}-$task-$number.parquet"
 
   private def partitionValues: JObject = JObject(settings.partitions.zipWithIndex.toList.map { case (field, i) =>
     val dataType = field.transform.resultType(source(field).dataType)

@@ -32,7 +32,7 @@ def staged_files(stage: Stage, data: pa.Table) -> list[DataFile]:
     return write_files(
         store,
         prefix,
-        stage.write.id,
+        stage.write,
         data.to_reader(),
         stage.schema,
         stage.spec,

@@ -20,10 +20,13 @@ from lakelog.catalog.predicate import col
 from lakelog.catalog.read_ahead import in_order
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import lower_text, upper_bytes, upper_text
+from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError, InvalidInput, StorageError, Unsupported
 from lakelog.log.memory_store import MemoryStore
 
 PLAIN, UNSORTED = PartitionSpec(), SortOrder()
+WRITE = WriteRef(id="w", version=7)
+STEM = "data/00000000000000000007-w"
 
 
 def written(
@@ -39,7 +42,7 @@ def written(
     spec, order = spec_from_transforms(partition_by, schema), sort_order_from(sort_by, schema)
     named = {f"lakelog.write.{name.replace('_', '-')}": value for name, value in properties.items()}
     reader = table.cast(schema_to_arrow(schema)).to_reader()
-    return schema, spec, write_files(store, "t", "w", reader, schema, spec, order, properties=named)
+    return schema, spec, write_files(store, "t", WRITE, reader, schema, spec, order, properties=named)
 
 
 def read(
@@ -54,7 +57,7 @@ def test_files_hold_physical_names_and_field_ids_of_every_level() -> None:
     store = MemoryStore()
     _, _, (file,) = written({"größe": [1], "s": [{"x y": [{"k": "v"}]}]}, store)
     footer = pq.ParquetFile(pa.BufferReader(store.get(f"t/{file.path}")))
-    assert file.path == "data/w-00000.parquet"
+    assert file.path == f"{STEM}-00000.parquet"
     assert [footer.schema.column(index).path for index in range(2)] == [
         "gr__e_1",
         "s_2.x_y_3.list.element.k_5",
@@ -72,7 +75,7 @@ def test_each_partition_gets_its_files_and_rows_stay_together() -> None:
         ({1000: "b"}, 2),
         ({1000: None}, 1),
     ]
-    assert [file.path for file in files] == [f"data/w-0000{index}.parquet" for index in range(3)]
+    assert [file.path for file in files] == [f"{STEM}-0000{index}.parquet" for index in range(3)]
     assert sorted(row["n"] for row in read(store, schema, spec, files)) == [1, 2, 3, 4, 5]
 
 
@@ -129,7 +132,7 @@ def test_a_failed_write_leaves_no_files() -> None:
     reader = pa.RecordBatchReader.from_batches(schema_to_arrow(schema), rows())
     with pytest.raises(Exception, match="the source broke"):
         write_files(
-            store, "t", "w", reader, schema, PLAIN, UNSORTED,
+            store, "t", WRITE, reader, schema, PLAIN, UNSORTED,
             properties={"lakelog.write.target-file-size-bytes": "1024"},
         )  # fmt: skip
     assert not list(store.list_after(""))
@@ -177,7 +180,7 @@ def test_a_broken_file_is_named() -> None:
     store = MemoryStore()
     schema, spec, files = written({"a": [1]}, store)
     store.put(f"t/{files[0].path}", b"PAR1 nothing")
-    with pytest.raises(FormatError, match="data/w-00000.parquet .*truncated or altered"):
+    with pytest.raises(FormatError, match=f"{STEM}-00000.parquet .*truncated or altered"):
         read(store, schema, spec, files)
 
 
