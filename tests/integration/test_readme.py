@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from lakelog.testing.s3a import EXCLUDED, PACKAGES
 
@@ -23,6 +27,17 @@ def test_the_python_tour_runs(tmp_path: Path) -> None:
     exec(compile(code, "README.md", "exec"), names)
     table = names["table"]
     assert table.to_arrow().to_pydict() == {"id": [1, 2], "name": ["ada", "grace"]}  # type: ignore[attr-defined]
+
+
+@pytest.mark.adapter
+def test_the_spark_tour_runs(tmp_path: Path) -> None:
+    # In a process of its own: it makes its session as a user would, whatever sessions other tests have.
+    code = block("### Spark\n").replace("/tmp/warehouse", str(tmp_path / "warehouse"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "|  1|     ada| 12.50|2026-01-02 10:00:00|    web|" in done.stdout
 
 
 def test_the_jars_of_s3a_are_those_that_the_tests_use() -> None:

@@ -39,7 +39,9 @@ def test_only_this_machine_can_reach_it(compose: dict[str, Any]) -> None:
 def test_the_bucket_of_the_header_is_created_at_start(compose: dict[str, Any], text: str) -> None:
     mounted = compose["services"]["localstack"]["configs"]
     scripts = {mount["target"]: compose["configs"][mount["source"]]["content"] for mount in mounted}
-    (script,) = [content for target, content in scripts.items() if target.startswith("/etc/localstack/init/ready.d/")]
+    (script,) = [
+        content for target, content in scripts.items() if target.startswith("/etc/localstack/init/ready.d/")
+    ]
     bucket = re.search(r"LAKELOG_TEST_S3_BUCKET=(\S+)", text)
     assert bucket is not None and f"--bucket {bucket[1]}\n" in script
     assert all(mount["mode"] == 0o755 for mount in mounted), "LocalStack runs executable scripts only"
