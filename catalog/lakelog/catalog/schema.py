@@ -64,10 +64,6 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return the names that lead to the field of that id. NoSuchColumn when it is gone."""
         return self._entry(id)[0]
 
-    def physical_path_of(self, id: int) -> tuple[str, ...]:
-        """Return the names leading to that field in data files, without Parquet's `list` and `key_value`."""
-        return self._physical_by_id[self._entry(id)[1].id]
-
     @property
     def paths(self) -> Mapping[int, tuple[str, ...]]:
         """The path of every field, by id."""
@@ -76,10 +72,6 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def walk(self) -> Iterator[tuple[tuple[str, ...], Field]]:
         """Yield every field with its path, a parent before its parts."""
         return walk(self.fields)
-
-    def leaves(self, *, repeated: bool = True) -> Iterator[tuple[tuple[str, ...], Field]]:
-        """Yield the fields of atomic type with their paths; not those in lists and maps unless `repeated`."""
-        return _leaves(self.fields, (), repeated)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,10 +86,6 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @cached_property
     def _by_id(self) -> dict[int, tuple[tuple[str, ...], Field]]:
         return {field.id: (path, field) for path, field in self.walk()}
-
-    @cached_property
-    def _physical_by_id(self) -> dict[int, tuple[str, ...]]:
-        return dict(_physical_paths(self.fields, ()))
 
 
 def assign_ids(columns: StructType | Schema | Sequence[Field], after_id: int = 0) -> Schema:
@@ -230,27 +218,3 @@ def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int) -
             )
         count += _check_level(children(field.type), here, depth + 1)
     return count
-
-
-def _leaves(
-    fields: Sequence[Field], parent: tuple[str, ...], repeated: bool
-) -> Iterator[tuple[tuple[str, ...], Field]]:
-    for field in fields:
-        here = (*parent, field.name)
-        match field.type:
-            case AtomicType():
-                yield here, field
-            case StructType():
-                yield from _leaves(field.type.fields, here, repeated)
-            case ListType() | MapType():
-                if repeated:
-                    yield from _leaves(children(field.type), here, repeated)
-
-
-def _physical_paths(
-    fields: Sequence[Field], parent: tuple[str, ...]
-) -> Iterator[tuple[int, tuple[str, ...]]]:
-    for field in fields:
-        here = (*parent, field.physical)
-        yield field.id, here
-        yield from _physical_paths(children(field.type), here)

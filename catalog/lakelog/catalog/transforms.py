@@ -52,11 +52,6 @@ def apply_transform(transform: Transform, values: pa.Array | pa.ChunkedArray, so
             return _array(_time_part(transform.name, array, source), array, target)
 
 
-def transform_literal(transform: Transform, value: pa.Scalar, source: AtomicType) -> pa.Scalar:
-    """Return the transform of one value of type `source`, which may be NULL."""
-    return apply_transform(transform, pa.array([value.as_py()], type=value.type), source)[0]
-
-
 def _combined(values: pa.Array | pa.ChunkedArray, source: AtomicType) -> pa.Array:
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(array, pa.ChunkedArray):

@@ -43,7 +43,7 @@ def test_ids_go_on_after_those_of_an_earlier_schema() -> None:
 def test_physical_names_are_plain_short_and_unique_by_their_id() -> None:
     assert physical_name("Straße 1/2", 7) == "Stra_e_1_2_7"
     assert physical_name("x" * 200, 12) == "x" * 48 + "_12"
-    assert nested().physical_path_of(8) == ("ps_5", "element", "y_8")
+    assert nested().field_by_id(8).physical == "y_8"
 
 
 def test_a_field_is_found_by_exact_name_first_and_then_without_regard_to_case() -> None:
@@ -56,11 +56,6 @@ def test_a_field_is_found_by_exact_name_first_and_then_without_regard_to_case() 
 def test_a_missing_column_is_named_with_those_that_are_there() -> None:
     with pytest.raises(NoSuchColumn, match=r"there is no column p\.z; the columns are id, p, ps, m"):
         nested().find(["p", "z"])
-
-
-def test_leaves_can_leave_out_what_has_many_values_in_a_row() -> None:
-    assert [".".join(path) for path, _ in nested().leaves(repeated=False)] == ["id", "p.x", "p.y"]
-    assert len(list(nested().leaves())) == 8
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\x00", "\x7f", "x" * 256, "\ud800"])

@@ -12,7 +12,7 @@ import pytest
 
 from lakelog.catalog.literals import value_type
 from lakelog.catalog.partitioning import Transform
-from lakelog.catalog.transforms import apply_transform, transform_literal
+from lakelog.catalog.transforms import apply_transform
 from lakelog.catalog.types import AtomicType
 from lakelog.log.errors import InvalidInput
 
@@ -104,15 +104,6 @@ def test_hours_too_far_away_and_decimals_without_room_are_refused() -> None:
         apply_transform(Transform("hour"), far, AtomicType("timestamp_ntz"))
     with pytest.raises(InvalidInput, match="more than 38 digits"):
         apply("truncate[1000]", "decimal(38,0)", [Decimal(-(10**38) + 1)])
-
-
-def test_a_literal_goes_the_same_way_and_null_stays_null() -> None:
-    assert transform_literal(
-        Transform("day"), pa.scalar(datetime(2020, 1, 1, 5)), AtomicType("timestamp_ntz")
-    ).as_py() == date(2020, 1, 1)
-    assert not transform_literal(
-        Transform("bucket", 4), pa.scalar(None, pa.int64()), AtomicType("long")
-    ).is_valid
 
 
 def test_a_million_values_take_no_loop_in_python() -> None:
