@@ -7,6 +7,7 @@ wherever `a` is not NULL, and so is every other comparison with a value out of r
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -44,6 +45,15 @@ from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.types import AtomicType, StructType
 from lakelog.log.errors import InvalidInput
 
+_DAY_TIME = ("day", "hour", "minute", "second")
+_COMPARED = frozenset(
+    (
+        "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "char", "varchar",
+        "binary", "date", "timestamp", "timestamp_ntz", "time", "interval year", "interval month",
+        "interval year to month", *(f"interval {unit}" for unit in _DAY_TIME),
+        *(f"interval {start} to {end}" for start, end in itertools.combinations(_DAY_TIME, 2)),
+    )
+)  # fmt: skip
 _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -112,7 +122,7 @@ class _Binder:
             return Unevaluable(str(whole))
         if right.value is None:
             return IsNull(term) if op == "<=>" else Constant(None)
-        if _is_collated(right):
+        if _is_foreign(right):
             return Unevaluable(str(whole))
         match op:
             case "<=>":
@@ -128,7 +138,7 @@ class _Binder:
             return Constant(False)
         term = self._term(operand)
         literals = [value for value in values if isinstance(value, Literal)]
-        if term is None or len(literals) < len(values) or any(map(_is_collated, literals)):
+        if term is None or len(literals) < len(values) or any(map(_is_foreign, literals)):
             self._check_columns(whole)
             return Unevaluable(str(whole))
         each = [compared("=", term, value) for value in literals if value.value is not None]
@@ -139,7 +149,7 @@ class _Binder:
 
     def _text_test(self, op: str, operand: Operand, text: Operand, whole: Predicate) -> Bound:
         term = self._term(operand)
-        if term is None or not isinstance(text, Literal) or _is_collated(text):
+        if term is None or not isinstance(text, Literal) or _is_foreign(text):
             self._check_columns(whole)
             return Unevaluable(str(whole))
         if text.value is None:
@@ -279,8 +289,9 @@ def _is_text(literal: Literal) -> bool:
     return literal.type is None or literal.type.split("(")[0] in ("string", "char", "varchar")
 
 
-def _is_collated(literal: Literal) -> bool:
-    return literal.type is not None and "collate" in literal.type.lower()
+def _is_foreign(literal: Literal) -> bool:
+    """Tell whether a literal is of a type that lakelog does not compare: a nested one, text with a collation, …"""
+    return literal.type is not None and literal.type.split("(")[0] not in _COMPARED
 
 
 def _bytes(literal: Literal, term: Term) -> bytes:

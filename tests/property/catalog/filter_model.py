@@ -103,9 +103,9 @@ def rows() -> st.SearchStrategy[list[dict[str, Any]]]:
     return st.lists(row, min_size=1, max_size=12)
 
 
-def predicates() -> st.SearchStrategy[Predicate]:
+def predicates(columns: Sequence[str] = tuple(VALUES)) -> st.SearchStrategy[Predicate]:
     return st.recursive(
-        st.sampled_from(sorted(VALUES)).flatmap(_leaf),
+        st.sampled_from(columns).flatmap(_leaf),
         lambda inner: st.one_of(
             st.tuples(inner, inner).map(lambda pair: Predicate("AND", pair)),
             st.tuples(inner, inner).map(lambda pair: Predicate("OR", pair)),
@@ -170,7 +170,7 @@ def holds(predicate: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> b
         inner = holds(args[0], row, types)
         return None if inner is None else not inner
     if op in ("IS_NULL", "IS_NOT_NULL"):
-        return (_value(args[0], row, types) is None) == (op == "IS_NULL")
+        return bool((_value(args[0], row, types) is None) == (op == "IS_NULL"))
     left, *others = _as_compared([_value(each, row, types) for each in args], args, types)
     if op == "IN":
         if not others:

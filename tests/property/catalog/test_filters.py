@@ -114,7 +114,9 @@ def _written(
     store: MemoryStore, write_id: str, data: list[dict[str, Any]], schema: Schema, spec: PartitionSpec
 ) -> list[DataFile]:
     reader = pa.Table.from_pylist(data, schema=schema_to_arrow(schema)).to_reader()
-    return write_files(store, "t", WriteRef(id=write_id, version=0), reader, schema, spec, SortOrder(), properties={})
+    return write_files(
+        store, "t", WriteRef(id=write_id, version=0), reader, schema, spec, SortOrder(), properties={}
+    )
 
 
 def _forgetful(file: DataFile, choices: st.DataObject) -> DataFile:

@@ -167,8 +167,12 @@ def test_an_unknown_condition_is_kept_by_name_and_refused_on_rows() -> None:
     assert unknown_parts(bind(col("a") == col("s.x"), SCHEMA)) == ["a = `s.x`"]
 
 
-def test_text_with_a_collation_is_not_compared_by_bytes() -> None:
-    filter = {"op": "=", "args": [{"col": ["Text"]}, {"lit": "x", "type": "string collate UTF8_LCASE"}]}
+@pytest.mark.parametrize(
+    ("column", "type"),
+    [("Text", "string collate UTF8_LCASE"), ("s", {"type": "struct", "fields": []}), ("ts", "interval")],
+)
+def test_a_literal_of_a_type_without_our_order_may_match_anything(column: str, type: Any) -> None:
+    filter = {"op": "=", "args": [{"col": [column]}, {"lit": "x", "type": type}]}
     assert unknown_parts(bind(as_predicate(filter), SCHEMA))
 
 
