@@ -53,7 +53,10 @@ class _Stored(
 
 
 class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
-    """Version `version` of a log. `prev` is the hash of the object before it, "" for version 1."""
+    """Version `version` of a log. `prev` is the hash of the object before it, "" for version 1.
+
+    One that `reopens` follows a seal, has another `log_id` than it, and begins anew from nothing.
+    """
 
     format: int
     log_id: str
@@ -68,6 +71,7 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
     features: tuple[str, ...] = ()
     fence: int = 0
     seals: bool = False
+    reopens: bool = False
     sidecars: tuple[Sidecar, ...] = ()
     events: tuple[dict[str, Json], ...] = ()
     hash: str = ""

@@ -144,6 +144,7 @@ class Log(Generic[S]):
             if expired is not None:
                 raise self._expired(expired)
         for lost in range(1, self.options.rebases_max + 1):
+            check_sealed(view, self.location)
             found = self._try(view, decide(view, tuple(passed)), commit_id, base=base)
             if isinstance(found, View):
                 return Committed(found, found.version)
@@ -168,7 +169,6 @@ class Log(Generic[S]):
         self, view: View[S], draft: Draft, commit_id: str, *, base: int, log_id: str = ""
     ) -> View[S] | bytes:
         """Put the draft after `view`. Returns the view after it, or the bytes of who was there first."""
-        check_sealed(view, self.location)
         check_fence(view, draft, self.location)
         check_features(draft.features, self.options.features, self.location)
         attempt_id = self.options.new_id()

@@ -103,7 +103,7 @@ def advance(
         version=commit.version,
         hash=commit_hash,
         time_us=commit.time_us,
-        state=projection.apply(view.state, commit, blobs),
+        state=projection.apply(projection.initial() if commit.reopens else view.state, commit, blobs),
         fence=max(view.fence, commit.fence),
         sealed=commit.seals,
         features=tuple(sorted({*view.features, *commit.features})) if commit.features else view.features,
@@ -113,14 +113,16 @@ def advance(
 
 def check_succession(view: View[S], commit: Commit, location: str) -> None:
     """Raise FormatError unless `commit` is the one after `view` in the same log."""
-    if view.version and commit.log_id != view.log_id:
+    if view.version and (commit.log_id != view.log_id) != commit.reopens:
         what = f"belongs to log {commit.log_id}, not to {view.log_id}"
     elif commit.version != view.version + 1:
         what = f"says that it is version {commit.version}, not {view.version + 1}"
     elif commit.prev != view.hash:
         what = f"continues another version {view.version} than the one before it"
-    elif view.sealed:
+    elif view.sealed and not commit.reopens:
         what = f"follows version {view.version}, which seals the log"
+    elif commit.reopens and not view.sealed:
+        what = f"reopens the log, but version {view.version} did not seal it"
     else:
         return
     raise FormatError(f"{location} {what}; restore the log's objects from one backup")

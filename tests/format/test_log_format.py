@@ -1,0 +1,79 @@
+"""Golden files: what earlier versions wrote is read for ever, and today's bytes are still the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from tests.format.golden_log import KEYS, ROOT, STORED, Lines, build
+
+from lakelog.log import LocalStore, Log, LogSealed, MemoryStore, NotFound
+from lakelog.log.format import Tombstone, decode_entry
+
+
+def golden() -> MemoryStore:
+    store = MemoryStore()
+    for path in STORED.rglob("*"):
+        if path.is_file():
+            store.put(path.relative_to(STORED).as_posix(), path.read_bytes())
+    return store
+
+
+def test_todays_code_writes_the_golden_bytes() -> None:
+    expected, built = golden(), build()
+    assert list(built.list_after("")) == list(expected.list_after(""))
+    for key in expected.list_after(""):
+        assert built.get(key) == expected.get(key), key
+
+
+def test_every_kind_of_object_is_among_the_golden_files() -> None:
+    kinds = set()
+    for path in STORED.rglob("*.json"):
+        kinds.add((path.parent.name, json.loads(path.read_bytes())["kind"]))
+    assert kinds == {
+        ("_log", "commit"),
+        ("_log", "tombstone"),
+        ("_log", "snapshot"),
+        ("bases", "base"),
+        ("snapshots", "snapshot"),
+    }
+    assert list(STORED.rglob("sidecars/*")) and list(STORED.rglob("manifests/*"))
+
+
+@pytest.mark.parametrize("without", ["nothing", "the hint", "the hint and the snapshots"])
+def test_the_golden_log_is_read_cold_with_and_without_its_derived_objects(without: str) -> None:
+    store = golden()
+    if without != "nothing":
+        store.delete([KEYS.latest])
+    if without.endswith("snapshots"):
+        store.delete(list(store.list_after(KEYS.snapshots)))
+    log = Log(store, ROOT, Lines())
+    view = log.load()
+    assert (view.version, view.sealed, view.fence, view.base) == (6, True, 3, 1)
+    assert view.state[-1] == "last"
+    with pytest.raises(LogSealed):
+        log.commit(view, lambda view, passed: pytest.fail("nothing may follow"))
+    with pytest.raises(NotFound, match="versions from 2 to 6"):
+        log.view_at(1)
+    assert log.read_blobs(["00000000000000000004-lines.txt"])[0].endswith(b"third\nkept sidecar")
+    assert [commit.version for commit in log.commits()] == [3, 4, 5, 6]
+
+
+def test_the_golden_log_is_read_from_a_folder() -> None:
+    assert Log(LocalStore(str(STORED)), ROOT, Lines()).load().version == 6
+
+
+def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
+    """As README.md says: cut off the last member, close the object, hash it. The chain goes through tombstones."""
+    for path in STORED.rglob("*.json"):
+        data = path.read_bytes()
+        assert data[-75:-66] == b',"hash":"' and data[-2:] == b'"}'
+        assert hashlib.sha256(data[:-75] + b"}").hexdigest() == json.loads(data)["hash"], path.name
+    previous = ""
+    for version in range(1, 7):
+        stored = json.loads(Path(STORED / KEYS.commit(version)).read_bytes())
+        assert stored["version"] == version and stored["prev"] == previous
+        previous = stored["commit_hash"] if stored["kind"] == "tombstone" else stored["hash"]
+    assert isinstance(decode_entry((STORED / KEYS.commit(2)).read_bytes(), "golden"), Tombstone)
