@@ -100,10 +100,6 @@ class PartitionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     id: int = 0
     fields: tuple[PartitionField, ...] = ()
 
-    @property
-    def is_partitioned(self) -> bool:
-        return bool(self.fields)
-
 
 class SortField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source_id: int
