@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Speed says nothing about correctness, and a machine that is busy is no reason to fail. The short form draws the same
+# examples every time, so that it fails for a change of the code only; the full form looks for new ones.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+settings.register_profile("short", parent=_PATIENT, derandomize=True, database=None)
+settings.register_profile("full", parent=_PATIENT, max_examples=2000)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("full" if config.getoption("--full") else "short")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
