@@ -19,7 +19,7 @@ from lakelog.catalog.literals import value_type
 from lakelog.catalog.partitioning import Transform
 from lakelog.catalog.predicate import Column, Literal, Predicate, Transformed, literal
 from lakelog.catalog.schema import Schema
-from lakelog.catalog.transforms import transform_literal
+from lakelog.catalog.transforms import apply_transform
 from lakelog.catalog.types import AtomicType, Field
 
 NAN = float("nan")
@@ -138,10 +138,7 @@ def _leaf(name: str) -> st.SearchStrategy[Predicate]:
 def _of_transform(name: str, text: str) -> st.SearchStrategy[Predicate]:
     transform = Transform.parse(text)
     kind = AtomicType(TYPES[name])
-    values = [
-        transform_literal(transform, pa.scalar(value, value_type(kind)), kind).as_py()
-        for value in VALUES[name]
-    ]
+    values = [_transformed(transform, value, kind) for value in VALUES[name]]
     operand = Transformed(transform, Column((name,)))
     value = st.sampled_from(values).map(lambda each: literal(each))
     ops = st.sampled_from(["=", "<=>", "<>", "<", ">="])
@@ -213,11 +210,14 @@ def _value(operand: Any, row: Mapping[str, Any], types: Mapping[str, str]) -> An
         case Transformed():
             name = operand.column.path[0]
             kind = AtomicType(types[name])
-            scalar = transform_literal(operand.transform, pa.scalar(row[name], value_type(kind)), kind)
-            return _number(scalar.as_py(), "integer")
+            return _number(_transformed(operand.transform, row[name], kind), "integer")
         case Literal():
             return _literal(operand)
     raise AssertionError(operand)
+
+
+def _transformed(transform: Transform, value: Any, kind: AtomicType) -> Any:
+    return apply_transform(transform, pa.array([value], value_type(kind)), kind)[0].as_py()
 
 
 def _literal(operand: Literal) -> Any:
