@@ -56,7 +56,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
 
   override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =
     failures.namespace(names) {
-      change("create_namespace", about(names), "properties" -> Json.strings(properties))
+      try change("create_namespace", about(names), "properties" -> Json.strings(properties))
+      catch {
+        case gone: LakelogFailure if gone.kind == "no-such-namespace" => throw failures.ofNamespace(gone, names.init)
+      }
     }
 
   override def alterNamespace(names: Array[String], changes: NamespaceChange*): Unit = failures.namespace(names) {
@@ -140,12 +143,19 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     if (Locations.isPath(from)) {
       throw Failures.unsupported(s"A table that is named by its place cannot be renamed: ${from.name}")
     }
+    val target = withoutCatalog(from, to)
     failures.table(from) {
-      try change("rename_table", about(from), "to" -> Json.texts(to.namespace :+ to.name))
+      try change("rename_table", about(from), "to" -> Json.texts(target.namespace :+ target.name))
       catch {
-        case taken: LakelogFailure if taken.kind == "table-already-exists" => throw failures.ofTable(taken, to)
+        case taken: LakelogFailure if taken.kind == "table-already-exists" => throw failures.ofTable(taken, target)
       }
     }
+  }
+
+  /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace. */
+  private def withoutCatalog(from: Identifier, to: Identifier): Identifier = {
+    val names = to.namespace
+    if (names.length == from.namespace.length + 1 && names.head == catalogName) Identifier.of(names.tail, to.name) else to
   }
 
   // ---- staged tables

@@ -43,12 +43,10 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** The user's properties, and those by which Spark knows provider, comment and location; no others. */
   override def properties: JMap[String, String] = {
-    val reserved = Map(
-      TableCatalog.PROP_LOCATION -> facts.location,
-      TableCatalog.PROP_TABLE_TYPE -> (if (facts.ownLocation) "EXTERNAL" else "MANAGED")) ++
+    val place = if (facts.ownLocation) TableCatalog.PROP_EXTERNAL else TableCatalog.PROP_IS_MANAGED_LOCATION
+    val reserved = Map(TableCatalog.PROP_LOCATION -> facts.location, place -> "true") ++
       facts.provider.map(TableCatalog.PROP_PROVIDER -> _) ++
-      facts.comment.map(TableCatalog.PROP_COMMENT -> _) ++
-      (if (facts.ownLocation) None else Some(TableCatalog.PROP_IS_MANAGED_LOCATION -> "true"))
+      facts.comment.map(TableCatalog.PROP_COMMENT -> _)
     (facts.properties ++ reserved).asJava
   }
 

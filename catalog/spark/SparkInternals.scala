@@ -7,7 +7,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapreduce.Job
 
-import org.apache.spark.SparkEnv
+import org.apache.spark.{QueryContext, SparkEnv}
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.InternalRow
@@ -41,8 +41,9 @@ private[lakelog] object SparkInternals {
 
   def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
 
+  /** An error of analysis that is in none of Spark's error classes. */
   def analysisException(message: String): AnalysisException = new AnalysisException(
-    errorClass = "_LEGACY_ERROR_TEMP_3055", messageParameters = Map("message" -> message))
+    message, None, None, None, None, Map.empty[String, String], Array.empty[QueryContext])
 
   /** The session's Hadoop configuration with `settings` on top. */
   def hadoopConf(settings: Map[String, String]): Configuration = {
@@ -91,23 +92,25 @@ private[lakelog] object SparkInternals {
   }
 
   /**
-   * The session's settings with those fixed that decide about the bytes of a data file: whatever a session says, a
-   * table's files have microseconds (nanoseconds of the old kind carry no statistics), the proleptic calendar, the
-   * standard layout of lists, and column ids.
+   * What decides about the bytes of a data file. Whatever a session says, a table's files have microseconds
+   * (nanoseconds of the old kind carry no statistics), the proleptic calendar, the standard layout of lists, and
+   * column ids.
    */
-  private def tableFormat: SQLConf = {
-    val fixed = conf.clone()
-    fixed.setConf(SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE, SQLConf.ParquetOutputTimestampType.TIMESTAMP_MICROS)
-    fixed.setConf(SQLConf.PARQUET_REBASE_MODE_IN_WRITE, LegacyBehaviorPolicy.CORRECTED)
-    fixed.setConf(SQLConf.PARQUET_WRITE_LEGACY_FORMAT, false)
-    fixed.setConf(SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED, true)
-    fixed
-  }
+  private val tableFormat: Map[String, String] = Map(
+    SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE.key -> SQLConf.ParquetOutputTimestampType.TIMESTAMP_MICROS.toString,
+    SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key -> LegacyBehaviorPolicy.CORRECTED.toString,
+    SQLConf.PARQUET_WRITE_LEGACY_FORMAT.key -> "false",
+    SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED.key -> "true")
 
   /** What executors need to write Parquet files of `schema`, which names columns as the files shall. */
   def parquetWrite(schema: StructType, codec: String, configuration: Configuration): ParquetWriteSettings = {
-    val format = tableFormat
+    val format = conf.clone()
     val job = Job.getInstance(configuration)
+    // In both places: Spark asks the one for some of them and the other one for others.
+    tableFormat.foreach { case (key, value) =>
+      format.setConfString(key, value)
+      job.getConfiguration.set(key, value)
+    }
     val parquet = new ParquetOptions(Map(ParquetOptions.PARQUET_COMPRESSION -> codec), format)
     ParquetUtils.prepareWrite(format, job, schema, parquet)
     new ParquetWriteSettings(

@@ -19,7 +19,17 @@ private[lakelog] object Predicates {
 
   /** All of `predicates` together. */
   def toJson(predicates: Seq[Predicate]): JObject =
-    predicates.map(toJson(_: Expression)).reduceOption((a, b) => op("AND", Seq(a, b))).getOrElse(op("ALWAYS_TRUE", Nil))
+    predicates.map(condition).reduceOption((a, b) => op("AND", Seq(a, b))).getOrElse(op("ALWAYS_TRUE", Nil))
+
+  /** An expression where a condition is expected: a constant and a column of booleans may be one. */
+  private def condition(expression: Expression): JObject = expression match {
+    case literal: Literal[_] if literal.value == true => op("ALWAYS_TRUE", Nil)
+    case literal: Literal[_] if literal.dataType == BooleanType => op("ALWAYS_FALSE", Nil)
+    case column: NamedReference => op("=", Seq(toJson(column), literalJson(true, BooleanType)))
+    case both @ (_: And | _: Or | _: Not) =>
+      op(both.asInstanceOf[Predicate].name, both.children.toSeq.map(condition))
+    case other => toJson(other)
+  }
 
   private def toJson(expression: Expression): JObject = expression match {
     case reference: NamedReference => Json.obj("col" -> Json.texts(reference.fieldNames))

@@ -1,0 +1,102 @@
+"""One Spark session for all tests here; each test has a catalog of its own in it, in a folder of its own.
+
+A catalog is only a few settings of the session, so tests do not have to share one: `lake.` in a test's SQL stands for
+the test's catalog.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakelog.catalog import Catalog
+from lakelog.spark import spark_conf
+from lakelog.spark.jar import jar_path
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A catalog in the session, and the same warehouse from Python."""
+
+    spark: SparkSession
+    name: str
+    warehouse: str
+
+    def frame(self, sql: str) -> DataFrame:
+        return self.spark.sql(re.sub(r"\blake\.", f"{self.name}.", sql))
+
+    def sql(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows as plain tuples."""
+        return [tuple(row) for row in self.frame(sql).collect()]
+
+    def sorted(self, sql: str) -> list[tuple[Any, ...]]:
+        return sorted(self.sql(sql), key=repr)
+
+    @property
+    def catalog(self) -> Catalog:
+        """A client of its own, which shares nothing with the session's."""
+        return Catalog(self.warehouse)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.jars", str(jar_path()))
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+    )
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+_numbers = itertools.count()
+
+
+def children(spark: SparkSession) -> list[int]:
+    """The process ids of the Python sides that the session's JVM has started."""
+    jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == jvm and b"lakelog.spark.bridge" in (process / "cmdline").read_bytes():
+                    found.append(int(process.name))
+    return found
+
+
+@pytest.fixture
+def make_lake(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Lake]]:
+    def make(warehouse: str | None = None, **options: Any) -> Lake:
+        name = f"lake{next(_numbers)}"
+        place = warehouse or str(tmp_path / "warehouse")
+        for key, value in spark_conf(place, name=name, fsync=False, jar="unused", **options).items():
+            if key != "spark.jars":
+                spark.conf.set(key, value)
+        return Lake(spark, name, place)
+
+    yield make
+    # Each warehouse has a child of its own, and there is one of these in every test.
+    for child in children(spark):
+        os.kill(child, signal.SIGKILL)
+
+
+@pytest.fixture
+def lake(make_lake: Callable[..., Lake]) -> Lake:
+    return make_lake()

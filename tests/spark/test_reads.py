@@ -1,0 +1,179 @@
+"""Scans: what they read is right, and what they need not read they do not."""
+
+import pytest
+
+pytestmark = pytest.mark.adapter
+
+
+def files_read(frame):
+    """How many splits Spark makes of the frame's scan, and how many files those are of."""
+    plan = frame._jdf.queryExecution().sparkPlan()
+    scans = [node for node in walk(plan) if node.nodeName().startswith("BatchScan")]
+    paths = set()
+    for scan in scans:
+        for partition in scan.scan().toBatch().planInputPartitions():
+            paths.update(file.filePath().toString() for file in partition.files())
+    return len(paths)
+
+
+def walk(plan):
+    yield plan
+    children = plan.children()
+    for index in range(children.length()):
+        yield from walk(children.apply(index))
+
+
+def explained(frame):
+    return frame._jdf.queryExecution().toString()
+
+
+@pytest.fixture
+def days(lake):
+    """Ten files, one a day, of ten rows each."""
+    lake.sql("CREATE TABLE lake.t (id BIGINT, day DATE, x DOUBLE, s STRUCT<a: INT, b: STRUCT<c: STRING>>) PARTITIONED BY (day)")
+    lake.sql(
+        "INSERT INTO lake.t SELECT id, date_add(DATE'2020-01-01', CAST(id DIV 10 AS INT)), id / 2, "
+        "named_struct('a', CAST(id AS INT), 'b', named_struct('c', concat('c', lpad(id, 3, '0')))) FROM range(100)"
+    )
+    return lake
+
+
+@pytest.mark.parametrize(
+    ("condition", "files", "rows"),
+    [
+        ("day = DATE'2020-01-03'", 1, 10),
+        ("day > DATE'2020-01-08'", 2, 20),
+        ("day IN (DATE'2020-01-01', DATE'2020-01-02')", 2, 20),
+        ("id = 55", 1, 1),
+        ("id < 15 AND x >= 5", 1, 5),
+        ("id < 5 OR id > 95", 2, 9),
+        ("NOT (id < 95)", 1, 5),
+        ("s.a = 7", 1, 1),
+        ("s.b.c LIKE 'c09%'", 1, 10),
+        ("s.b.c = 'c042' AND s.a = 42", 1, 1),
+        ("id IS NULL", 0, 0),
+        ("day IS NOT NULL", 10, 100),
+        ("id + 1 = 8", 10, 1),
+        ("year(day) = 2021", 0, 0),
+        ("id = 1000", 0, 0),
+    ],
+)
+def test_filters_leave_out_files_and_the_rows_are_right(days, condition, files, rows):
+    frame = days.frame(f"SELECT id FROM lake.t WHERE {condition}")
+    assert frame.count() == rows
+    if condition.startswith("year"):
+        return  # Spark may rewrite it to a range or not; only the rows are promised.
+    assert files_read(frame) == files
+
+
+def test_only_the_columns_that_are_asked_for_are_read_nested_ones_too(days):
+    text = explained(days.frame("SELECT s.b.c FROM lake.t WHERE id > 3"))
+    scan = next(line for line in text.splitlines() if "BatchScan" in line)
+    assert "day" not in scan and "x#" not in scan
+    assert "s#" in scan
+    read = days.frame("SELECT s.b.c FROM lake.t")._jdf.queryExecution().sparkPlan()
+    schema = next(node for node in walk(read) if node.nodeName().startswith("BatchScan")).scan().readSchema()
+    assert schema.simpleString() == "struct<s:struct<b:struct<c:string>>>"
+
+
+def test_counting_needs_no_column(days):
+    assert days.sql("SELECT count(*) FROM lake.t") == [(100,)]
+    assert days.sql("SELECT count(*) FROM lake.t WHERE day = DATE'2020-01-02'") == [(10,)]
+
+
+def test_a_limit_reads_the_first_files_only(days):
+    frame = days.frame("SELECT * FROM lake.t LIMIT 15")
+    assert len(frame.collect()) == 15
+    assert files_read(frame) == 2
+
+
+def test_a_filtered_scan_tells_spark_how_many_rows_are_left(days):
+    frame = days.frame("SELECT * FROM lake.t WHERE day = DATE'2020-01-02'")
+    leaf = frame._jdf.queryExecution().optimizedPlan().collectLeaves().head()
+    assert leaf.stats().rowCount().get().toString() == "10"
+
+
+def test_a_join_on_the_partition_reads_only_the_partitions_that_it_needs(days):
+    days.sql("CREATE TABLE lake.dim AS SELECT DATE'2020-01-02' AS day, 'wanted' AS label UNION ALL SELECT DATE'2020-01-05', 'other'")
+    frame = days.frame(
+        "SELECT count(*), min(id), max(id) FROM lake.t JOIN lake.dim ON t.day = dim.day WHERE dim.label = 'wanted'"
+    )
+    assert [tuple(row) for row in frame.collect()] == [(10, 10, 19)]
+    assert "dynamicpruning" in explained(frame)
+
+
+def test_the_row_reader_and_the_column_reader_agree(days):
+    query = "SELECT *, s.b.c FROM lake.t WHERE id % 7 = 3 ORDER BY id"
+    columns = days.sql(query)
+    days.spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+    try:
+        assert days.sql(query) == columns
+    finally:
+        days.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def test_a_large_file_is_split(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id, sha2(CAST(id AS STRING), 256) AS x FROM range(0, 50000, 1, 1)")
+    lake.spark.conf.set("spark.sql.files.maxPartitionBytes", "500000")
+    try:
+        frame = lake.frame("SELECT * FROM lake.t")
+        assert frame.rdd.getNumPartitions() > 3
+        assert lake.sql("SELECT count(*), count(DISTINCT id), sum(id) FROM lake.t") == [(50000, 50000, 1249975000)]
+    finally:
+        lake.spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+
+def test_a_column_added_under_the_name_of_an_older_one_is_another_column(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id, concat('old', id) AS a, named_struct('f', id) AS s FROM range(100)")
+    lake.sql("ALTER TABLE lake.t RENAME COLUMN a TO b")
+    lake.sql("ALTER TABLE lake.t ADD COLUMN a STRING")
+    lake.sql("ALTER TABLE lake.t RENAME COLUMN s.f TO g")
+    lake.sql("ALTER TABLE lake.t ADD COLUMN s.f BIGINT")
+    lake.sql("INSERT INTO lake.t SELECT 100, 'x', named_struct('g', 5L, 'f', 6L), 'new'")
+    assert lake.sql("SELECT id, b FROM lake.t WHERE a = 'new'") == [(100, "x")]
+    assert lake.sql("SELECT count(*) FROM lake.t WHERE a IS NULL AND s.f IS NULL") == [(100,)]
+    assert lake.sql("SELECT id FROM lake.t WHERE s.g = 42 OR s.f = 6 ORDER BY id") == [(42,), (100,)]
+    lake.sql("ALTER TABLE lake.t DROP COLUMN b")
+    lake.sql("ALTER TABLE lake.t ADD COLUMN b STRING DEFAULT 'fresh'")
+    assert lake.sql("SELECT count(*) FROM lake.t WHERE b = 'fresh'") == [(101,)]
+
+
+def test_widened_columns_are_filtered_right_in_old_files(lake):
+    lake.sql("CREATE TABLE lake.t (i INT, f FLOAT, d DECIMAL(5, 2), dt DATE)")
+    lake.sql("INSERT INTO lake.t VALUES (1, 1.5, 1.25, DATE'2020-01-01'), (2, 2.5, 2.25, DATE'2020-01-02')")
+    for column, type in (("i", "BIGINT"), ("f", "DOUBLE"), ("d", "DECIMAL(12, 2)"), ("dt", "TIMESTAMP_NTZ")):
+        lake.sql(f"ALTER TABLE lake.t ALTER COLUMN {column} TYPE {type}")
+    lake.sql("INSERT INTO lake.t VALUES (5000000000, 3.5D, 1234567890.25BD, TIMESTAMP_NTZ'2020-01-02 12:00:00')")
+    for condition, rows in [
+        ("i = 2", 1), ("i > 1", 2), ("f = 1.5", 1), ("f > 1.5D", 2), ("d = 2.25", 1), ("d > 1.25", 2),
+        ("dt >= TIMESTAMP_NTZ'2020-01-02 00:00:00'", 2), ("dt = TIMESTAMP_NTZ'2020-01-01 00:00:00'", 1),
+    ]:
+        assert lake.sql(f"SELECT count(*) FROM lake.t WHERE {condition}") == [(rows,)], condition
+
+
+def test_the_past_is_read_by_version_and_by_time(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    first = lake.catalog.load_table("t")
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    lake.sql("ALTER TABLE lake.t RENAME COLUMN id TO num")
+    assert lake.sql(f"SELECT id FROM lake.t VERSION AS OF {first.version}") == [(1,)]
+    assert lake.sql("SELECT count(num) FROM lake.t TIMESTAMP AS OF current_timestamp()") == [(2,)]
+    assert lake.sql(f"SELECT * FROM lake.t TIMESTAMP AS OF timestamp_micros({first.timestamp_us})") == [(1,)]
+    assert lake.spark.read.option("versionAsOf", first.version).table(f"{lake.name}.t").count() == 1
+    for bad in ("VERSION AS OF 99", "VERSION AS OF 'x'", "TIMESTAMP AS OF '2001-01-01'"):
+        with pytest.raises(Exception, match="version") as error:
+            lake.sql(f"SELECT * FROM lake.t {bad}")
+        assert "Traceback" not in str(error.value)
+
+
+def test_a_statement_reads_one_version_of_a_table_throughout(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(10)")
+    frame = lake.frame("SELECT a.id FROM lake.t a JOIN lake.t b ON a.id = b.id")
+    lake.sql("INSERT INTO lake.t VALUES (77)")
+    assert frame.count() in (10, 11)
+    assert lake.sql("SELECT count(*) FROM lake.t a JOIN lake.t b ON a.id = b.id") == [(11,)]
+
+
+def test_case_of_columns_does_not_matter_unless_the_session_says_so(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS MixedCase, named_struct('Inner', 2) AS S")
+    assert lake.sql("SELECT mixedcase, s.INNER FROM lake.t WHERE MIXEDCASE = 1 AND s.inner = 2") == [(1, 2)]

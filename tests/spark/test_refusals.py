@@ -1,0 +1,59 @@
+"""What lakelog does not do yet is refused by name: never accepted and then ignored."""
+
+import pytest
+from pyspark.errors import AnalysisException, UnsupportedOperationException
+
+pytestmark = pytest.mark.adapter
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE lake.u (a INT, b INT GENERATED ALWAYS AS (a + 1))",
+        "CREATE TABLE lake.u (a BIGINT GENERATED ALWAYS AS IDENTITY)",
+        "CREATE TABLE lake.u (a INT PRIMARY KEY)",
+        "CREATE TABLE lake.u (a INT, CONSTRAINT c CHECK (a > 0))",
+        "CREATE TABLE lake.u (a INT) CLUSTER BY (a)",
+        "CREATE TABLE lake.u (a INT, b INT) PARTITIONED BY (bucket(3, a, b))",
+        "CREATE TABLE lake.u (a INT, b INT) PARTITIONED BY (zorder(a, b))",
+        "CREATE TABLE lake.u (a INT, b INT) CLUSTERED BY (a) SORTED BY (b) INTO 4 BUCKETS",
+        "CREATE TABLE lake.u (a STRING COLLATE UNICODE_CI)",
+        "CREATE TABLE lake.u AS SELECT NULL AS nothing",
+        "CREATE OR REPLACE TABLE lake.t CLUSTER BY (a) AS SELECT 1 AS a",
+        "CREATE OR REPLACE TABLE lake.t (a INT, CONSTRAINT c CHECK (a > 0))",
+        "CREATE VIEW lake.v AS SELECT 1 AS a",
+        "ALTER TABLE lake.t ADD CONSTRAINT c CHECK (a > 0)",
+        "ALTER TABLE lake.t CLUSTER BY (a)",
+        "ALTER TABLE lake.t SET LOCATION '/elsewhere'",
+        "ALTER TABLE lake.t ADD PARTITION (a = 1)",
+        "ALTER TABLE lake.t SET TBLPROPERTIES ('location' = '/elsewhere')",
+        "ALTER TABLE lake.t SET TBLPROPERTIES ('provider' = 'other')",
+        "DELETE FROM lake.t WHERE a = 2",
+        "UPDATE lake.t SET a = 3",
+        "MERGE INTO lake.t USING lake.t AS s ON s.a = 1 WHEN MATCHED THEN DELETE",
+        "ANALYZE TABLE lake.t COMPUTE STATISTICS",
+        "DROP TABLE lake.t PURGE",
+        "CREATE FUNCTION lake.f AS 'x.Y'",
+    ],
+)
+def test_what_is_not_there_is_refused_and_changes_nothing(lake, statement):
+    lake.sql("CREATE TABLE lake.t AS SELECT EXPLODE(array(1, 2)) AS a")
+    version = lake.catalog.load_table("t").version
+    with pytest.raises((AnalysisException, UnsupportedOperationException)) as error:
+        lake.sql(statement)
+    assert "INTERNAL_ERROR" not in str(error.value)
+    assert lake.catalog.list_tables() == [("t",)]
+    assert lake.catalog.load_table("t").version == version
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+
+
+def test_streaming_is_refused(lake, tmp_path):
+    lake.sql("CREATE TABLE lake.t (value BIGINT)")
+    with pytest.raises(AnalysisException):
+        lake.spark.readStream.table(f"{lake.name}.t").writeStream.format("noop").start()
+
+
+def test_a_setting_of_the_catalog_that_is_not_known_is_refused_by_name(lake):
+    lake.spark.conf.set(f"spark.sql.catalog.{lake.name}.endpiont", "http://127.0.0.1:1")
+    with pytest.raises(Exception, match="endpiont"):
+        lake.sql(f"SHOW TABLES IN {lake.name}")

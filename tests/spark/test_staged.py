@@ -1,0 +1,95 @@
+"""CREATE TABLE AS SELECT, REPLACE and CREATE OR REPLACE: one commit, or nothing that anybody sees."""
+
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql.functions import udf
+
+pytestmark = pytest.mark.adapter
+
+
+def condition(error):
+    return error.value.getCondition()
+
+
+def test_a_replace_is_one_commit_in_the_same_log(lake):
+    lake.sql("CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT 1 AS id, 'a' AS k")
+    before = lake.catalog.load_table("t")
+    lake.sql("CREATE OR REPLACE TABLE lake.t USING other PARTITIONED BY (bucket(2, v)) TBLPROPERTIES ('p' = 'q') AS SELECT 5L AS v")
+    after = lake.catalog.load_table("t")
+    assert (after.id, after.version) == (before.id, before.version + 1)
+    assert lake.sql("SELECT * FROM lake.t") == [(5,)]
+    assert lake.sql(f"SELECT * FROM lake.t VERSION AS OF {before.version}") == [(1, "a")]
+    lake.sql("REPLACE TABLE lake.t (b INT)")
+    assert lake.sql("SELECT * FROM lake.t") == []
+    assert lake.sql("SHOW TBLPROPERTIES lake.t") == []
+
+
+def test_a_replace_may_read_the_table_that_it_replaces(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(5)")
+    lake.sql("CREATE OR REPLACE TABLE lake.t AS SELECT id * 10 AS id FROM lake.t")
+    assert lake.sorted("SELECT * FROM lake.t") == [(0,), (10,), (20,), (30,), (40,)]
+
+
+def test_existing_and_missing_tables_are_told_apart(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    with pytest.raises(AnalysisException) as error:
+        lake.sql("CREATE TABLE lake.t AS SELECT 2 AS id")
+    assert condition(error) == "TABLE_OR_VIEW_ALREADY_EXISTS"
+    lake.sql("CREATE TABLE IF NOT EXISTS lake.t AS SELECT 2 AS id")
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+    for statement in ("REPLACE TABLE lake.gone AS SELECT 1 AS id", "REPLACE TABLE lake.gone (a INT)"):
+        with pytest.raises(AnalysisException) as error:
+            lake.sql(statement)
+        assert condition(error) == "TABLE_OR_VIEW_NOT_FOUND"
+    lake.sql("CREATE OR REPLACE TABLE lake.new AS SELECT 3 AS id")
+    assert lake.sql("SELECT * FROM lake.new") == [(3,)]
+    with pytest.raises(AnalysisException) as error:
+        lake.sql("CREATE TABLE lake.gone.t AS SELECT 1 AS id")
+    assert condition(error) == "SCHEMA_NOT_FOUND"
+
+
+def test_a_table_created_meanwhile_makes_the_commit_fail_and_stays_as_it_is(lake, tmp_path):
+    errors = []
+    gate, started = tmp_path / "gate", tmp_path / "started"
+
+    def create():
+        try:
+            source.writeTo(f"{lake.name}.t").create()
+        except AnalysisException as failed:
+            errors.append(failed)
+
+    def slow(id):
+        started.touch()
+        while not gate.exists():
+            time.sleep(0.05)
+        return id
+
+    source = lake.spark.range(1).select(udf(slow, "BIGINT", useArrow=False)("id").alias("id"))
+    thread = threading.Thread(target=create)
+    thread.start()
+    while not started.exists():
+        time.sleep(0.05)
+    lake.catalog.create_table("t", pa.schema([("b", pa.int64())]))
+    gate.touch()
+    thread.join()
+    assert [error.getCondition() for error in errors] == ["TABLE_OR_VIEW_ALREADY_EXISTS"]
+    assert lake.frame("SELECT * FROM lake.t").columns == ["b"]
+
+
+def test_the_frame_api_creates_and_replaces(lake):
+    frame = lake.spark.range(3)
+    frame.writeTo(f"{lake.name}.t").tableProperty("p", "q").create()
+    with pytest.raises(AnalysisException) as error:
+        frame.writeTo(f"{lake.name}.t").create()
+    assert condition(error) == "TABLE_OR_VIEW_ALREADY_EXISTS"
+    frame.selectExpr("id + 5 AS id").writeTo(f"{lake.name}.t").replace()
+    frame.selectExpr("id + 7 AS x").writeTo(f"{lake.name}.t").createOrReplace()
+    assert lake.sorted("SELECT x FROM lake.t") == [(7,), (8,), (9,)]
+    frame.write.mode("overwrite").saveAsTable(f"{lake.name}.t")
+    assert lake.sorted("SELECT id FROM lake.t") == [(0,), (1,), (2,)]
+    with pytest.raises(AnalysisException):
+        frame.writeTo(f"{lake.name}.gone").replace()
