@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests import s3_servers
-from tests.integration.store.test_store_contract import Sum
+from tests.integration.store.sums import Sum
 
 from lakelog.log import (
     CommitUnknown,

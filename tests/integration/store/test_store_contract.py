@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.integration.store.places import KINDS, empty_store, place
+from tests.integration.store.sums import Sum
 
-from lakelog.log import Draft, Dump, Log, NotFound, ObjectStore, open_store, wait_for_background
-from lakelog.log.format import Commit
+from lakelog.log import Draft, Log, NotFound, ObjectStore, open_store, wait_for_background
 
 RACERS = 32
 RACES = 8
@@ -129,25 +129,6 @@ def test_an_input_can_be_read_anywhere(store: ObjectStore) -> None:
         assert opened.read(2) == b"\x01\x02"
     with pytest.raises(NotFound, match="nowhere"):
         store.open_input("nowhere")
-
-
-class Sum:
-    """A log whose state is the sum of its events."""
-
-    def initial(self) -> int:
-        return 0
-
-    def apply(self, state: int, commit: Commit, blobs: object) -> int:
-        return state + sum(int(event["n"]) for event in commit.events)
-
-    def dump(self, state: int, version: int) -> Dump:
-        return Dump(state, {}, ())
-
-    def stored(self, dump: Dump) -> None:
-        return
-
-    def load(self, root: int) -> int:
-        return root
 
 
 def test_writers_of_one_log_in_several_threads_lose_and_double_nothing(store: ObjectStore) -> None:

@@ -1,0 +1,63 @@
+"""Real processes on one folder, killed at any moment; and one that ends right after a commit."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.integration.store.sums import Sum
+
+from lakelog.log import Draft, Log, open_store
+
+WRITER = """
+import sys
+from lakelog.log import Draft, Log, open_store
+from tests.integration.store.sums import Sum
+log = Log(open_store(sys.argv[1], {"fsync": "off"}), "t", Sum())
+view = log.load()
+for number in range(int(sys.argv[2])):
+    done = log.commit(view, lambda view, passed: Draft(events=({"n": 1},)))
+    view = done.view
+    print(done.version, flush=True)
+"""
+START_TIMEOUT_S = 60.0
+
+
+def start(folder: Path, commits: int, output: Path) -> subprocess.Popen[bytes]:
+    """Start a writer that notes each version in `output` as soon as it is acknowledged, and errors there too."""
+    command = [sys.executable, "-W", "error", "-c", WRITER, str(folder), str(commits)]
+    with output.open("wb") as sink:
+        return subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT)
+
+
+def test_what_killed_processes_acknowledged_is_there_once(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    Log(open_store(str(lake)), "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")
+    outputs = [tmp_path / f"output-{i}" for i in range(4)]
+    running = [start(lake, 1_000_000, output) for output in outputs]
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not all(output.stat().st_size for output in outputs) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    rng = random.Random(7)
+    for process in running:
+        time.sleep(rng.random() / 2)
+        process.kill()
+        process.wait()
+    acknowledged = [int(line) for output in outputs for line in output.read_text().split("\n")[:-1]]
+    assert len(acknowledged) == len(set(acknowledged)) >= len(running)
+    view = Log(open_store(str(lake)), "t", Sum()).load()
+    assert max(acknowledged) <= view.version and view.state == view.version
+    # All but the one commit that each process had not yet reported when it died.
+    assert view.version - 1 - len(acknowledged) <= len(running)
+
+
+def test_a_process_that_ends_right_after_a_commit_still_writes_its_snapshot(tmp_path: Path) -> None:
+    Log(open_store(str(tmp_path)), "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")
+    output = tmp_path / "output"
+    assert start(tmp_path, 19, output).wait(START_TIMEOUT_S) == 0
+    assert output.read_text().split() == [str(version) for version in range(2, 21)]
+    assert (tmp_path / "t" / "_log" / "latest.json").exists()
+    assert list(tmp_path.rglob(".lakelog-tmp-*")) == []

@@ -1,0 +1,102 @@
+"""Commits to a real S3 client and server with spoilt answers in between: once, and acknowledged, or unknown."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from tests.integration.store.faulty_proxy import FaultyProxy, faulty_proxy
+from tests.integration.store.sums import Sum
+
+from lakelog.log import CommitUnknown, Draft, Log, LogOptions, open_store, s3_store
+from lakelog.testing.moto_server import S3Server, moto_server
+
+pytestmark = pytest.mark.s3
+OPTIONS = LogOptions(sleep_s=lambda seconds: None, snapshot_every_versions=0)
+
+
+@pytest.fixture(scope="module")
+def spoilt() -> Iterator[tuple[FaultyProxy, S3Server]]:
+    with moto_server() as server, server.credentials(), faulty_proxy(server.endpoint) as proxy:
+        yield proxy, dataclasses.replace(server, endpoint=proxy.endpoint)
+
+
+def new_log(server: S3Server, options: LogOptions = OPTIONS) -> Log[int]:
+    return Log(open_store(f"s3://lake/{uuid.uuid4().hex}", server.options), "t", Sum(), options=options)
+
+
+def add_one(view: object, passed: object) -> Draft:
+    return Draft(events=({"n": 1},))
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ["409"],
+        ["500"],
+        ["503"],
+        ["close"],
+        ["lost-409"],
+        ["lost-500"],
+        ["lost-503"],
+        ["lost-close"],
+        ["500", "lost-500", "500"],
+        ["409"] * 4,
+        ["lost-close", "409"],
+    ],
+    ids=" ".join,
+)
+def test_a_commit_happens_once_and_is_acknowledged(
+    spoilt: tuple[FaultyProxy, S3Server], faults: list[str]
+) -> None:
+    proxy, server = spoilt
+    log = new_log(server)
+    view = log.create(Draft(events=({"n": 1},)), log_id="l")
+    proxy.faults = list(faults)
+    done = log.commit(view, add_one)
+    assert (done.version, log.load().state) == (2, 2)
+    assert not proxy.faults
+
+
+@pytest.mark.parametrize("fault", ["hang", "lost-hang"])
+def test_an_answer_that_never_comes_is_settled_after_the_time_limit(
+    spoilt: tuple[FaultyProxy, S3Server], fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy, server = spoilt
+    monkeypatch.setattr(s3_store, "READ_TIMEOUT_S", 1)
+    log = new_log(server)
+    view = log.create(Draft(events=({"n": 1},)), log_id="l")
+    proxy.faults = [fault]
+    assert log.commit(view, add_one).version == 2
+    assert log.load().state == 2
+
+
+def test_a_commit_that_no_answer_settles_is_unknown_and_found_when_asked_again(
+    spoilt: tuple[FaultyProxy, S3Server],
+) -> None:
+    proxy, server = spoilt
+    log = new_log(server, dataclasses.replace(OPTIONS, put_tries=2))
+    view = log.create(Draft(events=({"n": 1},)), log_id="l")
+    proxy.faults = ["409"] * 20
+    with pytest.raises(CommitUnknown) as raised:
+        log.commit(view, add_one, commit_id="mine")
+    assert raised.value.commit_id == "mine"
+    proxy.faults = []
+    assert log.commit(view, add_one, commit_id="mine").version == 2
+    assert log.commit(log.load(), add_one, commit_id="mine", base=1).version == 2
+    assert log.load().state == 2
+
+
+def test_requests_on_the_wire_are_those_of_the_budget(spoilt: tuple[FaultyProxy, S3Server]) -> None:
+    """What the counting store counts is what the server sees: no hidden HEAD, no LIST."""
+    proxy, server = spoilt
+    log = new_log(server)
+    view = log.create(Draft(events=({"n": 1},)), log_id="l")
+    proxy.requests.clear()
+    view = log.commit(view, add_one).view
+    assert proxy.requests == ["PUT"]
+    proxy.requests.clear()
+    log.refresh(view)
+    assert proxy.requests == ["GET"]
