@@ -22,7 +22,7 @@ from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.partitioning import PartitionSpec
 from lakelog.catalog.schema import Schema
 from lakelog.log import WriteRef
-from lakelog.log.errors import FormatError
+from lakelog.log.errors import FormatError, InvalidInput
 
 BASE_SCHEMA = pa.schema(
     [
@@ -86,6 +86,35 @@ def of_write(files: Sequence[DataFile], write: WriteRef | None) -> list[DataFile
         file if file.write_id == write.id else msgspec.structs.replace(file, write_id=write.id)
         for file in files
     ]
+
+
+def check_files(
+    files: Sequence[DataFile], schema: Schema, specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec]
+) -> None:
+    """Raise InvalidInput for a file that must not be committed, because the table could not be read right with it.
+
+    A partition value that is left out would be taken for NULL, so all fields of the file's spec have to be there,
+    and no others; values and bounds have to be of their types; no file may come twice.
+    """
+    known = {spec.id: spec for spec in (specs.values() if isinstance(specs, Mapping) else specs)}
+    for file in files:
+        spec = known.get(file.spec_id)
+        if spec is None:
+            raise InvalidInput(
+                f"the data file {file.path} names the partition spec {file.spec_id}, which is not there"
+            )
+        if file.partition.keys() != {field.id for field in spec.fields}:
+            raise InvalidInput(
+                f"the data file {file.path} has values for the partition fields {sorted(file.partition)}, but its spec "
+                f"{spec.id} has the fields {sorted(field.id for field in spec.fields)}"
+            )
+        if file.rows < 0 or file.size_bytes < 0 or not file.path:
+            raise InvalidInput(
+                f"the data file {file.path!r} has {file.rows} rows and {file.size_bytes} bytes"
+            )
+    if len({file.path for file in files}) < len(files):
+        raise InvalidInput("a data file is to be added twice in one commit")
+    files_to_arrow(files, schema, known)
 
 
 def files_to_arrow(

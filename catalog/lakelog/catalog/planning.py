@@ -12,9 +12,9 @@ from lakelog.catalog.data_file import BASE_SCHEMA, DataFile, split_name
 from lakelog.catalog.file_facts import array_of, partition_values, specs_list
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.file_tables import joined
-from lakelog.catalog.literals import from_arrow
+from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.manifests import Fetch
-from lakelog.catalog.partitioning import PartitionSpec
+from lakelog.catalog.partitioning import PartitionField, PartitionSpec
 from lakelog.catalog.pruning import Specs, match, may_match
 
 _PLANNED = ("path", "size", "rows", "spec")
@@ -78,7 +78,12 @@ def partition_keys(files: pa.Table, spec: PartitionSpec) -> list[tuple[object, .
 
 def partition_key(file: DataFile, spec: PartitionSpec) -> tuple[object, ...]:
     """Return the key of one file, equal to what `partition_keys` has for it."""
-    return tuple(file.partition.get(field.id) for field in spec.fields)
+    return tuple(_normal(file.partition.get(field.id), field) for field in spec.fields)
+
+
+def _normal(value: object, field: PartitionField) -> object:
+    """Return a literal as lakelog itself writes it, whoever wrote it: `1.5` as a decimal of two places is `1.50`."""
+    return from_arrow(to_arrow([value], value_type(field.result)))[0]
 
 
 def _certain_rows(files: pa.Table, bound: Bound | None, specs: Specs) -> pa.Array:

@@ -96,10 +96,8 @@ def schema_of(types: Mapping[str, str]) -> Schema:
     return Schema(fields=fields, last_id=len(fields))
 
 
-def rows() -> st.SearchStrategy[list[dict[str, Any]]]:
-    row = st.fixed_dictionaries(
-        {name: st.none() | st.sampled_from(values) for name, values in VALUES.items()}
-    )
+def rows(columns: Sequence[str] = tuple(VALUES)) -> st.SearchStrategy[list[dict[str, Any]]]:
+    row = st.fixed_dictionaries({name: st.none() | st.sampled_from(VALUES[name]) for name in columns})
     return st.lists(row, min_size=1, max_size=12)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from hypothesis import HealthCheck, assume, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.catalog.filter_model import (
     TRANSFORMS,
@@ -23,6 +24,7 @@ from tests.property.catalog.filter_model import (
 
 from lakelog.catalog.arrow_types import schema_to_arrow
 from lakelog.catalog.binding import bind
+from lakelog.catalog.bound import Bound
 from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.file_tables import joined
@@ -37,77 +39,94 @@ from lakelog.catalog.schema import Schema
 from lakelog.log import WriteRef
 from lakelog.log.memory_store import MemoryStore
 
-OLD = schema_of(TYPES)
-relaxed = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+every_column = pytest.mark.parametrize("column", sorted(TYPES))
+"""One column at a time with one more, so that filters, partitions and values often meet."""
 
 
-few_columns = st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=2, unique=True)
-"""So few that filters and partitions often meet in one."""
+a_quarter = settings(max_examples=settings().max_examples // 4)
+"""Of the examples, because each is tried with several filters, and for each column anew."""
+
+
+def beside(column: str) -> str:
+    return "number" if column != "number" else "text"
 
 
 @st.composite
-def specs(draw: st.DrawFn, names: Sequence[str]) -> list[PartitionSpec]:
+def specs(draw: st.DrawFn, schema: Schema) -> list[PartitionSpec]:
     """One to three specs of a table, each an evolution of the one before."""
     known: list[PartitionSpec] = []
     for _ in range(draw(st.integers(1, 3))):
-        columns = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
+        columns = draw(st.lists(st.sampled_from(schema.names), max_size=2, unique=True))
         fields = []
         for column in columns:
             text = draw(st.sampled_from(["identity", *TRANSFORMS.get(column, ())]))
             name, _, argument = text.partition("[")
             args = [int(argument.rstrip("]"))] if argument else []
             fields.append({"transform": name, "args": args, "column": [column]})
-        spec = spec_from_transforms(fields, OLD, existing=known)
+        spec = spec_from_transforms(fields, schema, existing=known)
         known = [each for each in known if each.id != spec.id] + [spec]
     return known
 
 
-@given(rows(), predicates())
-@relaxed
-def test_every_row_gets_the_result_of_sql(data: list[dict[str, Any]], predicate: Predicate) -> None:
-    table = pa.Table.from_pylist(data, schema=schema_to_arrow(OLD))
-    assert evaluate(bind(predicate, OLD), table).to_pylist() == [holds(predicate, row, TYPES) for row in data]
+@every_column
+@given(data=st.data())
+def test_every_row_gets_the_result_of_sql(column: str, data: st.DataObject) -> None:
+    names = (column, beside(column))
+    rows_, predicate = data.draw(rows(names)), data.draw(predicates(names))
+    types = {name: TYPES[name] for name in names}
+    schema = schema_of(types)
+    table = pa.Table.from_pylist(rows_, schema=schema_to_arrow(schema))
+    assert evaluate(bind(predicate, schema), table).to_pylist() == [
+        holds(predicate, row, types) for row in rows_
+    ]
 
 
-@given(rows(), predicates())
-@relaxed
-def test_a_filter_survives_json(data: list[dict[str, Any]], predicate: Predicate) -> None:
+@given(predicates())
+def test_a_filter_survives_json(predicate: Predicate) -> None:
     again = Predicate.from_json(msgspec.json.encode(predicate.to_json()).decode())
     assert again == predicate
 
 
-@given(rows(), few_columns.flatmap(lambda names: st.tuples(predicates(names), specs(names))), st.data())
-@relaxed
-def test_files_are_judged_without_a_guess(
-    data: list[dict[str, Any]], case: tuple[Predicate, list[PartitionSpec]], choices: st.DataObject
-) -> None:
-    predicate, specs = case
+@every_column
+@a_quarter
+@given(data=st.data())
+def test_files_are_judged_without_a_guess(column: str, data: st.DataObject) -> None:
+    names = (column, beside(column))
+    types = {name: TYPES[name] for name in names}
+    schema = schema_of(types)
+    rows_, specs_ = data.draw(rows(names)), data.draw(specs(schema))
     store, files = MemoryStore(), list[DataFile]()
-    for index, spec in enumerate(specs):
-        files += _written(store, f"w{index}", data[index :: len(specs)], OLD, spec)
-    files = [_forgetful(file, choices) for file in files]
-    _check(store, joined([files_to_arrow(files, OLD, specs)]), predicate, OLD, TYPES, specs)
+    for index, spec in enumerate(specs_):
+        files += _written(store, f"w{index}", rows_[index :: len(specs_)], schema, spec)
+    files = [_forgetful(file, data) for file in files]
+    table = joined([files_to_arrow(files, schema, specs_)])
+    _check(store, table, data.draw(several(names)), schema, types, specs_)
 
 
-@given(rows(), rows(), few_columns.flatmap(predicates))
-@relaxed
-def test_statistics_of_a_narrower_type_are_understood(
-    old: list[dict[str, Any]], new: list[dict[str, Any]], predicate: Predicate
-) -> None:
-    types = {**TYPES, **WIDENED}
-    schema, unpartitioned = schema_of(types), PartitionSpec()
-    assume(binds(predicate, schema))
+@pytest.mark.parametrize("column", sorted(WIDENED))
+@a_quarter
+@given(data=st.data())
+def test_statistics_of_a_narrower_type_are_understood(column: str, data: st.DataObject) -> None:
+    names = (column, "text")
+    types = {name: TYPES[name] for name in names}
+    wider = {**types, column: WIDENED[column]}
+    before, after = schema_of(types), schema_of(wider)
+    filters = [each for each in data.draw(several(names)) if binds(each, after)]
     store = MemoryStore()
-    before = files_to_arrow(_written(store, "old", old, OLD, unpartitioned), OLD, ())
-    widened = [_widened(row) for row in new]
-    after = files_to_arrow(_written(store, "new", widened, schema, unpartitioned), schema, ())
-    for tables in ([before, after], [after, before]):
-        _check(store, joined(tables), predicate, schema, types, [unpartitioned])
+    old = files_to_arrow(_written(store, "old", data.draw(rows(names)), before, PartitionSpec()), before, ())
+    widened = [_widened(row) for row in data.draw(rows(names))]
+    new = files_to_arrow(_written(store, "new", widened, after, PartitionSpec()), after, ())
+    for tables in ([old, new], [new, old]):
+        _check(store, joined(tables), filters, after, wider, [PartitionSpec()])
+
+
+def several(names: Sequence[str]) -> st.SearchStrategy[list[Predicate]]:
+    return st.lists(predicates(names), min_size=4, max_size=4)
 
 
 def _widened(row: dict[str, Any]) -> dict[str, Any]:
-    day = row["day"]
-    return {**row, "day": None if day is None else dt.datetime(day.year, day.month, day.day)}
+    day = row.get("day")
+    return row if day is None else {**row, "day": dt.datetime(day.year, day.month, day.day)}
 
 
 def _written(
@@ -136,39 +155,50 @@ def _forgetful(file: DataFile, choices: st.DataObject) -> DataFile:
 def _check(
     store: MemoryStore,
     files: pa.Table,
-    predicate: Predicate,
+    predicates: Sequence[Predicate],
     schema: Schema,
     types: dict[str, str],
     specs: Sequence[PartitionSpec],
 ) -> None:
     current = [with_schema(spec, schema) for spec in specs]
-    bound = bind(predicate, schema)
-    may, result = may_match(files, bound, current).to_pylist(), match(files, bound, current)
-    matching = 0
-    for index, possible in enumerate(may):
-        one = files.slice(index, 1)
-        content = _read(store, one, schema, current)
-        outcomes = [holds(predicate, row, types) for row in content]
-        assert len(content) == one["rows"][0].as_py()
-        assert possible or True not in outcomes
-        assert not result.none[index].as_py() or True not in outcomes
-        assert not result.all[index].as_py() or set(outcomes) == {True}
-        matching += outcomes.count(True)
-        filtered = read_files(store, "t", one, schema, current, predicate=bound)
-        assert sum(batch.num_rows for batch in filtered[1]) == outcomes.count(True)
-    everything = FileSet.empty().added(files, schema, current)
-    planned = plan(everything, _no_fetch, bound, current)
+    contents = [_read(store, files.slice(index, 1), schema, current) for index in range(files.num_rows)]
+    assert [len(content) for content in contents] == files["rows"].to_pylist()
+    for predicate in predicates:
+        outcomes = [[holds(predicate, row, types) for row in content] for content in contents]
+        _check_one(store, files, bind(predicate, schema), outcomes, schema, current)
+
+
+def _check_one(
+    store: MemoryStore,
+    files: pa.Table,
+    bound: Bound,
+    outcomes: Sequence[Sequence[bool | None]],
+    schema: Schema,
+    specs: Sequence[PartitionSpec],
+) -> None:
+    may, result = may_match(files, bound, specs).to_pylist(), match(files, bound, specs)
+    for index, of_file in enumerate(outcomes):
+        assert may[index] or True not in of_file
+        assert not result.none[index].as_py() or True not in of_file
+        assert not result.all[index].as_py() or set(of_file) == {True}
+    matching = sum(list(of_file).count(True) for of_file in outcomes)
+    everything = FileSet.empty().added(files, schema, specs)
+    planned = plan(everything, _no_fetch, bound, specs)
     assert planned["path"].to_pylist() == files.filter(pa.array(may))["path"].to_pylist()
-    assert count_rows(everything, _no_fetch, bound, current) in (None, matching)
-    limited = plan(everything, _no_fetch, bound, current, limit=2)
-    found = read_files(store, "t", limited, schema, current, predicate=bound)
-    assert sum(batch.num_rows for batch in found[1]) >= min(2, matching)
+    assert count_rows(everything, _no_fetch, bound, specs) in (None, matching)
+    limited = plan(everything, _no_fetch, bound, specs, limit=2)
+    assert len(_read(store, planned, schema, specs, bound)) == matching
+    assert len(_read(store, limited, schema, specs, bound)) >= min(2, matching)
 
 
 def _read(
-    store: MemoryStore, files: pa.Table, schema: Schema, specs: Sequence[PartitionSpec]
+    store: MemoryStore,
+    files: pa.Table,
+    schema: Schema,
+    specs: Sequence[PartitionSpec],
+    bound: Bound | None = None,
 ) -> list[dict[str, Any]]:
-    arrow, batches = read_files(store, "t", files, schema, specs)
+    arrow, batches = read_files(store, "t", files, schema, specs, predicate=bound)
     rows: list[dict[str, Any]] = pa.Table.from_batches(list(batches), arrow).to_pylist()
     return rows
 

@@ -9,6 +9,7 @@ from lakelog.catalog.data_file import (
     ColumnStats,
     DataFile,
     RemovedFile,
+    check_files,
     decode_files,
     decode_removed,
     encode_files,
@@ -155,3 +156,24 @@ def test_broken_bytes_are_refused() -> None:
         decode_files(b"nothing of the kind")
     with pytest.raises(FormatError, match="lacks the columns size"):
         decode_files(encode_files(pa.table({"path": ["x"]}), SCHEMA, ()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"partition": {}}, r"fields \[\], but its spec 0 has the fields \[1000\]"),
+        ({"partition": {1000: 1, 1001: 2}}, r"fields \[1000, 1001\]"),
+        ({"spec_id": 7}, "partition spec 7"),
+        ({"rows": -1}, "-1 rows"),
+        ({"partition": {1000: "x"}}, "not of the type date32"),
+    ],
+)
+def test_a_file_that_would_be_read_wrong_is_refused(changes: dict[str, object], message: str) -> None:
+    check_files([a_file(1), a_file(2, partition={1000: None})], SCHEMA, [SPEC])
+    with pytest.raises(InvalidInput, match=message):
+        check_files([a_file(1, **changes)], SCHEMA, [SPEC])
+
+
+def test_a_file_is_not_added_twice_in_one_commit() -> None:
+    with pytest.raises(InvalidInput, match="twice"):
+        check_files([a_file(1), a_file(1)], SCHEMA, [SPEC])

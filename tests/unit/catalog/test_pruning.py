@@ -206,7 +206,8 @@ def test_rows_are_counted_without_reading_where_that_is_exact() -> None:
 
 def test_partition_keys_are_the_same_from_files_and_from_tables() -> None:
     spec = spec_from_transforms(["f", {"transform": "day", "column": ["ts"]}], SCHEMA)
-    files = [a_file(spec=spec, partition=each) for each in ({1000: "NaN", 1001: 5}, {1000: None}, {1001: -1})]
+    values = ({1000: "NaN", 1001: 5}, {1000: None}, {1001: -1}, {1000: 1})
+    files = [a_file(spec=spec, partition=each) for each in values]
     assert partition_keys(files_to_arrow(files, SCHEMA, [spec]), spec) == [
         partition_key(file, spec) for file in files
     ]
