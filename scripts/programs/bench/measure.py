@@ -5,10 +5,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from lakelog.spark import configure
+from programs.story import errors_to
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -44,10 +46,11 @@ def spark_on(warehouse: str, **settings: str) -> SparkSession:
     builder = configure(SparkSession.builder.master("local[2]").appName("lakelog bench"), warehouse=warehouse)
     for name, value in {
         "spark.ui.enabled": "false",
-        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "4g",
         "spark.sql.session.timeZone": "UTC",
         **settings,
     }.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with errors_to(Path(warehouse).parent / "spark.log"):
+        return builder.getOrCreate()

@@ -7,6 +7,7 @@ import tempfile
 import threading
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +31,9 @@ def main() -> None:
         catalog.create_table("bench.small", SCHEMA)
         table = _big_table(catalog, arguments.files)
         lines = _python(table, arguments.rounds) + _spark(warehouse, arguments.rounds)
-    story.table(["", "median ms", "worst ms"], lines, title=f"A table of {arguments.files:,} files")
+    story.table(
+        ["", "median ms", "95 % within ms", "worst ms"], lines, title=f"A table of {arguments.files:,} files"
+    )
 
 
 def _big_table(catalog: Catalog, number: int) -> Table:
@@ -75,11 +78,16 @@ def _python(table: Table, rounds: int) -> list[list[str]]:
 def _spark(warehouse: str, rounds: int) -> list[list[str]]:
     spark = spark_on(warehouse, **{"spark.sql.files.maxPartitionBytes": "128m"})
     other = spark.newSession()
-    other.table("lake.bench.small")
+    # Asked of the catalog itself: what Spark does around it (parsing, analysis) is not what is measured here.
+    gateway: Any = spark.sparkContext._gateway
+    catalog = other._jsparkSession.sessionState().catalogManager().catalog("lake")
+    namespace = gateway.new_array(gateway.jvm.java.lang.String, 1)
+    namespace[0] = "bench"
+    small = gateway.jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, "small")
     spark.sql("SELECT * FROM lake.bench.big").rdd.getNumPartitions()
 
     def load() -> float:
-        return seconds(lambda: other.sql("DESCRIBE TABLE lake.bench.small").collect())
+        return seconds(lambda: catalog.loadTable(small))
 
     alone = [load() for _ in range(rounds * 3)][rounds:]
     plans: list[float] = []
@@ -105,7 +113,8 @@ def _spark(warehouse: str, rounds: int) -> list[list[str]]:
 
 
 def _line(name: str, spent: list[float]) -> list[str]:
-    return [name, f"{median(spent) * 1000:.0f}", f"{max(spent) * 1000:.0f}"]
+    slow = sorted(spent)[int(len(spent) * 0.95)]
+    return [name, *(f"{value * 1000:.1f}" for value in (median(spent), slow, max(spent)))]
 
 
 if __name__ == "__main__":
