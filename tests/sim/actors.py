@@ -9,6 +9,7 @@ from tests.sim.projection import State
 from tests.sim.world import ROOT, Operation, World
 
 from lakelog.log import (
+    AlreadyExists,
     Commit,
     CommitUnknown,
     ConflictError,
@@ -58,7 +59,9 @@ def writer(world: World, name: str, operations: int) -> Callable[[], None]:
 
 
 def new_operation(world: World, log: Log[State], view: View[State]) -> Operation:
-    operation = Operation(id=f"o{len(world.operations)}", commit_id=world.new_id(), base=view.version)
+    operation = Operation(
+        id=f"o{len(world.operations)}", commit_id=world.new_id(), base=view.version, log_id=view.log_id
+    )
     kind = world.rng.random()
     if kind < 0.2:
         operation.claim = f"claim-{world.rng.randint(1, 12)}"
@@ -134,11 +137,42 @@ def sealer(world: World) -> Callable[[], None]:
             view = log.load()
         except StorageError:
             return
-        operation = Operation(id="seal", commit_id=world.new_id(), base=view.version, seals=True)
+        operation = Operation(
+            id=f"seal {view.log_id}",
+            commit_id=world.new_id(),
+            base=view.version,
+            seals=True,
+            log_id=view.log_id,
+        )
         world.operations.append(operation)
         ask(world, log, view, operation)
+        world.scheduler.stall(world.rng.randint(0, 200))
+        reopen(world, log)
 
     return work
+
+
+def reopen(world: World, log: Log[State]) -> None:
+    """Create the log anew where it is sealed, and ask again where the answer was lost."""
+    log_id = world.new_id()
+    operation = Operation(id=f"reopen {log_id}", commit_id=world.new_id(), log_id=log_id)
+    world.operations.append(operation)
+    for _ in range(RELOADS_MAX):
+        try:
+            view = log.create(
+                Draft(events=({"op": operation.id},)), log_id=log_id, commit_id=operation.commit_id
+            )
+        except CommitUnknown:
+            continue
+        except StorageError:
+            continue
+        except AlreadyExists:
+            world.count("reopened by another, or not sealed")
+            return
+        world.count("reopened")
+        world.check_view(view, "a creator's view")
+        world.acknowledge(operation, world.first_version(view.version))
+        return
 
 
 def reader(world: World, name: str, reads: int) -> Callable[[], None]:
@@ -181,7 +215,8 @@ def read_operations(world: World, log: Log[State], view: View[State]) -> None:
         for chunk in view.state.chunks:
             operations += contents[chunk.name].decode().split("\n") if chunk.name else chunk.operations
         world.read_truth()
-        expected = [operation_of(world, commit) for commit in world.commits[: view.version]]
+        first = world.first_version(view.version)
+        expected = [operation_of(world, commit) for commit in world.commits[first - 1 : view.version]]
         if operations != [operation for operation in expected if operation]:
             world.fail(f"the manifests of version {view.version} are not its operations")
         return None

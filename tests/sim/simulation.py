@@ -38,7 +38,8 @@ def simulate(seed: int, *, condition_holds: bool = True) -> Outcome:
     if rng.random() < 0.5:
         spawn("vandal", actors.vandal(world, rng.randint(1, 12)))
     if rng.random() < 0.2:
-        spawn("sealer", actors.sealer(world))
+        for i in range(rng.randint(1, 2)):
+            spawn(f"sealer {i}", actors.sealer(world))
     world.scheduler.run()
     failures = [*world.scheduler.failures, *world.failures, *check(world)]
     return Outcome(seed, tuple(failures), world.head(), world.scheduler.steps, world.counters)
@@ -74,8 +75,10 @@ def check_versions(world: World, head: int) -> list[str]:
             problems.append(f"version {version} was replaced by another commit")
         if entry.prev != previous or entry.version != version:
             problems.append(f"version {version} does not continue version {version - 1}")
-        if sealed:
-            problems.append(f"version {version} follows the seal")
+        if sealed != original.reopens:
+            problems.append(f"version {version} follows the seal" if sealed else f"version {version} reopens")
+        if original.reopens and original.log_id == world.commits[version - 2].log_id:
+            problems.append(f"version {version} reopens the log under the same id")
         previous, sealed = original.hash, original.seals
     numbers = [key for key in world.truth.created if key.startswith(world.keys.log) and key.count("/") == 2]
     if len([key for key in numbers if "bases" not in key]) != head:
@@ -89,11 +92,18 @@ def check_operations(world: World) -> list[str]:
     found: dict[str, list[int]] = {}
     for commit in world.commits:
         found.setdefault(commit.commit_id, []).append(commit.version)
-    claims = [event["claim"] for commit in world.commits for event in commit.events if "claim" in event]
+    claims = [
+        (commit.log_id, event["claim"])
+        for commit in world.commits
+        for event in commit.events
+        if "claim" in event
+    ]
     if len(claims) != len(set(claims)):
         problems.append(f"a claim was granted twice: {sorted(claims)}")
     for operation in world.operations:
         versions = found.get(operation.commit_id, [])
+        if any(operation.log_id not in ("", world.commits[version - 1].log_id) for version in versions):
+            problems.append(f"{operation.id} was meant for another log than it was applied to")
         if len(versions) > 1:
             problems.append(f"{operation.id} was applied at {versions}")
         if operation.acknowledged_at is not None and operation.acknowledged_at not in versions:
@@ -106,10 +116,10 @@ def check_operations(world: World) -> list[str]:
 
 
 def check_data(world: World) -> list[str]:
-    """The data of every committed write is there."""
+    """The data of every committed write is there; what was sealed and reopened since is given up."""
     return [
         f"version {commit.version} lost its data to vacuum"
-        for commit in world.commits
+        for commit in world.commits[world.first_version(world.head()) - 1 :]
         if commit.write is not None
         and world.truth.get(actors.data_key(commit.write.id, commit.write.version)) is None
     ]

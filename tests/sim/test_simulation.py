@@ -25,6 +25,7 @@ def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
         "expired",
         "refused: write-fenced",
         "refused: log-sealed",
+        "reopened",
         "vandalism: lie",
     ):
         assert totals.get(what), what

@@ -30,6 +30,7 @@ class Operation:
     data_written: bool = False
     sidecar: bool = False
     seals: bool = False
+    log_id: str = ""
     base: int = 0
     asked: int = 0
     acknowledged_at: int | None = None
@@ -114,11 +115,16 @@ class World:
             blobs = [self.truth.created_sidecars[sidecar.name] for sidecar in commit.sidecars]
             self.commits.append(commit)
             self.commit_ids.add(commit.commit_id)
-            self.states.append(fold(self.states[-1], commit, blobs))
+            self.states.append(fold(State() if commit.reopens else self.states[-1], commit, blobs))
 
     def head(self) -> int:
         self.read_truth()
         return len(self.commits)
+
+    def first_version(self, version: int) -> int:
+        """Return the version that the log which `version` belongs to began with."""
+        self.read_truth()
+        return max((c.version for c in self.commits[:version] if c.reopens), default=1)
 
     def last_base(self) -> int:
         """Return the version of the last base, 0 for none."""

@@ -178,7 +178,7 @@ def _create(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Ta
         _check_free(tree, stage)
     try:
         view = tracked.offer(tracked.log.create(draft, log_id=stage.table_id, commit_id=stage.commit_id))
-    except (AlreadyExists, LogSealed) as error:
+    except AlreadyExists as error:
         raise TableExists(
             f"there is a table's log at {stage.url} already: choose another place, or register that table"
         ) from error

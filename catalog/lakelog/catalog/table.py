@@ -35,7 +35,7 @@ from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import Altered, TableChange, apply_changes, changes_from
 from lakelog.catalog.table_state import COMMENT, Metadata, TableState
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     # What reads and writes Parquet is loaded by the first read or write: an engine that does both itself needs neither.
@@ -164,13 +164,18 @@ class Table:
             assert timestamp_us is not None
             version = self._tracked.log.version_at_time(timestamp_us)
         view = self._view if version == self.version else self._tracked.log.view_at(version)
+        if view.log_id != self.id:
+            raise NotFound(
+                f"version {version} at {self.location} is of another table, which was dropped before this one was created "
+                "there"
+            )
         return Table(self._logs, self._tracked, view, self.identifier, of_the_past=True)
 
     def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
         """Yield what happened to the table up to this version, the newest first."""
         commits = self._tracked.log.commits(last=self.version, newest_first=True)
         for count, commit in enumerate(commits):
-            if count == limit:
+            if count == limit or commit.log_id != self.id:
                 return
             yield entry_of(commit)
 

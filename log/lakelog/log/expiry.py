@@ -133,6 +133,7 @@ def tombstone_of(commit: Commit) -> Tombstone:
         prev=commit.prev,
         time_us=commit.time_us,
         seals=commit.seals,
+        reopens=commit.reopens,
         commit_hash=commit.hash,
     )
 

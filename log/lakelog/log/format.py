@@ -88,6 +88,7 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     prev: str
     time_us: int
     seals: bool = False
+    reopens: bool = False
     commit_hash: str
     hash: str = ""
 

@@ -103,19 +103,31 @@ class Log(Generic[S]):
     # Writing
 
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
-        """Create the log by its version 1. The same commit id again is success; else AlreadyExists."""
+        """Create the log by its version 1, or anew after its seal. Asking again is success; else AlreadyExists.
+
+        `log_id` is new for every creation: it tells whether this one has happened.
+        """
         commit_id = commit_id or self.options.new_id()
         view = empty_view(self.projection)
         found = self._try(view, draft, commit_id, base=0, log_id=log_id)
         if isinstance(found, View):
             return found
         entry = self.replay.entry(1, found)
-        if not is_same_commit(entry, commit_id):
+        with self._or_unknown(commit_id):
+            if is_same_commit(entry, commit_id):
+                return self._view_with(view, entry)
+            view = self.load()
+        while view.sealed and view.log_id != log_id:
+            found = self._try(view, draft, commit_id, base=view.version, log_id=log_id)
+            if isinstance(found, View):
+                return found
+            with self._or_unknown(commit_id):
+                view = self.replay.forward(view)
+        if view.log_id != log_id or entry.log_id == log_id:
             raise AlreadyExists(
                 f"there is a log at {self.location} already; load it, or use another location"
             )
-        with self._or_unknown(commit_id):
-            return self._view_with(view, entry)
+        return view
 
     def commit(
         self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
@@ -132,17 +144,11 @@ class Log(Generic[S]):
         base = view.version if base is None else base
         assert 0 <= base <= view.version, (base, view.version)
         passed: list[Commit] = []
-        with self._or_unknown(commit_id):
-            expired: Tombstone | None = None
-            for entry in self._entries(base + 1, view.version):
-                if is_same_commit(entry, commit_id):
-                    return Committed(view, entry.version)
-                if isinstance(entry, Tombstone):
-                    expired = entry
-                else:
-                    passed.append(entry)
-            if expired is not None:
-                raise self._expired(expired)
+        if base < view.version:
+            with self._or_unknown(commit_id):
+                version = self._look_up(commit_id, base + 1, view.version, passed)
+            if version is not None:
+                return Committed(view, version)
         for lost in range(1, self.options.rebases_max + 1):
             check_sealed(view, self.location)
             found = self._try(view, decide(view, tuple(passed)), commit_id, base=base)
@@ -157,6 +163,7 @@ class Log(Generic[S]):
                     return self._past_expiry(after, entry, commit_id)
                 view = after
                 passed.append(entry)
+                check_sealed(view, self.location)
             if lost > 2:
                 self.options.sleep_s(min(0.001 * lost, 0.1) * self.options.random())
         raise ConflictError(
@@ -170,7 +177,8 @@ class Log(Generic[S]):
     ) -> View[S] | bytes:
         """Put the draft after `view`. Returns the view after it, or the bytes of who was there first."""
         check_fence(view, draft, self.location)
-        check_features(draft.features, self.options.features, self.location)
+        if draft.features:
+            check_features(draft.features, self.options.features, self.location)
         attempt_id = self.options.new_id()
         data = encode(
             Commit(
@@ -187,6 +195,7 @@ class Log(Generic[S]):
                 features=draft.features,
                 fence=draft.fence,
                 seals=draft.seals,
+                reopens=bool(log_id and view.version),
                 sidecars=self._write_sidecars(draft.blobs, commit_id),
                 events=draft.events,
             )
@@ -264,10 +273,32 @@ class Log(Generic[S]):
     def _past_expiry(self, head: View[S], expired: Commit | Tombstone, commit_id: str) -> Committed[S]:
         """Find our own commit among what follows an expired version, or raise: what passed is not known any more."""
         with self._or_unknown(commit_id):
-            for entry in self._entries(expired.version + 1, head.version):
-                if is_same_commit(entry, commit_id):
-                    return Committed(head, entry.version)
-        raise self._expired(expired)
+            version = self._look_up(commit_id, expired.version + 1, head.version, [])
+        if version is None:
+            raise log_sealed(expired.version, self.location) if expired.seals else self._expired(expired)
+        return Committed(head, version)
+
+    def _look_up(self, commit_id: str, first: int, last: int, passed: list[Commit]) -> int | None:
+        """Return the version of our own commit, if it is from `first` to `last`; else add what is there to `passed`.
+
+        Raises LogSealed for a seal and ConflictError for an expired version, once all ids were compared.
+        """
+        expired: Tombstone | None = None
+        sealed_at = 0
+        for entry in self._entries(first, last):
+            if is_same_commit(entry, commit_id):
+                return entry.version
+            if entry.seals or entry.reopens:
+                sealed_at = entry.version
+            if isinstance(entry, Commit):
+                passed.append(entry)
+            else:
+                expired = expired or entry
+        if sealed_at:
+            raise log_sealed(sealed_at, self.location)
+        if expired is not None:
+            raise self._expired(expired)
+        return None
 
     def _expired(self, entry: Commit | Tombstone) -> ConflictError:
         return ConflictError(
@@ -280,9 +311,11 @@ class Log(Generic[S]):
 
 def check_sealed(view: View[S], location: str) -> None:
     if view.sealed:
-        raise LogSealed(
-            f"{location} was sealed at version {view.version}: it was dropped; look its name up again"
-        )
+        raise log_sealed(view.version, location)
+
+
+def log_sealed(version: int, location: str) -> LogSealed:
+    return LogSealed(f"{location} was sealed at version {version}: it was dropped; look its name up again")
 
 
 def check_fence(view: View[S], draft: Draft, location: str) -> None:
@@ -303,9 +336,8 @@ def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
 def refresh_many(pairs: Sequence[tuple["Log[S]", View[S]]]) -> list[View[S]]:
     """Return the heads of several logs: one parallel round over all of them when nothing is newer."""
     by_store: dict[int, list[int]] = {}
-    for i, (log, view) in enumerate(pairs):
-        if not view.sealed:
-            by_store.setdefault(id(log.store), []).append(i)
+    for i, (log, _) in enumerate(pairs):
+        by_store.setdefault(id(log.store), []).append(i)
     views = [view for _, view in pairs]
     for indexes in by_store.values():
         keys = [pairs[i][0].keys.commit(views[i].version + 1) for i in indexes]

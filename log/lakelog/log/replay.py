@@ -91,7 +91,7 @@ class Replay(Generic[S]):
     ) -> View[S]:
         """Return the newest view, or the one at `until`; `found` are objects already read after `view`."""
         newest_seen = 0
-        while not view.sealed and (until is None or view.version < until):
+        while until is None or view.version < until:
             first = view.version + 1
             if found is None:
                 last = first + batch - 1 if until is None else min(first + batch - 1, until)

@@ -188,6 +188,27 @@ def test_a_location_of_the_users_choice_is_used_as_it_is(
     assert list(Path(place).glob("data/*.parquet")), "a drop never deletes data at an own location"
 
 
+def test_a_place_can_be_used_again_once_its_table_was_dropped(
+    catalog: Catalog, client: Client, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "mine")
+    old = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    held = client().load_table("t")
+    catalog.drop_table("t")
+    new = client().create_table("u", SCHEMA, location=place).append(rows(2))
+    assert new.id != old.id
+    assert catalog.load_table("u").to_arrow() == rows(2)
+    assert catalog.table_at(place).id == new.id
+    assert [entry.operation for entry in new.history()] == ["append", "create"]
+    with pytest.raises(NotFound, match="another table"):
+        new.at(version=old.version)
+    for change in (lambda: held.append(rows(3)), lambda: held.refresh(), lambda: old.truncate()):
+        with pytest.raises(NoSuchTable):
+            change()
+    assert client().load_table("u").to_arrow() == rows(2)
+    assert not catalog.table_exists("t")
+
+
 def test_an_unknown_reserved_property_is_refused(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match=r"lakelog\.speed"):
         catalog.create_table("t", SCHEMA, properties={"lakelog.speed": "high"})

@@ -159,7 +159,7 @@ def test_a_change_that_slept_through_expiry_is_a_conflict() -> None:
     view = begin(log)
     grown_to = log.commit(log.commit(view, say("a")).view, say("b")).view
     expire(log, 3)
-    with pytest.raises(ConflictError, match="version 2 of .* has expired since this change began"):
+    with pytest.raises(ConflictError, match=r"version \d of .* has expired since this change began"):
         log.commit(view, say("late"))
     assert log.load() == log.refresh(log.view_at(3))
     assert log.load().state == grown_to.state
@@ -200,6 +200,22 @@ def test_nothing_follows_a_seal() -> None:
     assert log.load().sealed
     with pytest.raises(LogSealed):
         log.commit(log.load(), say("late"))
+
+
+def test_a_sealed_log_can_be_created_anew_and_nothing_of_before_gets_into_it() -> None:
+    log = new_log()
+    before = begin(log)
+    sealed = log.commit(before, lambda view, passed: Draft(seals=True), commit_id="seal").view
+    anew = log.create(Draft(events=({"word": "anew"},)), log_id="second", commit_id="c")
+    assert (anew.version, anew.log_id, anew.state, anew.sealed) == (3, "second", ("anew",), False)
+    assert log.create(Draft(events=({"word": "anew"},)), log_id="second", commit_id="c") == anew == log.load()
+    with pytest.raises(AlreadyExists):
+        log.create(Draft(), log_id="third")
+    for start, base in ((before, 1), (sealed, 2), (anew, 1), (anew, 2)):
+        with pytest.raises(LogSealed, match="was sealed at version 2"):
+            log.commit(start, say("late"), base=base)
+    assert log.commit(anew, say("on")).view.state == ("anew", "on")
+    assert log.view_at(1).state == ("one",)
 
 
 def test_a_commit_that_its_projection_cannot_apply_is_not_written() -> None:
