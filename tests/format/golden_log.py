@@ -57,7 +57,8 @@ def golden_log(store: MemoryStore) -> Log[tuple[str, ...]]:
 
 
 def build() -> MemoryStore:
-    """Return a store with commits, a sidecar, a fence, a seal, a snapshot, the hint, a base and tombstones."""
+    """Return a store with commits, a sidecar, a fence, a snapshot, the hint, a base, tombstones, a seal, and a
+    commit that reopens the log after it."""
     store = MemoryStore(clock_us=lambda: START_US)
     log = golden_log(store)
 
@@ -73,6 +74,7 @@ def build() -> MemoryStore:
     log.snapshot(view)
     view = log.commit(view, add(Draft(events=({"line": "last", "n": [1, 2.5, None, True]},)))).view
     log.commit(view, add(Draft(seals=True)))
+    log.create(Draft(events=({"line": "anew"},)), log_id="m" * 26)
     return store
 
 

@@ -51,18 +51,19 @@ def test_the_golden_log_is_read_cold_with_and_without_its_derived_objects(withou
         store.delete(list(store.list_after(KEYS.snapshots)))
     log = Log(store, ROOT, Lines())
     view = log.load()
-    assert (view.version, view.sealed, view.fence, view.base) == (6, True, 3, 1)
-    assert view.state[-1] == "last"
+    assert (view.version, view.log_id, view.state) == (7, "m" * 26, ("anew",))
+    sealed = log.view_at(6)
+    assert (sealed.sealed, sealed.fence, sealed.base, sealed.state[-1]) == (True, 3, 1, "last")
     with pytest.raises(LogSealed):
-        log.commit(view, lambda view, passed: pytest.fail("nothing may follow"))
-    with pytest.raises(NotFound, match="versions from 2 to 6"):
+        log.commit(sealed, lambda view, passed: pytest.fail("nothing may follow"))
+    with pytest.raises(NotFound, match="versions from 2 to 7"):
         log.view_at(1)
     assert log.read_blobs(["00000000000000000004-lines.txt"])[0].endswith(b"third\nkept sidecar")
-    assert [commit.version for commit in log.commits()] == [3, 4, 5, 6]
+    assert [commit.version for commit in log.commits()] == [3, 4, 5, 6, 7]
 
 
 def test_the_golden_log_is_read_from_a_folder() -> None:
-    assert Log(LocalStore(str(STORED)), ROOT, Lines()).load().version == 6
+    assert Log(LocalStore(str(STORED)), ROOT, Lines()).load().version == 7
 
 
 def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
@@ -72,7 +73,7 @@ def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
         assert data[-75:-66] == b',"hash":"' and data[-2:] == b'"}'
         assert hashlib.sha256(data[:-75] + b"}").hexdigest() == json.loads(data)["hash"], path.name
     previous = ""
-    for version in range(1, 7):
+    for version in range(1, 8):
         stored = json.loads(Path(STORED / KEYS.commit(version)).read_bytes())
         assert stored["version"] == version and stored["prev"] == previous
         previous = stored["commit_hash"] if stored["kind"] == "tombstone" else stored["hash"]

@@ -190,7 +190,7 @@ def test_nothing_follows_a_seal() -> None:
     sealed = log.commit(view, lambda view, passed: Draft(seals=True), commit_id="seal")
     assert sealed.view.sealed and log.load().sealed
     for start in (view, sealed.view):
-        with pytest.raises(LogSealed, match="was sealed at version 2"):
+        with pytest.raises(LogSealed, match="was sealed at version"):
             log.commit(start, say("late"))
     again = log.commit(
         log.load(), lambda view, passed: Draft(seals=True), commit_id="seal", base=view.version
@@ -212,7 +212,7 @@ def test_a_sealed_log_can_be_created_anew_and_nothing_of_before_gets_into_it() -
     with pytest.raises(AlreadyExists):
         log.create(Draft(), log_id="third")
     for start, base in ((before, 1), (sealed, 2), (anew, 1), (anew, 2)):
-        with pytest.raises(LogSealed, match="was sealed at version 2"):
+        with pytest.raises(LogSealed, match="was sealed at version"):
             log.commit(start, say("late"), base=base)
     assert log.commit(anew, say("on")).view.state == ("anew", "on")
     assert log.view_at(1).state == ("one",)
