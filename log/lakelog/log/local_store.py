@@ -61,7 +61,7 @@ class LocalStore:
             created = True
         except FileExistsError:
             # A network file system may have linked it and lost the answer: the link count tells.
-            created = os.stat(temporary).st_nlink > 1
+            created = _links(temporary) > 1
         except OSError as error:
             raise self._link_error(key, error) from error
         finally:
@@ -200,7 +200,7 @@ class LocalStore:
                 location=location,
                 without_effect=True,
             )
-        return self._error("write", key, error)
+        return self._error("write", key, error, without_effect=error.errno in _FULL)
 
     def _error(self, verb: str, key: str, error: OSError, *, without_effect: bool = False) -> StorageError:
         location = f"{self.url}/{key}"
@@ -227,6 +227,13 @@ class LocalStore:
             location=location,
             without_effect=without_effect,
         )
+
+
+def _links(path: str) -> int:
+    try:
+        return os.stat(path).st_nlink
+    except OSError:
+        return 1  # not known to be linked; whoever asked reads the key
 
 
 def _sync(directory: str) -> None:

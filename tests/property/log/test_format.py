@@ -1,0 +1,81 @@
+"""Whatever is encoded is decoded again, and no change of a stored byte goes unnoticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lakelog.log import Commit, FormatError, Sidecar, WriteRef
+from lakelog.log.format import FORMAT, decode_entry, encode
+from lakelog.log.view import CLOCK_TOLERANCE_US, commit_time_us
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
+COMMITS = st.builds(
+    Commit,
+    format=st.just(FORMAT),
+    log_id=st.text(),
+    version=st.integers(1, 2**63 - 1),
+    commit_id=st.text(),
+    attempt_id=st.text(),
+    base=st.integers(0, 2**62),
+    prev=st.text(),
+    time_us=st.integers(0, 2**62),
+    writer=OBJECTS,
+    write=st.none() | st.builds(WriteRef, id=st.text(), version=st.integers(0, 2**62)),
+    fence=st.integers(0, 2**62),
+    seals=st.booleans(),
+    reopens=st.booleans(),
+    sidecars=st.lists(
+        st.builds(Sidecar, name=st.text(), size_bytes=st.integers(0, 2**62), hash=st.text()), max_size=2
+    ).map(tuple),
+    events=st.lists(OBJECTS, max_size=3).map(tuple),
+    features=st.just(()),
+    hash=st.just(""),
+)
+TIMES = st.integers(0, 4_000_000_000_000_000)
+
+
+@given(COMMITS)
+def test_a_commit_is_decoded_as_it_was_encoded(commit: Commit) -> None:
+    data = encode(commit)
+    decoded = decode_entry(data, "here")
+    assert isinstance(decoded, Commit)
+    for name in Commit.__struct_fields__:
+        if name != "hash":
+            assert getattr(decoded, name) == getattr(commit, name)
+
+
+@given(COMMITS, st.data())
+def test_no_altered_or_cut_commit_is_accepted(commit: Commit, data: st.DataObject) -> None:
+    stored = encode(commit)
+    at = data.draw(st.integers(0, len(stored) - 1))
+    if data.draw(st.booleans()):
+        damaged = stored[:at]
+    else:
+        byte = data.draw(st.integers(0, 255))
+        assume(byte != stored[at])
+        damaged = stored[:at] + bytes([byte]) + stored[at + 1 :]
+    with pytest.raises(FormatError):
+        decode_entry(damaged, "here")
+
+
+@given(TIMES, TIMES, st.none() | TIMES)
+def test_time_always_increases_and_is_never_further_ahead_than_the_store_and_the_log(
+    previous_us: int, own_us: int, store_us: int | None
+) -> None:
+    time_us = commit_time_us(previous_us, own_us, store_us)
+    assert time_us > previous_us
+    limit_us = own_us if store_us is None else store_us + CLOCK_TOLERANCE_US
+    assert time_us <= max(previous_us + 1, limit_us)
