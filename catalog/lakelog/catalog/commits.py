@@ -15,8 +15,9 @@ from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encod
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import FilesChanged, table_events
 from lakelog.catalog.log_cache import LogCache, TrackedLog
-from lakelog.catalog.schema import Schema
+from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.table_state import Metadata, TableState
+from lakelog.catalog.types import AtomicType
 from lakelog.log import Commit, View
 from lakelog.log.errors import LogSealed, NotFound
 
@@ -182,6 +183,11 @@ def conflict(
 def _misfit(base: Schema, current: Schema) -> str | None:
     """Say why files written with the schema `base` do not fit `current`, or None where they do."""
     known = {field.id for field in base.fields}
+    types = {field.id: field.type for _, field in base.walk() if isinstance(field.type, AtomicType)}
+    for path, field in current.walk():
+        if types.get(field.id, field.type) != field.type:
+            # Bounds and partition values are read by the type of their commit: days would be taken for microseconds.
+            return f"the column {dotted(path)} is a {field.type} now, and was a {types[field.id]}"
     for field in current.fields:
         if (
             field.id not in known
