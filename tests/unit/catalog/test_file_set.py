@@ -112,10 +112,12 @@ def test_statistics_keep_the_type_of_their_time_until_they_meet_wider_ones() -> 
     )
     day, moment = a_file(1, partition={}, stats={2: ColumnStats(min=1, max=2)}), a_file(2, partition={}, stats={
         2: ColumnStats(min=86_400_000_000, max=86_400_000_000)})  # fmt: skip
-    files = FileSet.empty().added([day], SCHEMA, ()).added([moment], wider, ())
-    table = files.table(lambda names: [])
-    assert table["lo2"].type == pa.timestamp("us")
-    assert table["lo2"].cast(pa.int64()).to_pylist() == [86_400_000_000, 86_400_000_000]
+    day_first = FileSet.empty().added([day], SCHEMA, ()).added([moment], wider, ())
+    moment_first = FileSet.empty().added([moment], wider, ()).added([day], SCHEMA, ())
+    for files in (day_first, moment_first):
+        table = files.table(lambda names: [])
+        assert table["lo2"].type == pa.timestamp("us")
+        assert table["lo2"].cast(pa.int64()).to_pylist() == [86_400_000_000, 86_400_000_000]
 
 
 def test_files_survive_arrow_and_bytes() -> None:

@@ -19,7 +19,13 @@ from lakelog.catalog.partitioning import PartitionSpec, SortOrder, sort_order_fr
 from lakelog.catalog.predicate import col
 from lakelog.catalog.read_ahead import in_order
 from lakelog.catalog.schema import Schema
-from lakelog.catalog.statistics import lower_text, upper_bytes, upper_text
+from lakelog.catalog.statistics import (
+    footer_statistics,
+    lower_text,
+    measured_columns,
+    upper_bytes,
+    upper_text,
+)
 from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError, InvalidInput, StorageError, Unsupported
 from lakelog.log.memory_store import MemoryStore
@@ -112,6 +118,14 @@ def test_statistics_come_from_the_footer_and_count_nans() -> None:
     assert file.stats[1] == ColumnStats(nulls=1, min=1.0, max=1.0, nans=1)
     assert file.stats[2] == ColumnStats(nulls=0, min=-0.0, max=2.0)
     assert file.stats[3] == ColumnStats(nulls=0, min="x" * 32, max="x" * 31 + "y")
+
+
+def test_bounds_of_floats_are_left_out_where_nobody_counted_nans() -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"f_1": [1.0, float("nan")]}), sink)
+    footer = pq.ParquetFile(pa.BufferReader(sink.getvalue())).metadata
+    columns = measured_columns(schema_from_arrow(pa.schema([("f", pa.float64())])))
+    assert footer_statistics(footer, columns, [0])[1] == ColumnStats(nulls=0)
 
 
 def test_upper_bounds_are_never_below_what_they_bound() -> None:

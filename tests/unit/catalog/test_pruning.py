@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.partitioning import PartitionSpec, spec_from_transforms
 from lakelog.catalog.planning import count_rows, partition_key, partition_keys, plan
-from lakelog.catalog.predicate import as_predicate, col
+from lakelog.catalog.predicate import Predicate, as_predicate, col
 from lakelog.catalog.pruning import match, may_match
 from lakelog.catalog.schema import assign_ids
 from lakelog.catalog.types import AtomicType, Field
@@ -211,3 +212,44 @@ def test_partition_keys_are_the_same_from_files_and_from_tables() -> None:
     assert partition_keys(files_to_arrow(files, SCHEMA, [spec]), spec) == [
         partition_key(file, spec) for file in files
     ]
+
+
+def test_transforms_bound_their_column_to_the_last_microsecond_character_and_number() -> None:
+    schema = assign_ids([
+        Field(name="ts", type=AtomicType("timestamp")), Field(name="k", type=AtomicType("string")),
+        Field(name="tiny", type=AtomicType("byte")), Field(name="d", type=AtomicType("date")),
+        Field(name="price", type=AtomicType("decimal(6,2)")),
+    ])  # fmt: skip
+
+    def results(transform: str, column: str, value: Any, *filters: Predicate) -> list[str]:
+        name, _, argument = transform.partition("[")
+        args = [int(argument.rstrip("]"))] if argument else []
+        spec = spec_from_transforms([{"transform": name, "args": args, "column": [column]}], schema)
+        files = files_to_arrow(
+            [DataFile(path="x", size_bytes=1, rows=1, partition={1000: value})], schema, [spec]
+        )
+        found = [match(files, bind(each, schema), [spec]) for each in filters]
+        return [
+            "all" if each.all[0].as_py() else "none" if each.none[0].as_py() else "some" for each in found
+        ]
+
+    hour, us = dt.datetime(1969, 12, 31, 23, tzinfo=dt.UTC), dt.timedelta(microseconds=1)
+    last = hour + dt.timedelta(hours=1) - us
+    at_its_ends = (col("ts") >= hour, col("ts") > hour, col("ts") < last, col("ts") <= last)
+    assert results("hour", "ts", -1, *at_its_ends) == ["all", "some", "some", "all"]
+    months = (col("d") < dt.date(2024, 3, 1), col("d") < dt.date(2024, 2, 29), col("d") < dt.date(2024, 2, 1))
+    assert results("month", "d", 54 * 12 + 1, *months) == ["all", "some", "none"]
+    assert results("truncate[2]", "k", "ab", col("k") == "abc", col("k") == "ab", col("k") == "a") == [
+        "some",
+        "some",
+        "none",
+    ]
+    assert results("truncate[2]", "k", "a", col("k") == "a", col("k") == "ab") == ["all", "none"]
+    assert results("truncate[10]", "tiny", -10, col("tiny") < 0, col("tiny") < -1, col("tiny") < -10) == [
+        "all",
+        "some",
+        "none",
+    ]
+    assert results("truncate[10]", "tiny", 126, col("tiny") == -128, col("tiny") == 0) == ["some", "some"]
+    prices = (col("price") < Decimal("1.50"), col("price") <= Decimal("1.48"), col("price") < 1)
+    assert results("truncate[50]", "price", "1.00", *prices) == ["all", "some", "none"]
