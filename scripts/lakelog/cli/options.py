@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -48,9 +49,12 @@ class Place:
         return self.catalog()
 
 
+_QUOTED = re.compile(r"`(?:[^`]|``)*`")
+
+
 def is_location(reference: str) -> bool:
-    """Tell a folder or URL from a name: a name that holds a slash is written in backticks."""
-    return "/" in reference and not reference.startswith("`")
+    """Tell a folder or URL from a name: a part of a name that holds a slash is written in backticks."""
+    return "/" in _QUOTED.sub("", reference)
 
 
 _SHARED = (
