@@ -110,5 +110,7 @@ class FileSetAgainstDictionary(RuleBasedStateMachine):
         assert {file.path: file for file in found} == model
 
 
-FileSetAgainstDictionary.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+FileSetAgainstDictionary.TestCase.settings = settings(
+    max_examples=max(20, settings().max_examples // 4), stateful_step_count=30, deadline=None
+)
 TestFileSet = FileSetAgainstDictionary.TestCase
