@@ -30,7 +30,10 @@ def explained(frame):
 @pytest.fixture
 def days(lake):
     """Ten files, one a day, of ten rows each."""
-    lake.sql("CREATE TABLE lake.t (id BIGINT, day DATE, x DOUBLE, s STRUCT<a: INT, b: STRUCT<c: STRING>>) PARTITIONED BY (day)")
+    lake.sql(
+        "CREATE TABLE lake.t (id BIGINT, day DATE, x DOUBLE, s STRUCT<a: INT, b: STRUCT<c: STRING>>) "
+        "PARTITIONED BY (day)"
+    )
     lake.sql(
         "INSERT INTO lake.t SELECT id, date_add(DATE'2020-01-01', CAST(id DIV 10 AS INT)), id / 2, "
         "named_struct('a', CAST(id AS INT), 'b', named_struct('c', concat('c', lpad(id, 3, '0')))) FROM range(100)"
@@ -94,7 +97,10 @@ def test_a_filtered_scan_tells_spark_how_many_rows_are_left(days):
 
 
 def test_a_join_on_the_partition_reads_only_the_partitions_that_it_needs(days):
-    days.sql("CREATE TABLE lake.dim AS SELECT DATE'2020-01-02' AS day, 'wanted' AS label UNION ALL SELECT DATE'2020-01-05', 'other'")
+    days.sql(
+        "CREATE TABLE lake.dim AS SELECT DATE'2020-01-02' AS day, 'wanted' AS label UNION ALL SELECT "
+        "DATE'2020-01-05', 'other'"
+    )
     frame = days.frame(
         "SELECT count(*), min(id), max(id) FROM lake.t JOIN lake.dim ON t.day = dim.day WHERE dim.label = 'wanted'"
     )
@@ -113,18 +119,24 @@ def test_the_row_reader_and_the_column_reader_agree(days):
 
 
 def test_a_large_file_is_split(lake):
-    lake.sql("CREATE TABLE lake.t AS SELECT id, sha2(CAST(id AS STRING), 256) AS x FROM range(0, 50000, 1, 1)")
+    lake.sql(
+        "CREATE TABLE lake.t AS SELECT id, sha2(CAST(id AS STRING), 256) AS x FROM range(0, 50000, 1, 1)"
+    )
     lake.spark.conf.set("spark.sql.files.maxPartitionBytes", "500000")
     try:
         frame = lake.frame("SELECT * FROM lake.t")
         assert frame.rdd.getNumPartitions() > 3
-        assert lake.sql("SELECT count(*), count(DISTINCT id), sum(id) FROM lake.t") == [(50000, 50000, 1249975000)]
+        assert lake.sql("SELECT count(*), count(DISTINCT id), sum(id) FROM lake.t") == [
+            (50000, 50000, 1249975000)
+        ]
     finally:
         lake.spark.conf.unset("spark.sql.files.maxPartitionBytes")
 
 
 def test_a_column_added_under_the_name_of_an_older_one_is_another_column(lake):
-    lake.sql("CREATE TABLE lake.t AS SELECT id, concat('old', id) AS a, named_struct('f', id) AS s FROM range(100)")
+    lake.sql(
+        "CREATE TABLE lake.t AS SELECT id, concat('old', id) AS a, named_struct('f', id) AS s FROM range(100)"
+    )
     lake.sql("ALTER TABLE lake.t RENAME COLUMN a TO b")
     lake.sql("ALTER TABLE lake.t ADD COLUMN a STRING")
     lake.sql("ALTER TABLE lake.t RENAME COLUMN s.f TO g")
@@ -143,10 +155,18 @@ def test_widened_columns_are_filtered_right_in_old_files(lake):
     lake.sql("INSERT INTO lake.t VALUES (1, 1.5, 1.25, DATE'2020-01-01'), (2, 2.5, 2.25, DATE'2020-01-02')")
     for column, type in (("i", "BIGINT"), ("f", "DOUBLE"), ("d", "DECIMAL(12, 2)"), ("dt", "TIMESTAMP_NTZ")):
         lake.sql(f"ALTER TABLE lake.t ALTER COLUMN {column} TYPE {type}")
-    lake.sql("INSERT INTO lake.t VALUES (5000000000, 3.5D, 1234567890.25BD, TIMESTAMP_NTZ'2020-01-02 12:00:00')")
+    lake.sql(
+        "INSERT INTO lake.t VALUES (5000000000, 3.5D, 1234567890.25BD, TIMESTAMP_NTZ'2020-01-02 12:00:00')"
+    )
     for condition, rows in [
-        ("i = 2", 1), ("i > 1", 2), ("f = 1.5", 1), ("f > 1.5D", 2), ("d = 2.25", 1), ("d > 1.25", 2),
-        ("dt >= TIMESTAMP_NTZ'2020-01-02 00:00:00'", 2), ("dt = TIMESTAMP_NTZ'2020-01-01 00:00:00'", 1),
+        ("i = 2", 1),
+        ("i > 1", 2),
+        ("f = 1.5", 1),
+        ("f > 1.5D", 2),
+        ("d = 2.25", 1),
+        ("d > 1.25", 2),
+        ("dt >= TIMESTAMP_NTZ'2020-01-02 00:00:00'", 2),
+        ("dt = TIMESTAMP_NTZ'2020-01-01 00:00:00'", 1),
     ]:
         assert lake.sql(f"SELECT count(*) FROM lake.t WHERE {condition}") == [(rows,)], condition
 

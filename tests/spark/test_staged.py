@@ -18,7 +18,10 @@ def condition(error):
 def test_a_replace_is_one_commit_in_the_same_log(lake):
     lake.sql("CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT 1 AS id, 'a' AS k")
     before = lake.catalog.load_table("t")
-    lake.sql("CREATE OR REPLACE TABLE lake.t USING other PARTITIONED BY (bucket(2, v)) TBLPROPERTIES ('p' = 'q') AS SELECT 5L AS v")
+    lake.sql(
+        "CREATE OR REPLACE TABLE lake.t USING other PARTITIONED BY (bucket(2, v)) TBLPROPERTIES ('p' = "
+        "'q') AS SELECT 5L AS v"
+    )
     after = lake.catalog.load_table("t")
     assert (after.id, after.version) == (before.id, before.version + 1)
     assert lake.sql("SELECT * FROM lake.t") == [(5,)]

@@ -12,8 +12,10 @@ def described(lake, table="lake.t"):
 
 def test_a_table_is_described_as_it_was_created(lake):
     lake.sql(
-        "CREATE TABLE lake.t (id BIGINT NOT NULL COMMENT 'key', at TIMESTAMP, name VARCHAR(5) DEFAULT 'x') USING parquet "
-        "PARTITIONED BY (days(at), bucket(4, id), truncate(2, name), name) COMMENT 'of things' TBLPROPERTIES ('p' = 'q')"
+        "CREATE TABLE lake.t (id BIGINT NOT NULL COMMENT 'key', at TIMESTAMP, name VARCHAR(5) DEFAULT "
+        "'x') USING parquet "
+        "PARTITIONED BY (days(at), bucket(4, id), truncate(2, name), name) COMMENT 'of things' "
+        "TBLPROPERTIES ('p' = 'q')"
     )
     text = lake.sql("SHOW CREATE TABLE lake.t")[0][0]
     assert "id BIGINT NOT NULL COMMENT 'key'" in text
@@ -49,25 +51,37 @@ def test_a_schema_shows_no_metadata_of_lakelogs(lake):
 
 def test_all_types_that_parquet_holds_make_the_round_trip(lake):
     select = (
-        "SELECT CAST(1 AS TINYINT) AS b, CAST(2 AS SMALLINT) AS s, 3 AS i, 4L AS l, CAST(1.5 AS FLOAT) AS f, 2.5D AS d, "
-        "1.23BD AS small, CAST(12345678901234567890.5 AS DECIMAL(38, 3)) AS large, true AS t, 'text' AS str, X'00FF' AS bin, "
-        "DATE'2020-02-29' AS dt, TIMESTAMP'1969-12-31 23:59:59.999999' AS ts, TIMESTAMP_NTZ'2020-01-01 00:00:00.5' AS ntz, "
-        "array(1, NULL) AS arr, map('k', array('v')) AS m, named_struct('x', 1, 'y', named_struct('z', 'deep')) AS st, "
+        "SELECT CAST(1 AS TINYINT) AS b, CAST(2 AS SMALLINT) AS s, 3 AS i, 4L AS l, CAST(1.5 AS FLOAT) "
+        "AS f, 2.5D AS d, "
+        "1.23BD AS small, CAST(12345678901234567890.5 AS DECIMAL(38, 3)) AS large, true AS t, 'text' AS "
+        "str, X'00FF' AS bin, "
+        "DATE'2020-02-29' AS dt, TIMESTAMP'1969-12-31 23:59:59.999999' AS ts, TIMESTAMP_NTZ'2020-01-01 "
+        "00:00:00.5' AS ntz, "
+        "array(1, NULL) AS arr, map('k', array('v')) AS m, named_struct('x', 1, 'y', named_struct('z', "
+        "'deep')) AS st, "
         "INTERVAL '1-2' YEAR TO MONTH AS ym, INTERVAL '1 02:03:04.5' DAY TO SECOND AS ds, NULL AS nothing"
     ).replace("NULL AS nothing", "CAST(NULL AS INT) AS nothing")
     lake.sql(f"CREATE TABLE lake.t AS {select}")
-    expected = [tuple(row) for row in lake.spark.sql(select.replace("ym,", "ym,")).selectExpr("* EXCEPT (ym)").collect()]
+    expected = [
+        tuple(row)
+        for row in lake.spark.sql(select.replace("ym,", "ym,")).selectExpr("* EXCEPT (ym)").collect()
+    ]
     assert lake.sql("SELECT * EXCEPT (ym) FROM lake.t") == expected
     assert lake.sql("SELECT CAST(ym AS STRING) FROM lake.t") == [("INTERVAL '1-2' YEAR TO MONTH",)]
 
 
 def test_variants_make_the_round_trip(lake):
     lake.sql("""CREATE TABLE lake.t AS SELECT parse_json('{"a": [1, "x"]}') AS v""")
-    assert lake.sql("SELECT to_json(v), variant_get(v, '$.a[0]', 'int') FROM lake.t") == [('{"a":[1,"x"]}', 1)]
+    assert lake.sql("SELECT to_json(v), variant_get(v, '$.a[0]', 'int') FROM lake.t") == [
+        ('{"a":[1,"x"]}', 1)
+    ]
 
 
 def test_a_list_of_changes_is_one_commit_and_old_rows_stay_readable(lake):
-    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id, 'a' AS name, named_struct('x', 1) AS st, array(named_struct('q', 5)) AS arr")
+    lake.sql(
+        "CREATE TABLE lake.t AS SELECT 1 AS id, 'a' AS name, named_struct('x', 1) AS st, "
+        "array(named_struct('q', 5)) AS arr"
+    )
     before = lake.catalog.load_table("t").version
     lake.sql("ALTER TABLE lake.t ADD COLUMNS (n INT DEFAULT 7 COMMENT 'new' AFTER id, `first` INT FIRST)")
     assert lake.catalog.load_table("t").version == before + 1
@@ -141,7 +155,12 @@ def test_a_dropped_table_is_gone_for_all_statements(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     lake.sql("DROP TABLE lake.t")
     lake.sql("DROP TABLE IF EXISTS lake.t")
-    for statement in ("SELECT * FROM lake.t", "DROP TABLE lake.t", "INSERT INTO lake.t VALUES (1)", "DESCRIBE lake.t"):
+    for statement in (
+        "SELECT * FROM lake.t",
+        "DROP TABLE lake.t",
+        "INSERT INTO lake.t VALUES (1)",
+        "DESCRIBE lake.t",
+    ):
         with pytest.raises(AnalysisException) as error:
             lake.sql(statement)
         assert error.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"

@@ -33,7 +33,9 @@ def test_each_partition_gets_a_file_of_its_own_with_its_value(parts):
 def test_rows_are_appended_in_one_commit(parts):
     version = parts.catalog.load_table("t").version
     parts.frame("SELECT id + 100 AS id, k FROM lake.t").writeTo(f"{parts.name}.t").append()
-    parts.frame("SELECT id + 200 AS id, k FROM lake.t WHERE id < 1").write.mode("append").saveAsTable(f"{parts.name}.t")
+    parts.frame("SELECT id + 200 AS id, k FROM lake.t WHERE id < 1").write.mode("append").saveAsTable(
+        f"{parts.name}.t"
+    )
     parts.frame("SELECT id + 300 AS id, k FROM lake.t WHERE id < 1").write.insertInto(f"{parts.name}.t")
     assert parts.catalog.load_table("t").version == version + 3
     assert parts.sql("SELECT count(*) FROM lake.t") == [(20,)]
@@ -43,7 +45,10 @@ def test_columns_are_matched_by_name_and_left_out_ones_get_their_default(lake):
     lake.sql("CREATE TABLE lake.t (a INT, b STRING DEFAULT 'bb', c DATE)")
     lake.sql("INSERT INTO lake.t (c, a) VALUES (DATE'2020-01-01', 1)")
     lake.sql("INSERT INTO lake.t BY NAME SELECT 'x' AS b, 2 AS a")
-    assert lake.sorted("SELECT a, b, CAST(c AS STRING) FROM lake.t") == [(1, "bb", "2020-01-01"), (2, "x", None)]
+    assert lake.sorted("SELECT a, b, CAST(c AS STRING) FROM lake.t") == [
+        (1, "bb", "2020-01-01"),
+        (2, "x", None),
+    ]
 
 
 def test_null_is_refused_where_the_table_says_not_null(lake):
@@ -64,7 +69,9 @@ def test_texts_that_are_too_long_for_varchar_are_refused_and_char_is_padded(lake
 def test_a_static_partition_is_overwritten_and_no_other(parts):
     parts.sql("INSERT OVERWRITE lake.t PARTITION (k = 'k1') SELECT 100")
     assert parts.sql("SELECT k, count(*), sum(id) FROM lake.t GROUP BY k ORDER BY k") == [
-        ("k0", 3, 9), ("k1", 1, 100), ("k2", 3, 15),
+        ("k0", 3, 9),
+        ("k1", 1, 100),
+        ("k2", 3, 15),
     ]
 
 
@@ -78,7 +85,10 @@ def test_dynamic_overwrite_replaces_the_partitions_that_the_new_rows_are_in(part
         f"{parts.name}.t"
     ).overwritePartitions()
     assert parts.sql("SELECT k, sum(id) FROM lake.t GROUP BY k ORDER BY k") == [
-        ("k0", 9), ("k1", 100), ("k2", 15), ("k3", 101),
+        ("k0", 9),
+        ("k1", 100),
+        ("k2", 15),
+        ("k3", 101),
     ]
 
 
@@ -89,7 +99,11 @@ def test_dynamic_overwrite_by_the_sessions_setting(parts):
         parts.sql("INSERT OVERWRITE lake.t PARTITION (k) VALUES (200, 'k1')")
     finally:
         parts.spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
-    assert parts.sql("SELECT k, sum(id) FROM lake.t GROUP BY k ORDER BY k") == [("k0", 100), ("k1", 200), ("k2", 15)]
+    assert parts.sql("SELECT k, sum(id) FROM lake.t GROUP BY k ORDER BY k") == [
+        ("k0", 100),
+        ("k1", 200),
+        ("k2", 15),
+    ]
 
 
 def test_overwrite_by_a_filter_replaces_whole_files_only(parts):
@@ -119,9 +133,13 @@ def test_a_write_that_fails_leaves_no_commit_and_no_files(parts, tmp_path):
     before = sorted((tmp_path / "warehouse").rglob("*"))
     version = parts.catalog.load_table("t").version
     with pytest.raises(Exception, match="boom"):
-        parts.sql("INSERT INTO lake.t SELECT id, IF(id > 50, raise_error('boom'), 'k0') FROM range(0, 100, 1, 1)")
+        parts.sql(
+            "INSERT INTO lake.t SELECT id, IF(id > 50, raise_error('boom'), 'k0') FROM range(0, 100, 1, 1)"
+        )
     with pytest.raises(Exception, match="boom"):
-        parts.sql("CREATE TABLE lake.u AS SELECT id, IF(id > 50, raise_error('boom'), 'k0') AS k FROM range(0, 100, 1, 1)")
+        parts.sql(
+            "CREATE TABLE lake.u AS SELECT id, IF(id > 50, raise_error('boom'), 'k0') AS k FROM range(0, 100, 1, 1)"
+        )
     assert parts.catalog.load_table("t").version == version
     assert [path for path in sorted((tmp_path / "warehouse").rglob("*")) if path.is_file()] == [
         path for path in before if path.is_file()
@@ -140,8 +158,12 @@ def test_every_transform_partitions_rows_and_prunes_files(lake):
     lake.sql("INSERT INTO lake.t VALUES (NULL, NULL, NULL, NULL, NULL)")
     assert lake.sql("SELECT count(*), count(id), sum(st.x) FROM lake.t") == [(11, 10, 5)]
     for condition, ids in [
-        ("id = 3", [3]), ("s LIKE '1-%'", [1, 3, 5, 7, 9]), ("d < DATE'2020-01-01'", [0, 1]), ("st.x = 1 AND id < 4", [1, 3]),
-        ("ts < TIMESTAMP'1970-01-01 00:00:00'", [0, 1]), ("id IS NULL", [None]),
+        ("id = 3", [3]),
+        ("s LIKE '1-%'", [1, 3, 5, 7, 9]),
+        ("d < DATE'2020-01-01'", [0, 1]),
+        ("st.x = 1 AND id < 4", [1, 3]),
+        ("ts < TIMESTAMP'1970-01-01 00:00:00'", [0, 1]),
+        ("id IS NULL", [None]),
     ]:
         assert lake.sorted(f"SELECT id FROM lake.t WHERE {condition}") == [(id,) for id in ids]
     every = lake.catalog.load_table("t")
@@ -149,7 +171,9 @@ def test_every_transform_partitions_rows_and_prunes_files(lake):
 
 
 def test_files_are_closed_when_they_are_large_enough(lake):
-    lake.sql("CREATE TABLE lake.t (id BIGINT, x STRING) TBLPROPERTIES ('lakelog.write.target-file-size-bytes' = '20000')")
+    lake.sql(
+        "CREATE TABLE lake.t (id BIGINT, x STRING) TBLPROPERTIES ('lakelog.write.target-file-size-bytes' = '20000')"
+    )
     lake.sql("INSERT INTO lake.t SELECT id, sha2(CAST(id AS STRING), 256) FROM range(0, 20000, 1, 1)")
     files = lake.catalog.load_table("t").plan()
     assert files.num_rows > 10
@@ -176,11 +200,15 @@ def test_the_sessions_settings_do_not_change_what_files_hold(lake):
     for key, value in strange.items():
         lake.spark.conf.set(key, value)
     try:
-        lake.sql("CREATE TABLE lake.t AS SELECT TIMESTAMP'1500-01-01 00:00:00' AS ts, DATE'1500-01-01' AS d, 1.5BD AS x")
+        lake.sql(
+            "CREATE TABLE lake.t AS SELECT TIMESTAMP'1500-01-01 00:00:00' AS ts, DATE'1500-01-01' AS d, 1.5BD AS x"
+        )
     finally:
         for key in strange:
             lake.spark.conf.unset(key)
-    assert lake.sql("SELECT CAST(ts AS STRING), CAST(d AS STRING) FROM lake.t") == [("1500-01-01 00:00:00", "1500-01-01")]
+    assert lake.sql("SELECT CAST(ts AS STRING), CAST(d AS STRING) FROM lake.t") == [
+        ("1500-01-01 00:00:00", "1500-01-01")
+    ]
     read = lake.catalog.load_table("t").to_arrow()
     assert str(read["d"][0].as_py()) == "1500-01-01"
     table = lake.catalog.load_table("t")

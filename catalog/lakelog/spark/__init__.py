@@ -1,8 +1,8 @@
 """lakelog in Spark: the settings of a session, the adapter's jar, and the Python side of the adapter's bridge.
 
-    from lakelog.spark import configure
-    spark = configure(SparkSession.builder, warehouse="/data/lake").getOrCreate()
-    spark.sql("CREATE TABLE lake.numbers AS SELECT id FROM range(10)")
+from lakelog.spark import configure
+spark = configure(SparkSession.builder, warehouse="/data/lake").getOrCreate()
+spark.sql("CREATE TABLE lake.numbers AS SELECT id FROM range(10)")
 """
 
 from lakelog.spark.configure import configure, spark_conf

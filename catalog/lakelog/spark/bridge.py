@@ -5,6 +5,7 @@ nothing but caches: whatever a request needs comes with it, so a request that a 
 asked again. What a request means is in `dispatch`; here is only how it comes and goes.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -50,7 +51,10 @@ def _answer(dispatch: Dispatch, request: Frame) -> Frame:
 
 def _internal(error: Exception) -> Mapping[str, Any]:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return {"kind": "internal", "message": f"lakelog failed: {what}. The trace is in the log of Spark's driver."}
+    return {
+        "kind": "internal",
+        "message": f"lakelog failed: {what}. The trace is in the log of Spark's driver.",
+    }
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -69,10 +73,9 @@ def main() -> None:
     # Ctrl-C in a Spark shell goes to the whole process group, but is meant for the statement under way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = _own_pipes()
-    try:
+    # When Spark is gone, nobody is left to answer.
+    with contextlib.suppress(BrokenPipeError):
         serve(requests, answers, Dispatch())
-    except BrokenPipeError:
-        pass  # Spark is gone, and nobody is left to answer.
 
 
 if __name__ == "__main__":

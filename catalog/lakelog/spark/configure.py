@@ -26,9 +26,9 @@ def spark_conf(
 ) -> dict[str, str]:
     """Return the settings for a catalog called `name` in `warehouse`, a folder or an s3:// URL.
 
-    `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS chain.
-    `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar,
-    which is built where it is not given. The settings have to be made before the JVM starts.
+    `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
+    chain only. `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the
+    adapter's jar, which is built where it is not given. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is no name for a catalog: take letters, digits and underscores")

@@ -51,7 +51,9 @@ class Dispatch:
         """Return the answer's JSON and bytes. LakelogError for whatever the user should know about."""
         known: Callable[[Params], Mapping[str, Any] | Answer] | None = getattr(self, f"on_{method}", None)
         if known is None:
-            raise VersionMismatch(f"the Spark adapter asks for {method!r}, which lakelog {version()} does not know")
+            raise VersionMismatch(
+                f"the Spark adapter asks for {method!r}, which lakelog {version()} does not know"
+            )
         answer = known(params)
         return answer if isinstance(answer, tuple) else (answer, b"")
 
@@ -178,22 +180,30 @@ class Dispatch:
         return {"possible": self._loaded(params).can_delete(params["predicate"])}
 
     def on_delete(self, params: Params) -> Params:
-        self._loaded(params).delete(params["predicate"], token=_token(params))
+        self._writable(params).delete(params["predicate"], token=_token(params))
         return {}
 
     def on_truncate(self, params: Params) -> Params:
-        self._loaded(params).truncate(token=_token(params))
+        self._writable(params).truncate(token=_token(params))
         return {}
 
     def on_begin_write(self, params: Params) -> Params:
-        write = self._loaded(params).begin_write()
+        """Answer the id of a write that starts from the version which was loaded, and the token of its commit.
+
+        Both name that version, whatever is the newest: what was committed since may conflict with what was read.
+        """
+        write = self._writable(params).begin_write()
         token = self._catalog.token_at(params["location"])
-        return {"write": msgspec.to_builtins(write), "token": msgspec.to_builtins(token)}
+        bases = {log: min(base, params["version"]) for log, base in token.bases.items()}
+        return {
+            "write": msgspec.to_builtins(write) | {"version": params["version"]},
+            "token": msgspec.to_builtins(token) | {"bases": bases},
+        }
 
     def on_commit_write(self, params: Params) -> Params:
         from lakelog.log import WriteRef
 
-        self._loaded(params).commit_write(
+        self._writable(params).commit_write(
             msgspec.convert(params["write"], WriteRef),
             params["operation"],
             _files(params),
@@ -239,19 +249,34 @@ class Dispatch:
 
     def _loaded(self, params: Params) -> "Table":
         """Return the version of a table that the adapter has loaded. NoSuchTable when the table is another by now."""
-        from lakelog.catalog.errors import NoSuchTable
-
-        location, id, number, past = params["location"], params["id"], params["version"], params["past"]
-        with self._lock:
-            known = self._handles.get((location, id, number, past))
+        known = self._known(params, past=params["past"]) or self._known(params, past=True)
         if known is not None:
             return known
-        table = self._catalog.table_at(location)
-        if table.id != id:
-            raise NoSuchTable(f"the table at {location} is another one by now: it was dropped and created again")
-        if table.version != number or past:
-            table = table.at(version=number)
+        table = self._newest(params)
+        past = params["past"] or table.version != params["version"]
+        if past:
+            table = table.at(version=params["version"])
         self._remember(table, past)
+        return table
+
+    def _writable(self, params: Params) -> "Table":
+        """Return the table to be changed, which may be newer than the version that the adapter has loaded."""
+        if params["past"]:
+            return self._loaded(params)
+        return self._known(params, past=False) or self._newest(params)
+
+    def _known(self, params: Params, *, past: bool) -> "Table | None":
+        with self._lock:
+            return self._handles.get((params["location"], params["id"], params["version"], past))
+
+    def _newest(self, params: Params) -> "Table":
+        from lakelog.catalog.errors import NoSuchTable
+
+        table = self._catalog.table_at(params["location"])
+        if table.id != params["id"]:
+            raise NoSuchTable(
+                f"the table at {params['location']} is another one by now: it was dropped and created again"
+            )
         return table
 
 

@@ -36,7 +36,9 @@ def sources() -> Path:
     for folder in (_PACKAGE / "scala", _PACKAGE.parents[1] / "spark"):
         if (folder / "LakeCatalog.scala").is_file():
             return folder
-    raise NotFound("The sources of the Spark adapter are in neither the package nor a checkout. Install lakelog again.")
+    raise NotFound(
+        "The sources of the Spark adapter are in neither the package nor a checkout. Install lakelog again."
+    )
 
 
 def spark_jars() -> Path:
@@ -44,10 +46,14 @@ def spark_jars() -> Path:
     try:
         from pyspark.find_spark_home import _find_spark_home
     except ModuleNotFoundError as missing:
-        raise NotFound("pyspark is not installed here. Install it with: pip install 'lakelog[spark]'") from missing
+        raise NotFound(
+            "pyspark is not installed here. Install it with: pip install 'lakelog[spark]'"
+        ) from missing
     jars = Path(_find_spark_home()) / "jars"
     if not jars.is_dir():
-        raise NotFound(f"There are no jars of Spark at {jars}. Check the installation of pyspark, or SPARK_HOME.")
+        raise NotFound(
+            f"There are no jars of Spark at {jars}. Check the installation of pyspark, or SPARK_HOME."
+        )
     return jars
 
 
@@ -79,12 +85,12 @@ def _jar_name(folder: Path, spark: str) -> str:
 
 
 def _source_files(folder: Path, spark: str) -> list[Path]:
-    """Return the sources for one version of Spark: what they share, and `versions/<its minor version>/`."""
+    """Return the sources; InvalidInput for a Spark that they do not fit. They are the same for all others."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SUPPORTED:
-        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {' and '.join(SUPPORTED)}.")
-    shared = [f for f in folder.rglob("*.scala") if f.relative_to(folder).parts[0] != "versions"]
-    return sorted(shared) + sorted((folder / "versions" / minor).glob("*.scala"))
+        known = " and ".join(SUPPORTED)
+        raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {known}.")
+    return sorted(folder.rglob("*.scala"))
 
 
 def _build(folder: Path, spark: Path, target: Path) -> Path:
@@ -96,10 +102,22 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as temporary:
             classes = Path(temporary) / "classes"
             classes.mkdir()
-            command = [_java(), "-Xss8m", "-cp", f"{spark}/*", "scala.tools.nsc.Main", "-usejavacp", "-nowarn"]
-            done = subprocess.run([*command, "-d", str(classes), *files], capture_output=True, text=True, check=False)
+            command = [
+                _java(),
+                "-Xss8m",
+                "-cp",
+                f"{spark}/*",
+                "scala.tools.nsc.Main",
+                "-usejavacp",
+                "-nowarn",
+            ]
+            done = subprocess.run(
+                [*command, "-d", str(classes), *files], capture_output=True, text=True, check=False
+            )
             if done.returncode != 0:
-                raise LakelogError(f"The Spark adapter does not compile against {spark}:\n{done.stdout}{done.stderr}")
+                raise LakelogError(
+                    f"The Spark adapter does not compile against {spark}:\n{done.stdout}{done.stderr}"
+                )
             properties = f"version={version()}\nspark={release}\n"
             (classes / PROPERTIES).write_text(properties, encoding="utf-8")
             ready = Path(temporary) / target.name

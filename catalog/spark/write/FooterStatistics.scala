@@ -17,7 +17,8 @@ import org.apache.spark.sql.types._
  * Column statistics of a file from its footer, in the form of the table format: nulls, and bounds where they are safe.
  *
  * Bounds say that no value lies outside. So they are left out where NaN occurs, which is greater than all and in no
- * bound; zero is taken with the sign that makes the range larger; long texts are cut, the upper bound upwards.
+ * bound; zero is taken with the sign that makes the range larger; long texts are cut, the upper bound upwards
+ * (and left out, as null, where there is nothing above).
  */
 private[lakelog] object FooterStatistics {
 
@@ -100,7 +101,7 @@ private[lakelog] object FooterStatistics {
   private def textBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(JValue, JValue)] = {
     val low = new String(least(lows), UTF_8).codePoints.limit(KeptCharacters.toLong).toArray
     val high = new String(greatest(highs), UTF_8).codePoints.toArray
-    upperText(high).map(upper => (JString(new String(low, 0, low.length)), JString(upper)))
+    Some((JString(new String(low, 0, low.length)), upperText(high).map(JString(_)).getOrElse(JNull)))
   }
 
   /** A text of at most the kept length that is not less than `points`; None where there is none. */
@@ -119,7 +120,7 @@ private[lakelog] object FooterStatistics {
     }
 
   private def binaryBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(JValue, JValue)] =
-    upperBytes(greatest(highs)).map(high => (base64(least(lows).take(KeptCharacters)), base64(high)))
+    Some((base64(least(lows).take(KeptCharacters)), upperBytes(greatest(highs)).map(base64).getOrElse(JNull)))
 
   private def upperBytes(value: Array[Byte]): Option[Array[Byte]] =
     if (value.length <= KeptCharacters) Some(value)

@@ -1,0 +1,220 @@
+"""The Python side as a process: shared, killed at the worst moments, of the wrong version, not there."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.spark.conftest import children
+
+pytestmark = pytest.mark.adapter
+
+
+def wrapper(folder: Path, text: str) -> str:
+    """Return a Python that runs `text` before it becomes the Python side of the bridge."""
+    script = folder / "python"
+    script.write_text(f"#!{sys.executable}\n{text}\nfrom lakelog.spark.bridge import main\nmain()\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+# Dies at the n-th put-if-absent after the file `armed` appeared with n in it, before or after it took effect.
+DEADLY = """
+import os, pathlib, signal
+from lakelog.log.local_store import LocalStore
+armed, original = pathlib.Path({armed!r}), LocalStore.put_if_absent
+def deadly(self, key, data):
+    left = int(armed.read_text()) - 1 if armed.exists() else -1
+    if left == 0:
+        armed.unlink()
+        if {after!r}:
+            original(self, key, data)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if left > 0:
+        armed.write_text(str(left))
+    return original(self, key, data)
+LocalStore.put_if_absent = deadly
+"""
+
+STATEMENTS = [
+    "INSERT INTO lake.a.t VALUES (7, 'z')",
+    "INSERT OVERWRITE lake.a.t VALUES (7, 'z')",
+    "CREATE TABLE lake.a.u AS SELECT id + 1 AS more FROM lake.a.t",
+    "CREATE TABLE lake.a.u (x INT)",
+    "CREATE OR REPLACE TABLE lake.a.t AS SELECT 5 AS five",
+    "ALTER TABLE lake.a.t ADD COLUMN extra INT",
+    "ALTER TABLE lake.a.t RENAME TO a.renamed",
+    "DELETE FROM lake.a.t WHERE id < 100",
+    "TRUNCATE TABLE lake.a.t",
+    "DROP TABLE lake.a.t",
+    "CREATE NAMESPACE lake.a.b",
+    "ALTER NAMESPACE lake.a SET PROPERTIES ('k' = 'v')",
+    "DROP NAMESPACE lake.a CASCADE",
+]
+
+
+def state(lake):
+    """All that can be seen in a warehouse: names, properties, rows, and how often each table was changed."""
+    catalog = lake.catalog
+    seen = {(): catalog.list_namespaces()}
+    for namespace in catalog.list_namespaces():
+        properties = {k: v for k, v in catalog.load_namespace(namespace).items() if k != "owner"}
+        seen[namespace] = (properties, catalog.list_namespaces(namespace))
+        for name in catalog.list_tables(namespace):
+            table = catalog.load_table(name)
+            seen[name] = (table.version, table.row_count, [entry.operation for entry in table.history()])
+    return seen
+
+
+def prepare(lake):
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id, 'a' AS k")
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(make_lake, tmp_path, statement, after):
+    undisturbed = make_lake(str(tmp_path / "undisturbed"))
+    prepare(undisturbed)
+    undisturbed.sql(statement)
+    expected = state(undisturbed)
+    for moment in range(1, 20):
+        armed = tmp_path / f"armed{moment}"
+        folder = tmp_path / f"bin{moment}"
+        folder.mkdir()
+        lake = make_lake(
+            str(tmp_path / f"warehouse{moment}"),
+            python=wrapper(folder, DEADLY.format(armed=str(armed), after=after)),
+        )
+        prepare(lake)
+        armed.write_text(str(moment))
+        lake.sql(statement)
+        assert state(lake) == expected, f"killed at put {moment}"
+        if armed.exists():
+            break
+    assert moment > 1, "the statement was never disturbed"
+
+
+def test_a_child_killed_while_idle_is_started_again(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    for child in children(lake.spark):
+        os.kill(child, signal.SIGKILL)
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+    assert len(children(lake.spark)) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"), [("SELECT count(*) FROM lake.t", [(3,)]), ("INSERT INTO lake.t VALUES (9)", [])]
+)
+def test_a_child_killed_with_requests_under_way_is_asked_again(lake, statement, rows):
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(3)")
+    (child,) = children(lake.spark)
+    os.kill(child, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lake.sql, statement)
+        time.sleep(1)
+        assert not answer.done()
+        os.kill(child, signal.SIGKILL)
+        assert answer.result(60) == rows
+    assert lake.catalog.load_table("t").row_count == (3 if rows else 4)
+
+
+def test_sessions_and_threads_share_one_child(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT)")
+    other = lake.spark.newSession()
+    for key in ("", ".warehouse", ".python", ".fsync"):
+        setting = f"spark.sql.catalog.{lake.name}{key}"
+        other.conf.set(setting, lake.spark.conf.get(setting))
+
+    def write(number):
+        session = lake.spark if number % 2 else other
+        session.sql(f"INSERT INTO {lake.name}.t VALUES ({number})")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(12)))
+    assert lake.sorted("SELECT * FROM lake.t") == sorted([(n,) for n in range(12)], key=repr)
+    assert len(children(lake.spark)) == 1
+
+
+def test_what_libraries_print_does_not_reach_the_pipe(make_lake, tmp_path):
+    noisy = """
+import os
+from lakelog.spark.dispatch import Dispatch
+original = Dispatch.answer
+def answer(self, *args):
+    print("noise", flush=True)
+    os.write(1, b"more noise")
+    return original(self, *args)
+Dispatch.answer = answer
+"""
+    lake = make_lake(python=wrapper(tmp_path, noisy))
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+
+
+def test_a_jar_and_a_package_of_different_versions_refuse_each_other(make_lake, tmp_path):
+    lake = make_lake(
+        python=wrapper(tmp_path, "import lakelog.spark.dispatch as d\nd.version = lambda: '99.9'")
+    )
+    with pytest.raises(Exception, match="99.9") as error:
+        lake.sql(f"SHOW TABLES IN {lake.name}")
+    assert "lakelog.spark jar" in str(error.value)
+
+
+def test_a_python_without_lakelog_is_told_how_to_get_it(make_lake, tmp_path):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    lake = make_lake(python=str(bare))
+    with pytest.raises(Exception, match="No module named") as error:
+        lake.sql(f"SHOW TABLES IN {lake.name}")
+    assert "pip install lakelog" in str(error.value)
+    assert str(bare) in str(error.value)
+
+
+def test_a_python_that_is_not_there_is_named(make_lake):
+    lake = make_lake(python="/nowhere/python")
+    with pytest.raises(Exception, match="/nowhere/python"):
+        lake.sql(f"SHOW TABLES IN {lake.name}")
+
+
+def test_a_child_that_dies_at_every_request_ends_in_one_clear_error(make_lake, tmp_path):
+    dying = """
+import os, signal
+from lakelog.spark.dispatch import Dispatch
+Dispatch.on_list_tables = lambda self, params: os.kill(os.getpid(), signal.SIGKILL)
+"""
+    lake = make_lake(python=wrapper(tmp_path, dying))
+    with pytest.raises(Exception, match="ended 4 times"):
+        lake.sql(f"SHOW TABLES IN {lake.name}")
+
+
+def test_the_child_ends_with_its_jvm(tmp_path):
+    import subprocess
+
+    requests = subprocess.Popen(
+        [sys.executable, "-m", "lakelog.spark.bridge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert requests.stdin is not None and requests.stdout is not None
+    requests.stdin.close()
+    assert requests.wait(20) == 0
+    requests.stdout.close()
+
+
+def test_a_stopped_child_does_not_answer_for_another_warehouse(make_lake, tmp_path):
+    stopped, free = make_lake(str(tmp_path / "one")), make_lake(str(tmp_path / "two"))
+    stopped.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    (child,) = children(stopped.spark)
+    os.kill(child, signal.SIGSTOP)
+    done = threading.Event()
+    try:
+        free.sql("CREATE TABLE lake.t AS SELECT 2 AS id")
+        done.set()
+    finally:
+        os.kill(child, signal.SIGCONT)
+    assert done.is_set()
+    assert free.sql("SELECT * FROM lake.t") == [(2,)]

@@ -1,0 +1,109 @@
+"""The ways in which people start Spark: PySpark, spark-sql, spark-submit, executors elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.spark import spark_conf
+from lakelog.spark.jar import jar_path
+
+pytestmark = pytest.mark.adapter
+
+HOME = Path(pyspark.__file__).parent
+QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+def arguments(settings):
+    return [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+
+
+def run(command, **environment):
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=240, check=False, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_spark_sql_takes_the_settings_as_conf_lines_and_finds_python_by_itself(tmp_path):
+    settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
+    del settings["spark.sql.catalog.lake.python"]
+    text = run(
+        [
+            str(HOME / "bin" / "spark-sql"), *arguments(settings), "--conf", f"spark.sql.warehouse.dir={tmp_path}/w",
+            "--hiveconf", f"javax.jdo.option.ConnectionURL=jdbc:derby:{tmp_path}/m;create=true",
+            "-e", "CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT id, id % 2 AS k FROM range(10); "
+            "INSERT INTO lake.t VALUES (77, 0); SELECT sum(id), count(*) FROM lake.t; SHOW CREATE TABLE lake.t;",
+        ],
+        PYSPARK_PYTHON=sys.executable, SPARK_HOME=str(HOME),
+    )  # fmt: skip
+    assert "122\t11" in text
+    assert "PARTITIONED BY (k)" in text
+    assert Catalog(str(tmp_path / "lake")).load_table("t").row_count == 11
+
+
+def test_configure_makes_a_session_that_works_under_spark_submit_too(tmp_path):
+    job = tmp_path / "job.py"
+    job.write_text(
+        textwrap.dedent(f"""
+            from pyspark.sql import SparkSession
+            from lakelog.spark import configure
+            builder = SparkSession.builder.master("local[1]")
+            for key, value in {QUIET!r}.items():
+                builder = builder.config(key, value)
+            spark = configure(builder, warehouse={str(tmp_path / "lake")!r}, name="mine").getOrCreate()
+            spark.sql("CREATE TABLE mine.t AS SELECT 1 AS id")
+            print("rows", spark.table("mine.t").count())
+        """)
+    )
+    assert "rows 1" in run([sys.executable, str(job)])
+    assert Catalog(str(tmp_path / "lake")).list_tables() == [("t",)]
+
+
+def test_executors_need_the_jar_only(tmp_path):
+    """The executors are processes of their own, whose Python cannot import lakelog."""
+    bare = tmp_path / "bare-python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
+    settings |= {"spark.pyspark.python": str(bare), "spark.executor.memory": "512m"}
+    job = tmp_path / "job.py"
+    job.write_text(
+        textwrap.dedent(f"""
+            import json
+            from pyspark.sql import SparkSession
+            builder = SparkSession.builder.master("local-cluster[1,1,1024]")
+            for key, value in {settings!r}.items():
+                builder = builder.config(key, value)
+            spark = builder.getOrCreate()
+            spark.sql("CREATE TABLE lake.t PARTITIONED BY (bucket(2, id)) AS SELECT id, id * 2 AS v FROM range(100)")
+            spark.sql("INSERT OVERWRITE lake.t SELECT id, v + 1 FROM lake.t WHERE id < 50")
+            print("OUT", json.dumps(spark.sql("SELECT count(*), sum(v) FROM lake.t").collect()[0]))
+        """)
+    )
+    text = run([sys.executable, str(job)], SPARK_HOME=str(HOME), SPARK_WORKER_DIR=str(tmp_path / "work"))
+    (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
+    assert json.loads(line[3:]) == [50, 2500]
+
+
+def test_the_command_prints_the_jar(tmp_path):
+    assert run([sys.executable, "-m", "lakelog.spark", "jar"]).strip() == str(jar_path())
+    assert jar_path().is_file()
+
+
+def test_a_catalog_without_a_warehouse_says_what_to_set(spark):
+    spark.conf.set("spark.sql.catalog.nowhere", "org.apache.spark.sql.lakelog.LakeCatalog")
+    with pytest.raises(Exception, match=r"spark\.sql\.catalog\.nowhere\.warehouse"):
+        spark.sql("SHOW TABLES IN nowhere")
