@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.binding import bind
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile, RemovedFile, of_write
+from lakelog.catalog.data_file import DataFile, RemovedFile, check_files, of_write
 from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
@@ -54,6 +54,7 @@ def commit(
     """
 
     files = of_write(change.files, write)
+    check_files(files, base.state.current.schema, base.state.current.specs)
 
     def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
         metadata = current.state.current

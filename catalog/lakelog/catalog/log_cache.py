@@ -86,7 +86,10 @@ class LogCache:
         return self._tracked(self._namespaces, location, NamespaceProjection())
 
     def table(self, location: str) -> TrackedLog[TableState]:
-        return self._tracked(self._tables, location, TableProjection())
+        def fetch(names: Sequence[str]) -> list[bytes]:
+            return self.table(location).log.read_blobs(names)
+
+        return self._tracked(self._tables, location, TableProjection(fetch))
 
     def _tracked(
         self, cache: dict[str, TrackedLog[Any]], location: str, projection: Projection[Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from lakelog.catalog.parquet_read import read_files
 
 from lakelog.catalog.binding import bind
 from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.parquet_read import read_files
 from lakelog.catalog.planning import plan
 from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.table_state import TableState
@@ -27,6 +27,8 @@ class Scan:
         filter: Filter | None,
         limit: int | None,
     ) -> None:
+        if columns is not None and not columns:
+            raise InvalidInput("a scan of no columns is not possible: name at least one, or leave them out")
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} rows is not possible: give 0 or more")
         metadata = view.state.current

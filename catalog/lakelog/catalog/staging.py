@@ -13,7 +13,7 @@ import msgspec
 
 from lakelog.catalog.commits import Written, check, files_event, gone_as_no_such_table
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile, of_write
+from lakelog.catalog.data_file import DataFile, check_files, of_write
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, TableCreated, TableEvent, TableReplaced, encode
 from lakelog.catalog.log_cache import TrackedLog
@@ -66,6 +66,7 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
     """
     files = of_write(files, stage.write)
+    check_files(files, stage.schema, (stage.spec,))
     if stage.replaced is None:
         return _create(tree, stage, files)
     tracked = tree.logs.table(stage.location)

@@ -166,8 +166,8 @@ class Table:
         view = self._view if version == self.version else self._tracked.log.view_at(version)
         if view.log_id != self.id:
             raise NotFound(
-                f"version {version} at {self.location} is of another table, which was dropped before this one was created "
-                "there"
+                f"version {version} at {self.location} is of another table, which was dropped before this one was "
+                "created there"
             )
         return Table(self._logs, self._tracked, view, self.identifier, of_the_past=True)
 

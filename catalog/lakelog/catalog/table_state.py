@@ -23,6 +23,7 @@ from lakelog.catalog.events import (
     table_events,
 )
 from lakelog.catalog.file_set import FileSet
+from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
 from lakelog.catalog.schema import Schema
 from lakelog.log import Commit, Dump, Json
@@ -154,7 +155,13 @@ class _TableDump(Dump):
 
 
 class TableProjection:
-    """How the log folds, dumps and loads a table (see `lakelog.log.Projection`)."""
+    """How the log folds, dumps and loads a table (see `lakelog.log.Projection`).
+
+    `fetch` reads manifests by name, so that a dump can merge small ones that are not in memory.
+    """
+
+    def __init__(self, fetch: Fetch | None = None) -> None:
+        self._fetch = fetch
 
     def initial(self) -> TableState:
         return TableState()
@@ -165,7 +172,7 @@ class TableProjection:
         return state
 
     def dump(self, state: TableState, version: int) -> Dump:
-        files, blobs = state.files.dump(version)
+        files, blobs = state.files.dump(version, self._fetch)
         root = _Root(metadata=state.current, files=files)
         return _TableDump(
             root=msgspec.to_builtins(root),

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, Table, col
-from lakelog.log import InvalidInput, Unsupported
+from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
+from lakelog.log import InvalidInput, Unsupported, wait_for_background
 
 Client = Callable[[], Catalog]
 
@@ -40,6 +40,8 @@ def test_rows_come_back_as_they_went_in(table: Table, other: Table) -> None:
     }
     assert seen.scan(filter=[("id", ">", 3)]).to_arrow()["id"].to_pylist() == [4]
     assert seen.scan(limit=3).to_arrow().num_rows == 3
+    with pytest.raises(InvalidInput, match="no columns"):
+        seen.scan(columns=[])
     assert seen.scan(filter=col("region") == "US").plan().num_rows == 1
     assert seen.scan().to_reader().read_all().num_rows == 4
 
@@ -187,6 +189,25 @@ def test_many_files_in_one_commit_go_into_a_sidecar(table: Table, other: Table) 
     table.truncate()
     assert ids(other) == []
     assert other.refresh().at(version=version).file_count == 300
+
+
+def test_files_that_do_not_tell_their_partition_are_refused(table: Table) -> None:
+    file = DataFile(path="data/x.parquet", size_bytes=1, rows=1)
+    with pytest.raises(InvalidInput, match=r"data/x\.parquet"):
+        table.commit_write(table.begin_write(), "append", [file])
+    assert table.refresh().version == table.version
+
+
+def test_a_writer_that_only_appends_keeps_its_manifests_few(client: Client, table: Table) -> None:
+    for n in range(120):
+        client().load_table("t").append(rows(n))
+    wait_for_background()
+    log = client()._logs.table(client().load_table("t")._tracked.location).log
+    manifests = [key for key in log.store.list_after(log.keys.manifests)]
+    root = log.store.get(log.keys.latest)
+    assert root is not None
+    assert root.count(b'"sha256"') <= 3, "small manifests are merged, also by writers that did not write them"
+    assert manifests
 
 
 def test_an_unknown_operation_is_refused(table: Table) -> None:
