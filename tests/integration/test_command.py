@@ -140,6 +140,16 @@ def test_cat_without_json_indents(warehouse: str, capsys: pytest.CaptureFixture[
     assert json.loads(told)["version"] == 2 and told.startswith("{\n  ")
 
 
+def test_cat_looks_into_a_log_by_its_place_even_when_the_table_was_dropped(
+    warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog = Catalog(warehouse)
+    location = catalog.load_table("shop.orders").location
+    catalog.drop_table("shop.orders")
+    assert json.loads(tell(capsys, "cat", location, "6"))["seals"] is True
+    assert json.loads(tell(capsys, "cat", warehouse, "1"))["version"] == 1
+
+
 def test_files_tells_partitions_as_people_write_them(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -130,10 +130,11 @@ def history(place: Place, name: str, limit: int | None) -> None:
 @takes_place
 def cat(place: Place, table: str, version: int) -> None:
     """Print the commit that made VERSION of TABLE: indented, or with --json the object's very bytes."""
-    loaded = _load(place, table, None)
-    data = open_store(loaded.location, place.store_options).get(Keys("").commit(version))
+    # A log that is given by its place is not replayed: so one that is damaged or dropped can still be looked into.
+    location = table if is_location(table) else _load(place, table, None).location
+    data = open_store(location, place.store_options).get(Keys("").commit(version))
     if data is None:
-        raise NotFound(f"there is no version {version} of {loaded.name}: its newest is {loaded.version}")
+        raise NotFound(f"there is no version {version} in the log of {table}: see lakelog history {table}")
     if place.as_json:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
