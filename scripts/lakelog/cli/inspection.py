@@ -26,7 +26,10 @@ from lakelog.log.keys import Keys
 @click.argument("namespace", default="")
 @takes_place
 def ls(place: Place, namespace: str) -> None:
-    """List the namespaces and tables in NAMESPACE (left out: the warehouse's root)."""
+    """List the namespaces and tables in NAMESPACE.
+
+    Without NAMESPACE, those in the warehouse's root.
+    """
     catalog = place.catalog()
     parts = identifier(namespace)
     found = [("namespace", child) for child in catalog.list_namespaces(parts)]
@@ -43,7 +46,10 @@ def ls(place: Place, namespace: str) -> None:
 @click.option("--version", type=int, metavar="N", help="As it was at that version.")
 @takes_place
 def show(place: Place, table: str, version: int | None) -> None:
-    """Show what TABLE is: its place, version, size, columns, partitioning and properties."""
+    """Show what TABLE is.
+
+    Its place, version, size, columns, partitioning and properties.
+    """
     loaded = _load(place, table, version)
     partitioning = [
         {
@@ -103,7 +109,10 @@ def show(place: Place, table: str, version: int | None) -> None:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N commits only.")
 @takes_place
 def history(place: Place, name: str, limit: int | None) -> None:
-    """Tell what happened to TABLE or NAMESPACE, the newest first. "" is the warehouse's root namespace."""
+    """Tell what happened to TABLE or NAMESPACE.
+
+    The newest commit first. "" is the warehouse's root namespace.
+    """
     lines: list[tuple[HistoryEntry, str]] = []
     table, entries = _history(place, name, limit)
     for entry in entries:
@@ -129,7 +138,10 @@ def history(place: Place, name: str, limit: int | None) -> None:
 @click.argument("version", type=click.IntRange(min=1))
 @takes_place
 def cat(place: Place, table: str, version: int) -> None:
-    """Print the commit that made VERSION of TABLE: indented, or with --json the object's very bytes."""
+    """Print the commit that made VERSION of TABLE.
+
+    Indented; or, with --json, the object's very bytes.
+    """
     # A log that is given by its place is not replayed: so one that is damaged or dropped can still be looked into.
     location = table if is_location(table) else _load(place, table, None).location
     data = open_store(location, place.store_options).get(Keys("").commit(version))
@@ -148,7 +160,10 @@ def cat(place: Place, table: str, version: int) -> None:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N files only.")
 @takes_place
 def files(place: Place, table: str, version: int | None, limit: int | None) -> None:
-    """List the data files of TABLE: path in the table's location, rows, size and partition."""
+    """List the data files of TABLE.
+
+    Path in the table's location, rows, size and partition.
+    """
     loaded = _load(place, table, version)
     plan = loaded.plan()
     total = plan.num_rows

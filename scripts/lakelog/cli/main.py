@@ -20,7 +20,7 @@ from lakelog.log.errors import LakelogError
 def cli() -> None:
     """Look into a lakelog warehouse: what it holds and what happened to it, told from its logs alone.
 
-    A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot), or the
+    A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot or a slash), or the
     folder or URL where it lies, which needs no warehouse.
     """
 

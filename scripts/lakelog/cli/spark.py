@@ -17,7 +17,10 @@ from lakelog.spark import spark_conf as settings_for
 )
 @takes_place
 def spark_conf(place: Place, catalog: str) -> None:
-    """Print the settings for spark-submit and spark-sql: spark-sql $(lakelog spark-conf --warehouse …)."""
+    """Print the settings that show Spark the warehouse.
+
+    For spark-sql and spark-submit: spark-sql $(lakelog spark-conf --warehouse …)
+    """
     found = settings_for(
         place.required_warehouse,
         name=catalog,
