@@ -28,7 +28,7 @@ RELOADS_MAX = 4
 
 
 class Claimed(ConflictError):
-    """Somebody else made this claim first."""
+    """The claim is not as it has to be."""
 
 
 def writer(world: World, name: str, operations: int) -> Callable[[], None]:
@@ -46,11 +46,10 @@ def writer(world: World, name: str, operations: int) -> Callable[[], None]:
                     view = log.refresh(view)
             except StorageError:
                 continue
-            open_ends = [
-                o for o in world.operations if o.asked and o.acknowledged_at is None and not o.refused
-            ]
-            if open_ends and world.rng.random() < 0.3:
-                again = world.rng.choice(open_ends)
+            # An acknowledged one is asked again too: the answer may have been lost on its way to the user.
+            asked = [o for o in world.operations if o.asked and not o.refused and not o.created]
+            if asked and world.rng.random() < 0.25:
+                again = world.rng.choice(asked)
                 view = ask(world, log, view if view.version >= again.base else None, again) or view
             else:
                 view = ask(world, log, view, new_operation(world, log, view)) or view
@@ -64,7 +63,9 @@ def new_operation(world: World, log: Log[State], view: View[State]) -> Operation
     )
     kind = world.rng.random()
     if kind < 0.2:
-        operation.claim = f"claim-{world.rng.randint(1, 12)}"
+        operation.claim = f"claim-{world.rng.randint(1, 5)}"
+    elif kind < 0.3:
+        operation.release = f"claim-{world.rng.randint(1, 5)}"
     elif kind < 0.45:
         operation.write = (world.new_id(), view.version)
     elif kind < 0.6:
@@ -96,9 +97,13 @@ def ask(world: World, log: Log[State], view: View[State] | None, operation: Oper
             )
         if operation.claim in view.state.claims:
             raise Claimed(f"{operation.claim} is taken")
+        if operation.release and operation.release not in view.state.claims:
+            raise Claimed(f"{operation.release} is free")
         event: dict[str, object] = {"blob": 0} if operation.sidecar else {"op": operation.id}
         if operation.claim:
             event["claim"] = operation.claim
+        if operation.release:
+            event["release"] = operation.release
         return Draft(
             events=(event,),
             blobs=(operation.id.encode(),) if operation.sidecar else (),
@@ -155,7 +160,7 @@ def sealer(world: World) -> Callable[[], None]:
 def reopen(world: World, log: Log[State]) -> None:
     """Create the log anew where it is sealed, and ask again where the answer was lost."""
     log_id = world.new_id()
-    operation = Operation(id=f"reopen {log_id}", commit_id=world.new_id(), log_id=log_id)
+    operation = Operation(id=f"reopen {log_id}", commit_id=world.new_id(), log_id=log_id, created=True)
     world.operations.append(operation)
     for _ in range(RELOADS_MAX):
         try:
@@ -352,7 +357,7 @@ def founder(world: World) -> None:
     log = Log(
         world.truth, ROOT, world.new_log("founder").projection, options=world.new_log("founder").options
     )
-    operation = Operation(id="o0", commit_id=world.new_id(), asked=1)
+    operation = Operation(id="o0", commit_id=world.new_id(), asked=1, created=True)
     world.operations.append(operation)
     log.create(Draft(events=({"op": "o0"},)), log_id="log", commit_id=operation.commit_id)
     world.acknowledge(operation, 1)

@@ -117,6 +117,23 @@ def preconditions_are_judged_once(real: Any, self: Any, view: Any, decide: Any, 
     return real(self, view, once, **kwargs)
 
 
+@removes(log.Log, "commit")
+def a_refusal_on_an_old_view_is_final(real: Any, self: Any, view: Any, decide: Any, **kwargs: Any) -> Any:
+    class Refused(BaseException):
+        pass
+
+    def final(view: Any, passed: Sequence[Commit]) -> Any:
+        try:
+            return decide(view, passed)
+        except ConflictError as error:
+            raise Refused from error
+
+    try:
+        return real(self, view, final, **kwargs)
+    except Refused as refused:
+        raise refused.__cause__ or refused from None
+
+
 @removes(log, "check_fence")
 def fence_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
     return

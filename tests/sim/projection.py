@@ -43,7 +43,7 @@ def fold(state: State, commit: Commit, blobs: Sequence[bytes]) -> State:
         state = State(
             count=state.count + 1,
             digest=hashlib.sha256(f"{state.digest} {operation}".encode()).hexdigest()[:16],
-            claims=state.claims | {event["claim"]} if "claim" in event else state.claims,
+            claims=(state.claims | {event.get("claim", "")}) - {event.get("release", ""), ""},
             writes=state.writes | {commit.write.id} if commit.write else state.writes,
             chunks=chunks,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.sim import actors
+from tests.sim.projection import State
 from tests.sim.world import World, new_world
 
 from lakelog.log.format import Commit, Root, Tombstone, decode_base, decode_entry, decode_root
@@ -92,14 +93,7 @@ def check_operations(world: World) -> list[str]:
     found: dict[str, list[int]] = {}
     for commit in world.commits:
         found.setdefault(commit.commit_id, []).append(commit.version)
-    claims = [
-        (commit.log_id, event["claim"])
-        for commit in world.commits
-        for event in commit.events
-        if "claim" in event
-    ]
-    if len(claims) != len(set(claims)):
-        problems.append(f"a claim was granted twice: {sorted(claims)}")
+    problems += check_claims(world)
     for operation in world.operations:
         versions = found.get(operation.commit_id, [])
         if any(operation.log_id not in ("", world.commits[version - 1].log_id) for version in versions):
@@ -112,6 +106,19 @@ def check_operations(world: World) -> list[str]:
             )
         if operation.refused and versions:
             problems.append(f"{operation.id} was reported as failed, but is at {versions}")
+    return problems
+
+
+def check_claims(world: World) -> list[str]:
+    """A claim was free whenever it was granted, and taken whenever it was released."""
+    problems = []
+    for version, commit in enumerate(world.commits, 1):
+        before = State() if commit.reopens else world.states[version - 1]
+        for event in commit.events:
+            if event.get("claim") in before.claims:
+                problems.append(f"version {version} claims {event['claim']}, which was taken")
+            if "release" in event and event["release"] not in before.claims:
+                problems.append(f"version {version} releases {event['release']}, which was free")
     return problems
 
 

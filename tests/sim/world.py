@@ -26,11 +26,13 @@ class Operation:
     id: str
     commit_id: str
     claim: str | None = None
+    release: str | None = None
     write: tuple[str, int] | None = None
     data_written: bool = False
     sidecar: bool = False
     seals: bool = False
     log_id: str = ""
+    created: bool = False  # by Log.create, which has its own way of asking again
     base: int = 0
     asked: int = 0
     acknowledged_at: int | None = None

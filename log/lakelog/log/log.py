@@ -18,6 +18,7 @@ from lakelog.log.errors import (
     ConflictError,
     FormatError,
     InvalidInput,
+    LakelogError,
     LogSealed,
     StorageError,
     WriteFenced,
@@ -146,15 +147,25 @@ class Log(Generic[S]):
         passed: list[Commit] = []
         if base < view.version:
             with self._or_unknown(commit_id):
-                version = self._look_up(commit_id, base + 1, view.version, passed)
-            if version is not None:
-                return Committed(view, version)
+                found_before = self._look_up(commit_id, base + 1, view, passed)
+            if found_before is not None:
+                return found_before
         for lost in range(1, self.options.rebases_max + 1):
             check_sealed(view, self.location)
-            found = self._try(view, decide(view, tuple(passed)), commit_id, base=base)
-            if isinstance(found, View):
-                return Committed(found, found.version)
-            for entry in self._read_on(view.version + 1, found, lost):
+            try:
+                draft = decide(view, tuple(passed))
+            except LakelogError:
+                # Judged on a view that may be old. It is final only where nothing is newer, our own commit least.
+                newer = list(self._read_on(view.version + 1, None, batch=1))
+                if not newer:
+                    raise
+                entries = iter(newer)
+            else:
+                found = self._try(view, draft, commit_id, base=base)
+                if isinstance(found, View):
+                    return Committed(found, found.version)
+                entries = self._read_on(view.version + 1, found, batch=2 if lost > 1 else 0)
+            for entry in entries:
                 if is_same_commit(entry, commit_id):
                     with self._or_unknown(commit_id):
                         return Committed(self._view_with(view, entry), entry.version)
@@ -250,16 +261,18 @@ class Log(Generic[S]):
                     )
                 yield self.replay.entry(version, data)
 
-    def _read_on(self, version: int, found: bytes, lost: int) -> Iterator[Commit | Tombstone]:
-        """Yield the winner of `version` and, from the second lost race on, all that is there after it."""
-        yield self.replay.entry(version, found)
-        batch = 2 if lost > 1 else 0
+    def _read_on(self, version: int, found: bytes | None, *, batch: int) -> Iterator[Commit | Tombstone]:
+        """Yield `found`, which is at `version`, and then all that is there, if `batch` says how many to read first."""
+        if found is not None:
+            yield self.replay.entry(version, found)
+            version += 1
         while batch:
-            versions = range(version + 1, version + 1 + batch)
+            versions = range(version, version + batch)
             for version, data in zip(versions, self.replay.get_versions(versions), strict=True):
                 if data is None:
                     return
                 yield self.replay.entry(version, data)
+            version += 1
             batch = min(batch * 2, BATCH_MAX)
 
     def _view_with(self, view: View[S], entry: Commit | Tombstone) -> View[S]:
@@ -273,32 +286,39 @@ class Log(Generic[S]):
     def _past_expiry(self, head: View[S], expired: Commit | Tombstone, commit_id: str) -> Committed[S]:
         """Find our own commit among what follows an expired version, or raise: what passed is not known any more."""
         with self._or_unknown(commit_id):
-            version = self._look_up(commit_id, expired.version + 1, head.version, [])
-        if version is None:
+            found = self._look_up(commit_id, expired.version + 1, head, [])
+        if found is None:
             raise log_sealed(expired.version, self.location) if expired.seals else self._expired(expired)
-        return Committed(head, version)
+        return found
 
-    def _look_up(self, commit_id: str, first: int, last: int, passed: list[Commit]) -> int | None:
-        """Return the version of our own commit, if it is from `first` to `last`; else add what is there to `passed`.
+    def _look_up(
+        self, commit_id: str, first: int, view: View[S], passed: list[Commit]
+    ) -> Committed[S] | None:
+        """Find our own commit from version `first` to that of `view`; else add what is there to `passed`.
 
-        Raises LogSealed for a seal and ConflictError for an expired version, once all ids were compared.
+        Raises LogSealed for a seal and ConflictError for an expired version there, but only once all ids up to the
+        head were compared: the view may be older than our commit.
         """
         expired: Tombstone | None = None
         sealed_at = 0
-        for entry in self._entries(first, last):
+        for entry in self._entries(first, view.version):
             if is_same_commit(entry, commit_id):
-                return entry.version
+                return Committed(view, entry.version)
             if entry.seals or entry.reopens:
                 sealed_at = entry.version
             if isinstance(entry, Commit):
                 passed.append(entry)
             else:
                 expired = expired or entry
-        if sealed_at:
+        if not sealed_at and expired is None:
+            return None
+        head = self.replay.forward(view)
+        for entry in self._entries(view.version + 1, head.version):
+            if is_same_commit(entry, commit_id):
+                return Committed(head, entry.version)
+        if sealed_at or expired is None:
             raise log_sealed(sealed_at, self.location)
-        if expired is not None:
-            raise self._expired(expired)
-        return None
+        raise self._expired(expired)
 
     def _expired(self, entry: Commit | Tombstone) -> ConflictError:
         return ConflictError(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from tests.unit.log.projections import Words, begin, grown, new_log, say
 
-from lakelog.log import CountingStore, Draft, Log, LogOptions, MemoryStore, refresh_many
+from lakelog.log import ConflictError, CountingStore, Draft, Log, LogOptions, MemoryStore, refresh_many
 
 
 def counted(versions: int, every: int = 20) -> tuple[CountingStore, Log[Words]]:
@@ -34,6 +34,19 @@ def test_each_lost_race_is_one_get_and_one_put_more() -> None:
     store.reset()
     log.commit(view, say("x"))
     assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": 2, "get": 1}, 3)
+
+
+def test_a_refusal_costs_one_get() -> None:
+    store, log = counted(3)
+    view = log.load()
+    store.reset()
+
+    def refuse(view: object, passed: object) -> Draft:
+        raise ConflictError("no")
+
+    with pytest.raises(ConflictError):
+        log.commit(view, refuse)
+    assert (dict(store.by_kind), store.rounds) == ({"get": 1}, 1)
 
 
 def test_a_writer_that_is_far_behind_catches_up_in_few_rounds() -> None:

@@ -154,6 +154,39 @@ def test_asking_again_finds_the_first_commit_after_it_expired() -> None:
         assert log.commit(start, say("mine"), commit_id="c", base=view.version).version == 2
 
 
+def test_asking_again_with_an_old_view_finds_the_first_commit_beyond_it_although_versions_expired() -> None:
+    log = new_log()
+    view = begin(log)
+    old = log.commit(view, say("a")).view
+    log.commit(log.commit(old, say("b")).view, say("mine"), commit_id="c", base=1)
+    expire(log, 2)
+    assert log.commit(old, say("mine"), commit_id="c", base=1).version == 4
+
+
+def test_a_refusal_on_an_old_view_is_reconsidered_on_the_newest() -> None:
+    log = new_log()
+    view = begin(log)
+    log.commit(view, say("permission"))
+
+    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        if "permission" not in view.state:
+            raise ConflictError("not permitted")
+        return Draft(events=({"word": "done"},))
+
+    assert log.commit(view, decide).view.state == ("one", "permission", "done")
+
+
+def test_a_refusal_of_what_was_committed_before_is_not_believed() -> None:
+    log = new_log()
+    view = begin(log)
+    log.commit(view, say("mine"), commit_id="c")
+
+    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        raise ConflictError("no")
+
+    assert log.commit(view, decide, commit_id="c").version == 2
+
+
 def test_a_change_that_slept_through_expiry_is_a_conflict() -> None:
     log = new_log()
     view = begin(log)
