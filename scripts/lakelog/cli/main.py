@@ -20,8 +20,8 @@ from lakelog.log.errors import LakelogError
 def cli() -> None:
     """Look into a lakelog warehouse: what it holds and what happened to it, told from its logs alone.
 
-    A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot or a slash), or the
-    folder or URL where it lies, which needs no warehouse.
+    A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot or a
+    slash), or the folder or URL where it lies, which needs no warehouse.
     """
 
 
