@@ -35,9 +35,10 @@ def writer(world: World, name: str, operations: int) -> Callable[[], None]:
     def work() -> None:
         log = world.new_log(name)
         view: View[State] | None = None
+        views: list[View[State]] = []
         for _ in range(operations):
             if world.rng.random() < 0.1:  # a new process
-                log, view = world.new_log(name), None
+                log, view, views = world.new_log(name), None, []
             try:
                 if view is None:
                     view = log.load()
@@ -46,13 +47,15 @@ def writer(world: World, name: str, operations: int) -> Callable[[], None]:
                     view = log.refresh(view)
             except StorageError:
                 continue
+            views = [*views[-4:], view]
+            old = world.rng.choice(views) if world.rng.random() < 0.5 else view
             # An acknowledged one is asked again too: the answer may have been lost on its way to the user.
             asked = [o for o in world.operations if o.asked and not o.refused and not o.created]
             if asked and world.rng.random() < 0.25:
                 again = world.rng.choice(asked)
-                view = ask(world, log, view if view.version >= again.base else None, again) or view
+                view = ask(world, log, old if old.version >= again.base else None, again) or view
             else:
-                view = ask(world, log, view, new_operation(world, log, view)) or view
+                view = ask(world, log, old, new_operation(world, log, old)) or view
 
     return work
 
@@ -63,22 +66,28 @@ def new_operation(world: World, log: Log[State], view: View[State]) -> Operation
     )
     kind = world.rng.random()
     if kind < 0.2:
-        operation.claim = f"claim-{world.rng.randint(1, 5)}"
-    elif kind < 0.3:
-        operation.release = f"claim-{world.rng.randint(1, 5)}"
-    elif kind < 0.45:
-        operation.write = (world.new_id(), view.version)
+        operation.claim = f"claim-{world.rng.randint(1, 2)}"
+    elif kind < 0.4:
+        operation.release = f"claim-{world.rng.randint(1, 2)}"
     elif kind < 0.6:
+        operation.write = (world.new_id(), view.version)
+    elif kind < 0.75:
         operation.sidecar = True
     world.operations.append(operation)
     return operation
+
+
+def forbids(state: State, operation: Operation) -> bool:
+    if operation.release and operation.release not in state.claims:
+        return True
+    return operation.claim in state.claims
 
 
 def ask(world: World, log: Log[State], view: View[State] | None, operation: Operation) -> View[State] | None:
     """Ask for the operation to be committed, once more if it was asked for before; take down what was answered."""
     first = operation.asked == 0
     operation.asked += 1
-    world.read_truth()
+    head = world.head()
     already = operation.commit_id in world.commit_ids
     try:
         view = view or log.load()
@@ -95,10 +104,8 @@ def ask(world: World, log: Log[State], view: View[State] | None, operation: Oper
             world.fail(
                 f"decide was told of {[c.version for c in passed]} at {view.version} since {operation.base}"
             )
-        if operation.claim in view.state.claims:
-            raise Claimed(f"{operation.claim} is taken")
-        if operation.release and operation.release not in view.state.claims:
-            raise Claimed(f"{operation.release} is free")
+        if forbids(view.state, operation):
+            raise Claimed("the claim is not as it has to be")
         event: dict[str, object] = {"blob": 0} if operation.sidecar else {"op": operation.id}
         if operation.claim:
             event["claim"] = operation.claim
@@ -119,6 +126,8 @@ def ask(world: World, log: Log[State], view: View[State] | None, operation: Oper
     except (ConflictError, LogSealed, StorageError) as error:
         world.count(f"refused: {error.kind}")
         operation.refused = first and operation.asked == 1
+        if isinstance(error, Claimed) and not any(forbids(s, operation) for s in world.states_from(head)):
+            world.fail(f"{operation.id} was refused for what was no longer so at version {head}")
         if already and not isinstance(error, StorageError):
             world.fail(f"{operation.id} had been committed, but asking again said: {error}")
         return None

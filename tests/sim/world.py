@@ -119,6 +119,10 @@ class World:
             self.commit_ids.add(commit.commit_id)
             self.states.append(fold(State() if commit.reopens else self.states[-1], commit, blobs))
 
+    def states_from(self, version: int) -> list[State]:
+        self.read_truth()
+        return self.states[version:]
+
     def head(self) -> int:
         self.read_truth()
         return len(self.commits)
