@@ -240,7 +240,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   private def table(ident: Identifier, answer: JObject): LakeTable = table(ident, TableFacts(answer))
 
   private def table(ident: Identifier, facts: TableFacts): LakeTable =
-    new LakeTable(TableAccess(catalogName, ident, bridge, failures, Locations.hadoopSettings(options)), facts)
+    new LakeTable(TableAccess(catalogName, ident, bridge, failures, options), facts)
 
   private def python: String =
     PythonChoice.of(options.get("python"), SparkInternals.sparkSetting, key => Option(System.getenv(key)))

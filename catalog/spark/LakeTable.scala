@@ -16,7 +16,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** How a table that was loaded reaches Python, and what its errors and files are called. */
 private[lakelog] final case class TableAccess(
-    catalog: String, ident: Identifier, bridge: Bridge, failures: Failures, hadoopSettings: Map[String, String]) {
+    catalog: String, ident: Identifier, bridge: Bridge, failures: Failures, options: Map[String, String]) {
+
+  def hadoopSettings: Map[String, String] = Locations.hadoopSettings(options)
 
   /** Asks about this table. */
   def call(method: String, params: JObject): JObject = failures.table(ident)(bridge.call(method, params))

@@ -25,11 +25,16 @@ private[lakelog] object Locations {
     else if (location.toLowerCase(Locale.ROOT).startsWith("s3://")) new Path("s3a://" + location.drop("s3://".length))
     else new Path(location)
 
-  /** Hadoop's settings that make S3A use the endpoint, region and path style of the catalog. */
+  /**
+   * Hadoop's settings that make S3A use the endpoint, region and path style of the catalog, and the usual AWS chain of
+   * credentials, as the log does: the two are one identity.
+   */
   def hadoopSettings(options: Map[String, String]): Map[String, String] = {
+    val credentials =
+      Some("fs.s3a.aws.credentials.provider" -> "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider")
     val endpoint = options.get("endpoint").map("fs.s3a.endpoint" -> _)
     val region = options.get("region").map("fs.s3a.endpoint.region" -> _)
     val pathStyle = options.get("path_style").map("fs.s3a.path.style.access" -> _)
-    (endpoint ++ region ++ pathStyle).toMap
+    (credentials ++ endpoint ++ region ++ pathStyle).toMap
   }
 }

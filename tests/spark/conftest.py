@@ -22,6 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
 from lakelog.spark.jar import jar_path
+from lakelog.testing.fixtures import lakelog_s3  # noqa: F401  (a fixture)
+from lakelog.testing.s3a import s3a_settings
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,25 @@ class Lake:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    jars = [str(jar_path())]
+    settings = {}
+    if any(item.get_closest_marker("s3") for item in request.session.items):
+        # A JVM takes jars and credentials at its start only, so S3 has to come first if any test needs it.
+        request.getfixturevalue("lakelog_s3")
+        settings = s3a_settings()
+        jars += [settings.pop("spark.jars")] if "spark.jars" in settings else []
     builder = (
         SparkSession.builder.master("local[2]")
-        .config("spark.jars", str(jar_path()))
+        .config("spark.jars", ",".join(jars))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
     )
+    for key, value in settings.items():
+        builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
@@ -86,7 +97,8 @@ def make_lake(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Lak
     def make(warehouse: str | None = None, **options: Any) -> Lake:
         name = f"lake{next(_numbers)}"
         place = warehouse or str(tmp_path / "warehouse")
-        for key, value in spark_conf(place, name=name, fsync=False, jar="unused", **options).items():
+        local = None if place.startswith("s3") else False
+        for key, value in spark_conf(place, name=name, jar="unused", **{"fsync": local, **options}).items():
             if key != "spark.jars":
                 spark.conf.set(key, value)
         return Lake(spark, name, place)

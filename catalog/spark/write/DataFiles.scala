@@ -6,7 +6,7 @@ import java.nio.file.{Files, Paths, StandardOpenOption}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.util.HadoopOutputFile
-import org.apache.parquet.io.{LocalOutputFile, OutputFile}
+import org.apache.parquet.io.{LocalOutputFile, OutputFile, PositionOutputStream}
 import org.json4s.JsonAST.JObject
 import org.json4s.jackson.JsonMethods
 
@@ -17,12 +17,12 @@ import org.json4s.jackson.JsonMethods
  */
 private[lakelog] object DataFiles {
 
-  def create(path: Path, configuration: Configuration): OutputFile =
+  def create(path: Path, configuration: Configuration): MeasuredFile = new MeasuredFile(
     if (isLocal(path)) {
       val local = Paths.get(path.toUri.getPath)
       Files.createDirectories(local.getParent)
       new LocalOutputFile(local)
-    } else HadoopOutputFile.fromPath(path, configuration)
+    } else HadoopOutputFile.fromPath(path, configuration))
 
   /** Makes a closed file survive a power failure where that is up to the writer. */
   def sync(path: Path): Unit = if (isLocal(path)) {
@@ -32,10 +32,6 @@ private[lakelog] object DataFiles {
       try channel.force(true) finally channel.close()
     }
   }
-
-  def size(path: Path, configuration: Configuration): Long =
-    if (isLocal(path)) Files.size(Paths.get(path.toUri.getPath))
-    else path.getFileSystem(configuration).getFileStatus(path).getLen
 
   def delete(path: Path, configuration: Configuration): Unit =
     if (isLocal(path)) Files.deleteIfExists(Paths.get(path.toUri.getPath))
@@ -49,4 +45,30 @@ private[lakelog] object DataFiles {
     }
 
   private def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
+}
+
+/** A file that knows its size once it is closed, so that nobody has to ask the store. */
+private[lakelog] final class MeasuredFile(file: OutputFile) extends OutputFile {
+
+  private var written = 0L
+
+  def sizeBytes: Long = written
+
+  override def create(blockSizeHint: Long): PositionOutputStream = measured(file.create(blockSizeHint))
+  override def createOrOverwrite(blockSizeHint: Long): PositionOutputStream =
+    measured(file.createOrOverwrite(blockSizeHint))
+  override def supportsBlockSize(): Boolean = file.supportsBlockSize()
+  override def defaultBlockSize(): Long = file.defaultBlockSize()
+  override def getPath: String = file.getPath
+
+  private def measured(stream: PositionOutputStream): PositionOutputStream = new PositionOutputStream {
+    override def getPos: Long = stream.getPos
+    override def write(byte: Int): Unit = stream.write(byte)
+    override def write(bytes: Array[Byte], offset: Int, length: Int): Unit = stream.write(bytes, offset, length)
+    override def flush(): Unit = stream.flush()
+    override def close(): Unit = {
+      written = math.max(written, stream.getPos)
+      stream.close()
+    }
+  }
 }

@@ -17,7 +17,7 @@ private[lakelog] final class LakeBatchWrite(
       fileSchema, facts.compressionCodec, SparkInternals.hadoopConf(table.access.hadoopSettings))
     new LakeWriterFactory(WriterSettings(
       settings, facts.location, commit.filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
-      facts.targetFileBytes))
+      facts.targetFileBytes, table.access.options.get("fsync").forall(_ != "off")))
   }
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = commit.commit(operation, filesOf(messages))

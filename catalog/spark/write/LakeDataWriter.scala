@@ -25,7 +25,10 @@ private[lakelog] final class ParquetWriteSettings(
     val codec: String,
     val format: Map[String, String]) extends Serializable
 
-/** All that a task needs to know to write its files. `schema` is that of the rows, with users' names. */
+/**
+ * All that a task needs to know to write its files. `schema` is that of the rows, with users' names; `sync` asks for
+ * files that survive a power failure.
+ */
 private[lakelog] final case class WriterSettings(
     parquet: ParquetWriteSettings,
     location: String,
@@ -34,7 +37,8 @@ private[lakelog] final case class WriterSettings(
     schema: StructType,
     partitions: Seq[PartitionField],
     leaves: Map[Seq[String], (Long, DataType)],
-    targetBytes: Long)
+    targetBytes: Long,
+    sync: Boolean)
 
 private[lakelog] final class LakeWriterFactory(settings: WriterSettings) extends DataWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
@@ -56,6 +60,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
   private val paths = ArrayBuffer.empty[Path]
 
   private var key: UnsafeRow = _
+  private var file: MeasuredFile = _
   private var writer: ParquetWriter[InternalRow] = _
   private var rows = 0L
 
@@ -91,10 +96,10 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
     writer = null
     closing.close()
     val path = paths.last
-    DataFiles.sync(path)
+    if (settings.sync) DataFiles.sync(path)
     files += Json.obj(
       "path" -> JString(relative(paths.length - 1)),
-      "size" -> JLong(DataFiles.size(path, configuration)),
+      "size" -> JLong(file.sizeBytes),
       "rows" -> JLong(rows),
       "spec" -> JLong(settings.specId.toLong),
       "partition" -> partitionValues,
@@ -104,8 +109,9 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
 
   private def open(): Unit = {
     paths += Locations.file(settings.location, relative(paths.length))
+    file = DataFiles.create(paths.last, configuration)
     writer = SparkInternals.withFormat(settings.parquet) {
-      new RowWriterBuilder(DataFiles.create(paths.last, configuration))
+      new RowWriterBuilder(file)
         .withConf(configuration)
         .withCompressionCodec(CompressionCodecName.valueOf(settings.parquet.codec))
         .withRowGroupSize(ParquetOutputFormat.getLongBlockSize(configuration))

@@ -1,0 +1,61 @@
+"""A warehouse on S3: the log through s3fs, the data through S3A, by the same options of the catalog."""
+
+import pytest
+
+pytestmark = [pytest.mark.adapter, pytest.mark.s3]
+
+
+@pytest.fixture(params=["s3", "s3a"])
+def on_s3(request, make_lake, lakelog_s3, tmp_path):
+    options = dict(lakelog_s3.options)
+    options["path_style"] = options["path_style"] == "true"
+    return make_lake(f"{request.param}://lakelog/{request.param}-{tmp_path.name}", **options), options
+
+
+def test_tables_are_created_written_and_read_on_s3(on_s3):
+    lake, _ = on_s3
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t PARTITIONED BY (k) AS SELECT id, id % 3 AS k FROM range(30)")
+    lake.sql("INSERT INTO lake.a.t VALUES (100, 7)")
+    lake.sql("INSERT OVERWRITE lake.a.t PARTITION (k = 1) VALUES (200)")
+    lake.sql("DELETE FROM lake.a.t WHERE k = 2")
+    assert lake.sql("SELECT k, count(*), sum(id) FROM lake.a.t GROUP BY k ORDER BY k") == [
+        (0, 10, 135),
+        (1, 1, 200),
+        (7, 1, 100),
+    ]
+    lake.sql("CREATE OR REPLACE TABLE lake.a.t AS SELECT 5 AS five")
+    assert lake.sql("SELECT * FROM lake.a.t") == [(5,)]
+    assert lake.sql("SELECT count(*) FROM lake.a.t VERSION AS OF 1") == [(30,)]
+    assert dict(row[:2] for row in lake.sql("DESCRIBE TABLE EXTENDED lake.a.t"))["Location"].startswith("s3://lakelog/")
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_a_table_is_used_by_its_url_with_and_without_the_last_slash(on_s3, tmp_path, scheme, slash):
+    lake, _ = on_s3
+    url = f"{scheme}://lakelog/places/{lake.name}/{tmp_path.name}"
+    lake.sql(f"CREATE TABLE lake.`{url}{slash}` (a INT)")
+    lake.sql(f"INSERT INTO lake.`{url}{slash}` VALUES (1)")
+    lake.sql(f"ALTER TABLE lake.`{url}` ADD COLUMN b INT")
+    assert lake.sql(f"SELECT a, b FROM lake.`s3://{url.partition('://')[2]}`") == [(1, None)]
+    lake.sql(f"DROP TABLE lake.`{url}{slash}`")
+    assert not lake.spark.catalog.tableExists(f"{lake.name}.`{url}`")
+
+
+def test_python_reads_what_spark_wrote_to_s3(on_s3):
+    from lakelog.catalog import Catalog
+
+    lake, options = on_s3
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(5)")
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}
+    catalog = Catalog(lake.warehouse, options=texts)
+    assert sorted(catalog.load_table("t").to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
+
+
+def test_a_bucket_that_is_missing_is_named(make_lake, lakelog_s3):
+    options = {**lakelog_s3.options, "path_style": True}
+    lake = make_lake("s3://no-such-bucket/lake", **options)
+    with pytest.raises(Exception, match="no-such-bucket") as error:
+        lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    assert "Traceback" not in str(error.value)
