@@ -81,12 +81,15 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
     expiry comes in between."""
     first = max(first, 1)
     if newest_first:
-        newest = replay.load().version
-        last = newest if last is None else min(last, newest)
+        at_head = last is None
+        last = replay.load().version if last is None else last
         while last >= first:
             start = max(first, last - BATCH_MAX + 1)
             batch, expired = _retained(replay, start, last)
             if len(batch) < last - max(expired, start - 1):
+                if not at_head and (newest := replay.load().version) < last:
+                    last, at_head = newest, True
+                    continue
                 missing = replay.keys.commit(max(expired + 1, start + len(batch)))
                 raise FormatError(f"{replay.at(missing)} is missing; restore it from a backup")
             yield from reversed(batch)
