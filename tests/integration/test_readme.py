@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lakelog.testing import fixtures
 from lakelog.testing.s3a import EXCLUDED, PACKAGES
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -43,3 +44,9 @@ def test_the_spark_tour_runs(tmp_path: Path) -> None:
 def test_the_jars_of_s3a_are_those_that_the_tests_use() -> None:
     assert f"spark.jars.packages  {','.join(PACKAGES)}\n" in README
     assert f"spark.jars.excludes  {','.join(EXCLUDED)}\n" in README
+
+
+def test_every_fixture_for_users_is_in_the_table() -> None:
+    code = Path(fixtures.__file__).read_text(encoding="utf-8")
+    offered = re.findall(r"^def (lakelog_\w+)\(", code, re.M)
+    assert sorted(offered) == sorted(re.findall(r"^\| `(lakelog_\w+)` \|", README, re.M))
