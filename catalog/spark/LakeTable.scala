@@ -78,5 +78,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     access.call(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
   }
 
+  /** Two of the same version are equal, so that Spark finds what it has cached of one when it has loaded the other. */
+  override def equals(other: Any): Boolean = other match {
+    case that: LakeTable =>
+      access.catalog == that.access.catalog && access.ident == that.access.ident && facts.json == that.facts.json
+    case _ => false
+  }
+
+  override def hashCode(): Int = (access.catalog, access.ident, facts.id, facts.version).hashCode
+
   override def toString: String = name
 }

@@ -15,6 +15,10 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   extends LakeTable(table.access, table.facts) with StagedTable {
 
+  override def equals(other: Any): Boolean = this eq other.asInstanceOf[AnyRef]
+
+  override def hashCode(): Int = System.identityHashCode(this)
+
   private var files: Seq[String] = Nil
   private var outcomeUnknown = false
 

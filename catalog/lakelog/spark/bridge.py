@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from lakelog.log.errors import LakelogError
+from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
 
@@ -42,7 +42,10 @@ def _answer(dispatch: Dispatch, request: Frame) -> Frame:
         ok, body = dispatch.answer(request.json["method"], request.json["params"], request.body)
         return Frame({"id": number, "ok": ok}, body)
     except LakelogError as error:
-        return Frame({"id": number, "error": {"kind": error.kind, "message": error.message}})
+        # Whoever wrote files for a commit may remove them only when it is certain that it did not happen.
+        known = not isinstance(error, CommitUnknown | StorageError)
+        failed = {"kind": error.kind, "message": error.message, "outcome_known": known}
+        return Frame({"id": number, "error": failed})
     except Exception as error:
         # A bug, or something that no contract foresees: the trace goes to Spark's log, one line to the user.
         traceback.print_exc()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from lakelog.log.errors import InvalidInput, LakelogError
+from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
 from lakelog.spark.jar import version
 
 if TYPE_CHECKING:
@@ -177,7 +177,11 @@ class Dispatch:
         return {}, sink.getvalue().to_pybytes()
 
     def on_can_delete(self, params: Params) -> Params:
-        return {"possible": self._loaded(params).can_delete(params["predicate"])}
+        try:
+            return {"possible": self._loaded(params).can_delete(params["predicate"])}
+        except Unsupported:
+            # Spark has its own words for a condition that a table cannot delete by.
+            return {"possible": False}
 
     def on_delete(self, params: Params) -> Params:
         self._writable(params).delete(params["predicate"], token=_token(params))

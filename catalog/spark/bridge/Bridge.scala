@@ -53,11 +53,17 @@ private[lakelog] final class Bridge private (settings: BridgeSettings) extends L
 
   private def start(): Child = {
     val started =
-      try new Child(Seq(settings.python, "-m", "lakelog.spark.bridge"), line => logInfo(s"python: $line"))
+      try new Child(Seq(settings.python, "-m", "lakelog.spark.bridge"), line => logWarning(s"Python: $line"))
       catch { case missing: java.io.IOException => throw Bridge.noPython(settings.python, missing.getMessage) }
-    try answered(started.ask("hello", hello, Array.emptyByteArray))
-    catch { case died: ChildDied => throw Bridge.noPython(settings.python, died.lastWords) }
-    started
+    try {
+      answered(started.ask("hello", hello, Array.emptyByteArray))
+      started
+    } catch {
+      case died: ChildDied => throw Bridge.noPython(settings.python, died.lastWords)
+      case refused: LakelogFailure =>
+        started.stop()
+        throw refused
+    }
   }
 
   private def hello: JObject = Json.obj(

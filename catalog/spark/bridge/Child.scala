@@ -33,6 +33,8 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   def isAlive: Boolean = !ended
 
+  def stop(): Unit = process.destroy()
+
   /** Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. */
   def ask(method: String, params: JObject, body: Array[Byte]): Frame = {
     val number = numbers.incrementAndGet()

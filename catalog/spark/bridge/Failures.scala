@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
+import org.json4s.JsonAST.{JBool, JObject}
 
 import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException, TableAlreadyExistsException}
 import org.apache.spark.sql.connector.catalog.Identifier
@@ -8,18 +8,10 @@ import org.apache.spark.sql.execution.QueryExecutionException
 
 /** An error that Python reported, before it is known which of Spark's own exceptions it becomes. */
 private[lakelog] final class LakelogFailure(
-    val kind: String, message: String, val details: JObject = JObject(Nil)) extends RuntimeException(message) {
+    val kind: String, message: String, details: JObject = JObject(Nil)) extends RuntimeException(message) {
 
   /** Whether the commit that failed may have happened all the same: then its files must stay. */
-  def outcomeUnknown: Boolean = !LakelogFailure.CertainKinds(kind)
-}
-
-private[lakelog] object LakelogFailure {
-  // Named by what is certain: a kind that is new here counts as unknown, and costs some files that vacuum removes.
-  private val CertainKinds = Set(
-    "conflict", "not-found", "already-exists", "invalid-input", "unsupported", "log-sealed", "write-fenced",
-    "no-such-namespace", "no-such-table", "namespace-already-exists", "table-already-exists", "namespace-not-empty",
-    "no-such-column", "version-mismatch", "permission-denied", "unsupported-format", "format")
+  def outcomeUnknown: Boolean = !Json.get(details, "outcome_known").contains(JBool(true))
 }
 
 /** What is no mistake in a statement: a conflict, a store that fails, a format from the future. */
@@ -47,13 +39,14 @@ private[lakelog] final class Failures(catalog: String) {
   }
 
   def ofNamespace(failure: LakelogFailure, names: Array[String]): Throwable = {
-    val name = parts(Json.get(failure.details, "namespace").map(Json.stringList(_).toArray).getOrElse(names))
+    val name = parts(names)
     failure.kind match {
       case "no-such-namespace" => new NoSuchNamespaceException(name.toArray)
       case "namespace-already-exists" => new NamespaceAlreadyExistsException(name.toArray)
       case "namespace-not-empty" => new NonEmptyNamespaceException(name.toArray)
       case "unsupported" => Failures.unsupported(failure.getMessage)
-      case "invalid-input" | "no-such-column" | "not-found" | "already-exists" => Failures.invalid(failure.getMessage)
+      case "invalid-input" | "no-such-column" | "column-already-exists" | "not-found" | "already-exists" =>
+        Failures.invalid(failure.getMessage)
       case _ => new LakelogException(failure.getMessage, null)
     }
   }

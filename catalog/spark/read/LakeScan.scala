@@ -42,7 +42,10 @@ private[lakelog] final class LakeScan(
     SparkInternals.inputPartitions(files.paths.map(Locations.file(facts.location, _)), files.sizes)
   }
 
-  override def createReaderFactory(): PartitionReaderFactory = {
+  override def createReaderFactory(): PartitionReaderFactory = readerFactory
+
+  /** Made once: Spark asks several times, and each one broadcasts Hadoop's configuration. */
+  private lazy val readerFactory: PartitionReaderFactory = {
     val filters = predicates.flatMap(Predicates.physical(_, table.physical.path)).flatMap(SparkInternals.v1Filter(_))
     SparkInternals.parquetReader(schema, filters.toArray, SparkInternals.hadoopConf(table.access.hadoopSettings))
   }

@@ -1,0 +1,151 @@
+"""The bridge and what it can be asked, without Spark."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.bridge import serve
+from lakelog.spark.dispatch import Dispatch, VersionMismatch
+from lakelog.spark.frames import Frame, read_frame, write_frame
+from lakelog.spark.jar import version
+
+SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+
+
+def ask(dispatch, method, **params):
+    return dispatch.answer(method, params, b"")[0]
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """Makes one Python side after the other for the same warehouse, as restarts do."""
+
+    def make():
+        dispatch = Dispatch()
+        settings = {"warehouse": str(tmp_path / "lake"), "fsync": "off"}
+        ask(dispatch, "hello", version=version(), spark="4.3.0", settings=settings)
+        return dispatch
+
+    return make
+
+
+def create(dispatch, name):
+    stage = ask(
+        dispatch, "stage", kind="create", identifier=[name], schema=SCHEMA, partitioning=[], properties={},
+        own_location=None, comment=None, provider=None,
+    )  # fmt: skip
+    return ask(dispatch, "commit_stage", stage=stage["stage"], files=[]), stage["stage"]
+
+
+def reference(facts):
+    return {key: facts[key] for key in ("location", "id", "version", "past")}
+
+
+def test_a_jar_of_another_version_is_refused():
+    with pytest.raises(VersionMismatch, match=r"0\.0\.0.*lakelog\.spark jar"):
+        ask(Dispatch(), "hello", version="0.0.0", spark="4.3.0", settings={"warehouse": "/x"})
+
+
+def test_an_unknown_setting_is_refused_by_name():
+    with pytest.raises(InvalidInput, match="ware_house"):
+        ask(Dispatch(), "hello", version=version(), spark="4.3.0", settings={"ware_house": "/x"})
+
+
+def test_an_unknown_request_tells_of_versions(fresh):
+    with pytest.raises(VersionMismatch, match="do_magic"):
+        ask(fresh(), "do_magic")
+
+
+def test_a_request_that_is_asked_again_of_a_new_process_happens_once(fresh):
+    facts, stage = create(fresh(), "t")
+    again = ask(fresh(), "commit_stage", stage=stage, files=[])
+    assert again == facts
+    begun = ask(fresh(), "begin_write", **reference(facts))
+    name = f"data/{begun['write']['id']}-0.parquet"
+    files = [{"path": name, "size": 10, "rows": 2, "spec": 0, "partition": {}, "stats": {}}]
+    for _ in range(3):
+        ask(
+            fresh(), "commit_write", **reference(facts), **begun, operation="append", filter=None, files=files
+        )
+    assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
+
+
+def test_a_write_starts_from_the_version_that_was_loaded_even_in_a_new_process(fresh):
+    facts, _ = create(fresh(), "t")
+    token = ask(fresh(), "token", identifier=["t"])
+    changes = [{"change": "set-property", "key": "k", "value": "v"}]
+    ask(fresh(), "alter_table", identifier=["t"], changes=changes, token=token)
+    begun = ask(fresh(), "begin_write", **reference(facts))
+    assert begun["write"]["version"] == facts["version"]
+    assert set(begun["token"]["bases"].values()) == {facts["version"]}
+
+
+def test_a_plan_is_of_the_version_that_was_loaded(fresh):
+    facts, _ = create(fresh(), "t")
+    begun = ask(fresh(), "begin_write", **reference(facts))
+    files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
+    ask(fresh(), "commit_write", **reference(facts), **begun, operation="append", filter=None, files=files)
+    newer = ask(fresh(), "load_table", identifier=["t"])
+    counts = []
+    for loaded in (facts, newer):
+        _, body = fresh().answer(
+            "plan", {**reference(loaded), "predicate": {"op": "ALWAYS_TRUE", "args": []}}, b""
+        )
+        table = pa.ipc.open_stream(body).read_all()
+        assert table.schema.names == ["path", "size", "rows"]
+        counts.append(table.num_rows)
+    assert counts == [0, 1]
+
+
+def test_a_table_that_was_dropped_and_created_again_is_not_taken_for_the_old_one(fresh):
+    facts, _ = create(fresh(), "t")
+    with pytest.raises(NoSuchTable, match="another one"):
+        ask(
+            fresh(),
+            "truncate",
+            **{**reference(facts), "id": "other"},
+            token=ask(fresh(), "token", identifier=["t"]),
+        )
+
+
+def test_requests_are_answered_as_they_are_done_and_errors_name_their_kind():
+    go_on = threading.Event()
+
+    class Slow(Dispatch):
+        def on_slow(self, params):
+            go_on.wait(10)
+            return {}
+
+        def on_quick(self, params):
+            go_on.set()
+            return {"done": True}
+
+        def on_bug(self, params):
+            raise ZeroDivisionError("nothing to divide")
+
+        def on_mistake(self, params):
+            raise InvalidInput("that is wrong")
+
+    requests = io.BytesIO()
+    for number, method in enumerate(("slow", "bug", "mistake", "quick")):
+        write_frame(requests, Frame({"id": number, "method": method, "params": {}}))
+    requests.seek(0)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as answers, os.fdopen(writing, "wb") as out:
+        serve(requests, out, Slow())
+        out.close()
+        frames = {}
+        while (frame := read_frame(answers)) is not None:
+            frames[frame.json["id"]] = frame.json
+    assert frames[3] == {"id": 3, "ok": {"done": True}}
+    assert frames[0] == {"id": 0, "ok": {}}
+    assert frames[2]["error"] == {"kind": "invalid-input", "message": "that is wrong", "outcome_known": True}
+    assert frames[1]["error"]["kind"] == "internal"
+    assert "ZeroDivisionError" in frames[1]["error"]["message"]

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import io
+import struct
+
+import pytest
+
+from lakelog.spark.frames import Frame, read_frame, write_frame
+
+
+def test_a_frame_is_read_as_it_was_written():
+    pipe = io.BytesIO()
+    first, second = Frame({"id": 1, "text": "ünï"}, b"\x00\x01"), Frame({"id": 2})
+    write_frame(pipe, first)
+    write_frame(pipe, second)
+    pipe.seek(0)
+    assert [read_frame(pipe), read_frame(pipe), read_frame(pipe)] == [first, second, None]
+
+
+def test_the_bytes_are_two_lengths_json_and_body():
+    pipe = io.BytesIO()
+    write_frame(pipe, Frame({"id": 7}, b"xyz"))
+    assert pipe.getvalue() == struct.pack(">II", 4 + 8 + 3, 8) + b'{"id":7}xyz'
+
+
+class Trickle(io.RawIOBase):
+    """Gives one byte at a time, as a pipe may."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def read(self, size: int = -1) -> bytes:
+        return self._data.read(1 if size else 0)
+
+
+def test_a_frame_that_comes_in_pieces_is_put_together():
+    pipe = io.BytesIO()
+    write_frame(pipe, Frame({"id": 3}, b"abc"))
+    assert read_frame(Trickle(pipe.getvalue())) == Frame({"id": 3}, b"abc")
+
+
+@pytest.mark.parametrize("kept", [1, 7, 9, 15])
+def test_a_stream_that_ends_within_a_frame_is_at_its_end(kept):
+    pipe = io.BytesIO()
+    write_frame(pipe, Frame({"id": 3}, b"abc"))
+    assert read_frame(io.BytesIO(pipe.getvalue()[:kept])) is None

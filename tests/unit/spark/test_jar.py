@@ -1,0 +1,66 @@
+"""Finding and naming the adapter's jar; building it is tested with Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.spark import jar, spark_conf
+
+
+@pytest.fixture
+def spark(tmp_path):
+    """A folder of jars like that of a Spark of the version."""
+
+    def make(version):
+        folder = tmp_path / version
+        folder.mkdir()
+        (folder / f"spark-catalyst_2.13-{version}.jar").touch()
+        return folder
+
+    return make
+
+
+def test_the_sources_are_found_in_the_checkout():
+    assert (jar.sources() / "LakeCatalog.scala").is_file()
+
+
+def test_a_jar_that_is_in_the_cache_is_not_built_again(spark, tmp_path, monkeypatch):
+    built = []
+
+    def build(folder, jars, target):
+        built.append(target)
+        target.parent.mkdir(exist_ok=True)
+        target.touch()
+        return target
+
+    monkeypatch.setattr(jar, "_build", build)
+    cache, jars = tmp_path / "cache", spark("4.3.0")
+    first = jar.jar_path(cache=cache, jars=jars)
+    assert jar.jar_path(cache=cache, jars=jars) == first
+    assert built == [first]
+    assert jar.jar_path(cache=cache, jars=spark("4.2.1")) != first
+
+
+def test_a_spark_that_is_too_old_or_new_is_refused_by_its_version(spark, tmp_path):
+    with pytest.raises(InvalidInput, match=r"4\.1\.0"):
+        jar.jar_path(cache=tmp_path, jars=spark("4.1.0"))
+
+
+def test_a_folder_without_spark_is_named(tmp_path):
+    with pytest.raises(NotFound, match=str(tmp_path)):
+        jar.jar_path(cache=tmp_path, jars=tmp_path)
+
+
+def test_settings_name_the_catalog_its_warehouse_and_this_python(tmp_path):
+    settings = spark_conf(
+        f"file://{tmp_path}", name="mine", jar="/a.jar", region="eu-west-1", path_style=True, fsync=False
+    )
+    assert settings["spark.jars"] == "/a.jar"
+    assert settings["spark.sql.catalog.mine.warehouse"] == str(tmp_path)
+    assert settings["spark.sql.catalog.mine.region"] == "eu-west-1"
+    assert settings["spark.sql.catalog.mine.path_style"] == "true"
+    assert settings["spark.sql.catalog.mine.fsync"] == "off"
+    assert "spark.sql.catalog.mine.endpoint" not in settings
+    with pytest.raises(InvalidInput, match="my lake"):
+        spark_conf(str(tmp_path), name="my lake", jar="/a.jar")
