@@ -117,6 +117,9 @@ def apply_changes(
     )
     for change in changes:
         altered = _apply(altered, change, case_sensitive)
+    # On the way the table may be without columns: REPLACE COLUMNS drops them all before it adds others.
+    if not altered.schema.fields:
+        raise InvalidInput("cannot drop the last column of the table: add another one with the same changes")
     return altered
 
 
@@ -279,9 +282,8 @@ def _placed(
 def _deleted(path: Path) -> _Edit:
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
         _refuse_part(parent, path, "dropped")
-        if len(fields) == 1:
-            where = dotted(path[:-1]) if len(path) > 1 else "the table"
-            raise InvalidInput(f"cannot drop {dotted(path)}: it is the last column of {where}")
+        if len(fields) == 1 and len(path) > 1:
+            raise InvalidInput(f"cannot drop {dotted(path)}: it is the last column of {dotted(path[:-1])}")
         return (*fields[:index], *fields[index + 1 :])
 
     return edit

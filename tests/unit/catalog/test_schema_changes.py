@@ -157,6 +157,16 @@ def test_parts_of_types_and_last_fields_and_keys_cannot_be_dropped() -> None:
         alter(table(), change("delete-column", "p.x"), change("delete-column", "p.y"))
 
 
+def test_all_columns_may_be_replaced_by_others_at_once() -> None:
+    definition = table()
+    dropped = [change("delete-column", field.name) for field in definition.schema.fields]
+    with pytest.raises(InvalidInput, match="last column of the table"):
+        alter(definition, *dropped)
+    added = change("add-column", definition.schema.fields[0].name, type="integer")
+    (field,) = alter(definition, *dropped, added).schema.fields
+    assert field.id > definition.schema.last_id
+
+
 def test_a_missing_column_is_an_error_unless_it_may_be_missing() -> None:
     for kind, rest in (
         ("delete-column", {}), ("rename-column", {"new_name": "n"}), ("update-column-nullability", {"nullable": True}),
