@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache
 from lakelog.catalog.name_tree import NameTree, no_such_namespace
-from lakelog.catalog.names import Identifier, identifier
+from lakelog.catalog.names import Identifier, identifier, table_identifier
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.staging import Stage
@@ -37,14 +38,14 @@ class Catalog:
 
     def __init__(
         self,
-        warehouse: str,
+        warehouse: str | os.PathLike[str],
         *,
         options: Mapping[str, str] | None = None,
         writer: Mapping[str, Json] | None = None,
         log_options: LogOptions | None = None,
     ) -> None:
         identity = {"engine": "python", "user": _user()} if writer is None else dict(writer)
-        self._logs = LogCache(warehouse, options or {}, identity, log_options or LogOptions())
+        self._logs = LogCache(os.fspath(warehouse), options or {}, identity, log_options or LogOptions())
         self._tree = NameTree(self._logs)
 
     @property
@@ -113,11 +114,11 @@ class Catalog:
         return [(*path, name) for name in self._names(path, RELATION, TABLE)]
 
     def table_exists(self, name: Name) -> bool:
-        return self._tree.find_table(identifier(name)) is not None
+        return self._tree.find_table(table_identifier(name)) is not None
 
     def load_table(self, name: Name, *, version: int | None = None, timestamp_us: int | None = None) -> Table:
         """Return a table, now or at a version or time of its past. NoSuchTable; NotFound for the past."""
-        path = identifier(name)
+        path = table_identifier(name)
         found = self._tree.table(path)
         return self._at(Table(self._logs, found.tracked, found.view, path), version, timestamp_us)
 
@@ -128,6 +129,9 @@ class Catalog:
         tracked = self._logs.table(self._logs.location(location))
         try:
             view = tracked.current()
+            if view.sealed:
+                # What is known may be of a log that was removed since, and another one be there.
+                view = tracked.anew()
         except NotFound as error:
             raise NoSuchTable(f"there is no table at {location}: check the path") from error
         if view.sealed:
@@ -151,7 +155,7 @@ class Catalog:
         `partition_by` and `sort_by` hold names of columns, or transforms of one:
         `{"transform": "bucket", "args": [16], "column": ["id"]}`.
         """
-        path = identifier(name)
+        path = table_identifier(name)
         try:
             stage = self.stage(
                 staging.CREATE,
@@ -165,17 +169,17 @@ class Catalog:
             )
             return self.commit_stage(stage)
         except TableExists:
-            if not if_not_exists:
+            if not if_not_exists or not self.table_exists(path):
                 raise
             return self.load_table(path)
 
     def rename_table(self, old: Name, new: Name, *, token: Token | None = None) -> None:
         """Give a table another name in its namespace. NoSuchTable, TableExists; Unsupported across namespaces."""
-        tables.rename(self._tree, identifier(old), identifier(new), token)
+        tables.rename(self._tree, table_identifier(old), table_identifier(new), token)
 
     def drop_table(self, name: Name, *, token: Token | None = None) -> bool:
         """Drop a table; False where there is none. Its data stays where it is."""
-        return tables.drop(self._tree, identifier(name), token)
+        return tables.drop(self._tree, table_identifier(name), token)
 
     def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
         """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
@@ -202,7 +206,7 @@ class Catalog:
         """
         request = tables.Request(
             kind=kind,
-            identifier=None if name is None else identifier(name),
+            identifier=None if name is None else table_identifier(name),
             schema=schema,
             partitioning=partitioning,
             sort_by=sort_by,
@@ -236,7 +240,7 @@ class Catalog:
         """Return a token for one change of the table at `location` (see `token`)."""
         tracked = self._logs.table(self._logs.location(location))
         if tracked.known is None:
-            tracked.current()
+            self.table_at(location)
         return new_token(self._logs, [tracked])
 
     # History

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 import msgspec
-import pyarrow as pa
 
 from lakelog.catalog.conflicts import Change, Operation, Rule, changes, rule
 from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed
@@ -46,14 +45,25 @@ def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
 
 
 def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
-    """Tell whether the request of `token` has been committed in this log already. Reads the commits since its base."""
+    """Tell whether the request of `token` has been committed in this log already. Costs 1 GET when nothing has."""
     if token is None:
         return False
     try:
-        commits = tracked.log.commits(first=token.base(tracked) + 1)
-        return any(commit.commit_id == token.commit_id for commit in commits)
+        head = tracked.current().version
     except NotFound:
         return False
+    return tracked.log.find(token.commit_id, token.base(tracked) + 1, head) is not None
+
+
+def was_applied_elsewhere(cache: LogCache, tracked: TrackedLog[Any], token: Token | None) -> bool:
+    """Tell whether the request of `token`, which now leads to `tracked`, was applied to what it led to at first.
+
+    A log that is not in the token was put at that name since the first asking, and is not to be changed on its behalf
+    when a log that is in it has the commit.
+    """
+    if token is None or tracked.location in token.bases:
+        return False
+    return any(was_applied(cache.unread(location), token) for location in token.bases)
 
 
 @contextmanager
@@ -108,29 +118,29 @@ def _is_bulk(files: Sequence[DataFile] | Sequence[RemovedFile]) -> bool:
 class Written:
     """What an operation brings along, for the rules that look closer: its base, and what it replaces.
 
-    `replaces` tells of files (as `FileSet.chunks` gives them) which may hold rows that the operation replaces.
+    `replaced` tells whether any of some files (in the form of `FileSet.chunks`), which were added or removed since the
+    base, may hold rows that the operation replaces; the argument says which of the two.
     """
 
-    base: Metadata
-    replaces: Callable[[pa.Table], bool] | None = None
+    version: int
+    schema: Schema
+    replaced: Callable[[Change], bool]
+
+
+def no_files(change: Change) -> bool:
+    """What `Written.replaced` is for operations that the matrix never asks about files."""
+    raise AssertionError(f"the matrix asks nothing about {change.value} here")
 
 
 def check(
-    operation: Operation,
-    view: View[TableState],
-    passed: Sequence[Commit],
-    written: Written,
-    files: Callable[[str], pa.Table],
-    name: str,
+    operation: Operation, view: View[TableState], passed: Sequence[Commit], written: Written, name: str
 ) -> None:
-    """Hold `operation` against all commits in `passed`. CommitConflict with the other and its author; NoSuchTable.
-
-    `files` gives the live files that the write of an id added.
-    """
+    """Hold `operation` against what was committed since its base. CommitConflict names the other and its author."""
     for commit in passed:
-        for event in table_events(commit):
-            for change in changes(event):
-                _check(rule(operation, change), operation, change, commit, view, written, files, name)
+        if commit.version > written.version:
+            for event in table_events(commit):
+                for change in changes(event):
+                    _check(rule(operation, change), operation, change, commit, view, written, name)
 
 
 def _check(
@@ -140,22 +150,18 @@ def _check(
     commit: Commit,
     view: View[TableState],
     written: Written,
-    files: Callable[[str], pa.Table],
     name: str,
 ) -> None:
     match verdict:
         case Rule.REBASE | Rule.REEVALUATE:
             return
         case Rule.CHECK_SCHEMA:
-            misfit = _misfit(written.base.schema, view.state.current.schema)
+            misfit = _misfit(written.schema, view.state.current.schema)
             if misfit is not None:
                 raise conflict(operation, change, commit, name, misfit)
         case Rule.CHECK_FILES:
-            # Without a write's id, the files of that commit cannot be told from others: then they may be any.
-            if commit.write is None or written.replaces is None or written.replaces(files(commit.write.id)):
-                raise conflict(
-                    operation, change, commit, name, "they may hold rows that this operation replaces"
-                )
+            if written.replaced(change):
+                raise conflict(operation, change, commit, name, "with rows that this operation may replace")
         case Rule.FAIL:
             raise conflict(operation, change, commit, name, None)
         case Rule.GONE:

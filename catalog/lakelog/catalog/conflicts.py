@@ -53,8 +53,8 @@ class Rule(Enum):
 
     REBASE: the change does not touch the operation, which goes on as it is. REEVALUATE: the operation read nothing that
     it cannot read again from metadata alone, so it is decided anew on the new state. CHECK_FILES: goes on unless a file
-    added since then may hold rows that the operation replaces. CHECK_SCHEMA: goes on if the files that it wrote still
-    fit the schema. FAIL: a conflict; the caller has to start over. GONE: there is no such table any more.
+    added or removed since then may hold rows that the operation replaces. CHECK_SCHEMA: goes on if the files that it
+    wrote still fit the schema. FAIL: a conflict; the caller has to start over. GONE: there is no such table any more.
     """
 
     REBASE = "rebase"
@@ -101,7 +101,8 @@ def _for_overwrite(change: Change) -> Rule:
         case Change.ADDED_FILES:
             return Rule.CHECK_FILES
         case Change.REMOVED_FILES:
-            return Rule.REEVALUATE
+            # The new rows may come from a query that still saw those which are gone: they must not come back.
+            return Rule.CHECK_FILES
         case Change.SCHEMA:
             return Rule.CHECK_SCHEMA
         case Change.PARTITIONING:
@@ -130,9 +131,9 @@ def _for_metadata_only(change: Change) -> Rule:
 
 def _for_replace(change: Change) -> Rule:
     match change:
-        case Change.ADDED_FILES:
+        case Change.ADDED_FILES | Change.REMOVED_FILES:
             return Rule.FAIL
-        case Change.REMOVED_FILES | Change.SORT_ORDER | Change.PROPERTIES:
+        case Change.SORT_ORDER | Change.PROPERTIES:
             return Rule.REBASE
         case Change.SCHEMA | Change.PARTITIONING:
             # The replacement took its column and spec ids from the metadata at its base; they may be in use by now.

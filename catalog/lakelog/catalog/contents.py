@@ -13,17 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.binding import bind
+from lakelog.catalog.bound import Bound
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table
+from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile, RemovedFile, check_files, of_write
+from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import encode
-from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.planning import partition_key, partition_keys
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
-from lakelog.catalog.table_state import Metadata, TableState
+from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
 
@@ -52,28 +54,30 @@ def commit(
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, Unsupported for a filter that cuts
     through files. Costs 1 PUT when nobody else committed.
     """
-
     files = of_write(change.files, write)
     check_files(files, base.state.current.schema, base.state.current.specs)
+    # Bound once: a name in the filter means the column that had it when the change was prepared.
+    bound = None if change.filter is None else bind(change.filter, base.state.current.schema)
 
     def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
-        metadata = current.state.current
-        written = Written(base=base.state.current, replaces=lambda added: _replaces(added, change, metadata))
-        check(
-            change.operation,
-            current,
-            passed,
-            written,
-            lambda write_id: _files_of(current, tracked, write_id),
-            name,
+        written = Written(
+            base.version,
+            base.state.current.schema,
+            lambda kind: _replaced(tracked, base, current, change, bound, kind),
         )
-        removed = _removed(tracked, current, change, name)
-        event, blobs = files_event(change.operation, files, removed, metadata, change.filter_text)
+        check(change.operation, current, passed, written, name)
+        removed = _removed(tracked, current, change, bound, name)
+        event, blobs = files_event(
+            change.operation, files, removed, current.state.current, change.filter_text
+        )
         return Draft(events=encode([event]), blobs=blobs, write=write)
 
+    start = tracked.at_least(base.version)
+    if start.log_id != base.log_id:
+        raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
     with gone_as_no_such_table(name):
         committed = tracked.log.commit(
-            tracked.at_least(base.version),
+            start,
             decide,
             commit_id=token.commit_id if token else None,
             base=min(base.version, token.base(tracked)) if token else base.version,
@@ -83,14 +87,12 @@ def commit(
 
 
 def removable(
-    tracked: TrackedLog[TableState], view: View[TableState], filter_: Predicate
+    tracked: TrackedLog[TableState], view: View[TableState], bound: Bound
 ) -> list[RemovedFile] | None:
-    """Return the files that a delete by `filter_` would remove, or None where it would cut through one of them."""
-    metadata = view.state.current
-    bound = bind(filter_, metadata.schema)
+    """Return the files that a delete of what matches would remove, or None where it would cut through one of them."""
     removed: list[RemovedFile] = []
     for chunk in view.state.files.chunks(tracked.log.read_blobs):
-        result = match_files(chunk, bound, metadata.specs)
+        result = match_files(chunk, bound, view.state.current.specs)
         if not pc.all(pc.or_(result.all, result.none), min_count=0).as_py():
             return None
         removed.extend(_as_removed(chunk.filter(result.all)))
@@ -98,15 +100,15 @@ def removable(
 
 
 def _removed(
-    tracked: TrackedLog[TableState], view: View[TableState], change: Change, name: str
+    tracked: TrackedLog[TableState], view: View[TableState], change: Change, bound: Bound | None, name: str
 ) -> list[RemovedFile]:
     match change.operation:
         case Operation.TRUNCATE:
             chunks = view.state.files.chunks(tracked.log.read_blobs)
             return [file for chunk in chunks for file in _as_removed(chunk)]
         case Operation.OVERWRITE | Operation.DELETE:
-            assert change.filter is not None
-            removed = removable(tracked, view, change.filter)
+            assert bound is not None, "these have a filter"
+            removed = removable(tracked, view, bound)
             if removed is None:
                 raise Unsupported(
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
@@ -114,12 +116,12 @@ def _removed(
                 )
             return removed
         case Operation.OVERWRITE_PARTITIONS:
-            return _inpartition_keys(tracked, view, change.files, name)
+            return _in_partitions(tracked, view, change.files, name)
         case _:
             return []
 
 
-def _inpartition_keys(
+def _in_partitions(
     tracked: TrackedLog[TableState], view: View[TableState], files: Sequence[DataFile], name: str
 ) -> list[RemovedFile]:
     metadata = view.state.current
@@ -136,22 +138,26 @@ def _inpartition_keys(
     return removed
 
 
-def _replaces(added: pa.Table, change: Change, metadata: Metadata) -> bool:
-    """Tell whether files that others added since may hold rows that `change` replaces."""
+def _replaced(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    current: View[TableState],
+    change: Change,
+    bound: Bound | None,
+    kind: Kind,
+) -> bool:
+    """Tell whether files that were added, or removed, between two views may hold rows that `change` replaces."""
+    before, after = (view.state.files.table(tracked.log.read_blobs) for view in (base, current))
+    here, there = (after, before) if kind is Kind.ADDED_FILES else (before, after)
+    files = here.filter(pc.invert(pc.is_in(here["path"], value_set=there["path"].combine_chunks())))
+    metadata = current.state.current
     if change.operation is Operation.OVERWRITE_PARTITIONS:
         touched = {partition_key(file, metadata.spec) for file in change.files}
-        if not pc.all(pc.equal(added["spec"], metadata.spec.id), min_count=0).as_py():
+        if not pc.all(pc.equal(files["spec"], metadata.spec.id), min_count=0).as_py():
             return True
-        return any(key in touched for key in partition_keys(added, metadata.spec))
-    assert change.filter is not None
-    bound = bind(change.filter, metadata.schema)
-    return bool(pc.any(may_match(added, bound, metadata.specs), min_count=0).as_py())
-
-
-def _files_of(view: View[TableState], tracked: TrackedLog[TableState], write_id: str) -> pa.Table:
-    chunks = view.state.files.chunks(tracked.log.read_blobs)
-    found = [chunk.filter(pc.equal(chunk["write"], write_id)) for chunk in chunks]
-    return joined(found)
+        return any(key in touched for key in partition_keys(files, metadata.spec))
+    assert bound is not None, "an overwrite has a filter"
+    return bool(pc.any(may_match(files, bound, metadata.specs), min_count=0).as_py())
 
 
 def _as_removed(chunk: pa.Table) -> list[RemovedFile]:

@@ -16,7 +16,7 @@ from lakelog.catalog.data_file import DataFile, RemovedFile
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.log import Commit, Json
-from lakelog.log.errors import FormatError, UnsupportedFormat
+from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
@@ -27,7 +27,7 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class NamespaceCreated(_Event, frozen=True, tag="namespace-created"):
-    """The first commit of a namespace's log. `parent` is the log that it is to be linked in (None for the root)."""
+    """The first commit of a namespace's log. `parent` is the location of the namespace that is to link it."""
 
     properties: dict[str, str]
     parent: str | None = None
@@ -174,16 +174,25 @@ def table_events(commit: Commit) -> list[TableEvent]:
     return _decode(commit, TableEvent, "table")
 
 
+def _tags(union: Any) -> set[str]:
+    return {struct.__struct_config__.tag for struct in get_args(union)}
+
+
 def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
     try:
         return [msgspec.convert(event, union, strict=True, str_keys=True) for event in commit.events]
     except msgspec.ValidationError as error:
-        known = {struct.__struct_config__.tag for struct in get_args(union)}
+        known, others = _tags(union), _tags(NamespaceEvent) | _tags(TableEvent)
         for event in commit.events:
-            if event.get("event") not in known:
+            kind = event.get("event")
+            if kind not in known and kind in others:
+                raise InvalidInput(
+                    f"the log {commit.log_id} is not a {what}'s: its version {commit.version} says {kind}"
+                ) from None
+            if kind not in known:
                 raise UnsupportedFormat(
-                    f"version {commit.version} of the {what} log {commit.log_id} holds the event "
-                    f"{event.get('event')!r}, which this version of lakelog does not know: upgrade lakelog to read it"
+                    f"version {commit.version} of the {what} log {commit.log_id} holds the event {kind!r}, "
+                    "which this version of lakelog does not know: upgrade lakelog to read it"
                 ) from None
         raise FormatError(
             f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read ({error}): "

@@ -101,9 +101,23 @@ class FileSet:
             base, added, removed = self._since(lambda files: files._tables)
             if isinstance(base, Manifests):
                 base = base.live(fetch)
+            else:
+                self._release_predecessor()
             tables = tiered([*(without(table, removed) for table in base), *added])
             self._tables = tables
         return list(tables)
+
+    def _release_predecessor(self) -> None:
+        """Let go of the tables that this set's were made from: a process that reads every version keeps one copy.
+
+        Whoever still asks for the older version makes them again.
+        """
+        files = self
+        while isinstance(files._origin, _Step):
+            files = files._origin.parent
+            if files._tables is not None:
+                files._tables = None
+                return
 
     def table(self, fetch: Fetch) -> pa.Table:
         """Return the live files as one table."""

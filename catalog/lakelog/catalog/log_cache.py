@@ -12,10 +12,24 @@ from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.namespace_state import NamespaceProjection, NamespaceState
 from lakelog.catalog.table_state import TableProjection, TableState
-from lakelog.log import Json, Log, LogOptions, Projection, View, canonical_url, open_store, refresh_many
+from lakelog.log import (
+    Commit,
+    Dump,
+    Json,
+    Log,
+    LogOptions,
+    Projection,
+    View,
+    canonical_url,
+    open_store,
+    refresh_many,
+)
 from lakelog.log.store import ObjectStore
 
 S = TypeVar("S")
+
+RELOAD_AFTER_VERSIONS = 1000
+"""A state that was folded forward for so long is read anew from its snapshot: it no longer holds on to its past."""
 
 
 class TrackedLog(Generic[S]):
@@ -27,6 +41,7 @@ class TrackedLog(Generic[S]):
         self.store = store
         self.prefix = prefix
         self._view: View[S] | None = None
+        self._loaded_at = 0
         self._lock = threading.Lock()
 
     @property
@@ -37,9 +52,15 @@ class TrackedLog(Generic[S]):
     def offer(self, view: View[S]) -> View[S]:
         """Remember `view` if it is the newest; return the newest."""
         with self._lock:
-            if self._view is None or self._view.log_id != view.log_id or self._view.version < view.version:
+            if self._view is None or self._view.version < view.version:
                 self._view = view
             return self._view
+
+    def reset(self, view: View[S]) -> View[S]:
+        """Remember `view` whatever was known: its log was just created at this place."""
+        with self._lock:
+            self._view = view
+            return view
 
     def forget(self) -> None:
         """Drop what is known, so that the next use reads the log from its hint on."""
@@ -54,7 +75,36 @@ class TrackedLog(Generic[S]):
     def current(self) -> View[S]:
         """Return the head: 1 GET when known and unchanged, 2 round trips when not known. NotFound without a log."""
         known = self._view
-        return self.offer(self.log.load() if known is None else self.log.refresh(known))
+        if known is None or known.version - self._loaded_at >= RELOAD_AFTER_VERSIONS:
+            view = self.log.load()
+            self._loaded_at = view.version
+        else:
+            view = self.log.refresh(known)
+        return self.offer(view)
+
+    def anew(self) -> View[S]:
+        """Return the head as one finds it who knows nothing: what is known may be of a log that was removed."""
+        self.forget()
+        return self.current()
+
+
+class _Unread:
+    """Folds commits into nothing."""
+
+    def initial(self) -> None:
+        return None
+
+    def apply(self, state: None, commit: Commit, blobs: Sequence[bytes]) -> None:
+        return None
+
+    def dump(self, state: None, version: int) -> Dump:
+        raise AssertionError("nobody commits through a log that is not read")
+
+    def stored(self, dump: Dump) -> None:
+        raise AssertionError("nobody commits through a log that is not read")
+
+    def load(self, root: Json) -> None:
+        return None
 
 
 class LogCache:
@@ -90,6 +140,10 @@ class LogCache:
             return self.table(location).log.read_blobs(names)
 
         return self._tracked(self._tables, location, TableProjection(fetch))
+
+    def unread(self, location: str) -> TrackedLog[None]:
+        """Return the log at a location without a word about what it is of: to look for commits in it."""
+        return self._tracked({}, location, _Unread())
 
     def _tracked(
         self, cache: dict[str, TrackedLog[Any]], location: str, projection: Projection[Any]

@@ -7,10 +7,12 @@ meets it finishes the drop, and sees nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from lakelog.catalog.commits import Token, was_applied
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
 from lakelog.catalog.events import EntryUnlinked, NamespaceCreated, NamespaceDropped, TableDropped, encode
 from lakelog.catalog.log_cache import LogCache, TrackedLog, refresh_all
@@ -22,7 +24,7 @@ from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSeal
 
 S = TypeVar("S")
 
-OWN_FOLDERS = ("_log/", "n-", "t-", "_txn/")
+_OWN_KEY = re.compile(r"_log/(\d{20}\.json|latest\.json|[a-z]+/)|[nt]-[a-z2-7]{26}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,14 @@ class Found(Generic[S]):
 
     tracked: TrackedLog[S]
     view: View[S]
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed(Generic[S]):
+    """A log that is sealed, and whether this very request did it."""
+
+    view: View[S]
+    by_us: bool
 
 
 class NameTree:
@@ -63,6 +73,9 @@ class NameTree:
         tracked = self.logs.table(entry.location)
         try:
             view = self._view(tracked, fresh)
+            if view.log_id != entry.id:
+                # Known of a log that was there before, or read before the name: what is read now is newer than both.
+                view = tracked.anew()
         except NotFound as error:
             raise _dangling(identifier, self.logs.url(entry.location)) from error
         if view.sealed or view.log_id != entry.id:
@@ -133,17 +146,17 @@ class NameTree:
         """Return the logs that a path leads through as far as they are known: no request."""
         known: list[TrackedLog[Any]] = []
         tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
-        for part in (*path, None):
+        for depth in range(len(path) + 1):
             view = tracked.known
             if view is None:
                 break
             known.append(tracked)
-            if part is None:
+            if depth == len(path):
                 break
-            relation = view.state.entry(RELATION, part) if part == path[-1] else None
-            if relation is not None:
+            relation = view.state.entry(RELATION, path[depth]) if depth == len(path) - 1 else None
+            if relation is not None and self.logs.table(relation.location).known is not None:
                 known.append(self.logs.table(relation.location))
-            entry = view.state.entry(NAMESPACE, part)
+            entry = view.state.entry(NAMESPACE, path[depth])
             if entry is None:
                 break
             tracked = self.logs.namespace(entry.location)
@@ -171,12 +184,12 @@ class NameTree:
     def _check_not_foreign(self) -> None:
         """Refuse a folder that holds something but no catalog. Costs a LIST, and only where there is no root log."""
         for key in self.logs.store(self.logs.warehouse).list_after(""):
-            if not key.startswith(OWN_FOLDERS):
+            # The root's log is created before anything else; what is ours here was created a moment ago.
+            if not _OWN_KEY.match(key):
                 raise InvalidInput(
-                    f"{self.logs.warehouse} is not a lakelog warehouse: it has no _log folder but holds {key!r}. "
+                    f"{self.logs.warehouse} is not a lakelog warehouse: it has no log but holds {key!r}. "
                     "Give an empty or new folder as the warehouse, or check the path"
                 )
-            return
 
     # Unlinking
 
@@ -205,24 +218,45 @@ class NameTree:
     def seal_below(self, dropped: NamespaceState) -> None:
         """Seal every table and namespace under a sealed one, so that whoever still holds one learns that it is gone."""
         for entry in dropped.entries.get(RELATION, {}).values():
-            self.seal(self.logs.table(entry.location), [TableDropped()])
+            self.seal(self.logs.table(entry.location), entry, TableDropped())
         for entry in dropped.entries.get(NAMESPACE, {}).values():
-            child = self.logs.namespace(entry.location)
-            self.seal(child, [NamespaceDropped(cascade=True)])
-            self.seal_below(child.current().state)
+            sealed = self.seal(self.logs.namespace(entry.location), entry, NamespaceDropped(cascade=True))
+            if sealed is not None:
+                self.seal_below(sealed.view.state)
 
-    def seal(self, tracked: TrackedLog[Any], events: Sequence[TableDropped | NamespaceDropped]) -> None:
-        """Seal a log if it is not sealed yet."""
-        view = tracked.current()
-        if view.sealed:
-            return
-        draft = Draft(events=encode(events), seals=True)
+    def seal(
+        self,
+        tracked: TrackedLog[S],
+        entry: Entry,
+        event: TableDropped | NamespaceDropped,
+        token: Token | None = None,
+    ) -> Sealed[S] | None:
+        """Seal the log that `entry` means, if it is not sealed yet.
+
+        None where there is no such log any more: somebody removed it, or its place is another's by now.
+        """
         try:
-            committed = tracked.log.commit(view, lambda _view, _passed: draft)
+            view = tracked.current()
+            if view.log_id != entry.id:
+                view = tracked.anew()
+        except NotFound:
+            return None
+        if view.log_id != entry.id:
+            return None
+        if view.sealed:
+            return Sealed(view, was_applied(tracked, token))
+        draft = Draft(events=encode([event]), seals=True)
+        try:
+            committed = tracked.log.commit(
+                view,
+                lambda _view, _passed: draft,
+                commit_id=token.commit_id if token else None,
+                base=token.base(tracked) if token else None,
+            )
         except LogSealed:
-            tracked.current()
-            return
+            return Sealed(tracked.current(), False)
         tracked.offer(committed.view)
+        return Sealed(committed.view, True)
 
 
 class _AlreadyGone(Exception):

@@ -21,10 +21,20 @@ Identifier: TypeAlias = tuple[str, ...]
 
 def identifier(value: str | Sequence[str]) -> Identifier:
     """Return the parts of `value`: `"a.b.t"` (with backticks around parts that hold dots) or the parts themselves."""
+    if not isinstance(value, str | list | tuple):
+        raise InvalidInput(f"{value!r} is not an identifier: give text or a list of its parts")
     parts = split(value) if isinstance(value, str) else tuple(value)
     for part in parts:
         if not isinstance(part, str):
             raise InvalidInput(f"{value!r} is not an identifier: its parts have to be text")
+    return parts
+
+
+def table_identifier(value: str | Sequence[str]) -> Identifier:
+    """Return the parts of a table's name, at least one (see `identifier`)."""
+    parts = identifier(value)
+    if not parts:
+        raise InvalidInput("the name of a table is empty: give it at least one character")
     return parts
 
 

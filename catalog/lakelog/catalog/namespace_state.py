@@ -104,7 +104,7 @@ class NamespaceProjection:
         root = _Root(
             properties=dict(state.properties), entries={k: dict(v) for k, v in state.entries.items()}
         )
-        return Dump(root=msgspec.to_builtins(root), blobs={})
+        return Dump(root=msgspec.to_builtins(root), blobs={}, uses=())
 
     def stored(self, dump: Dump) -> None:
         """Nothing to remember: the whole state stands in the root."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lakelog.catalog.commits import Token, was_applied
+from lakelog.catalog.commits import Token, was_applied, was_applied_elsewhere
 from lakelog.catalog.errors import NamespaceExists, NamespaceNotEmpty
 from lakelog.catalog.events import EntryLinked, NamespaceAltered, NamespaceCreated, NamespaceDropped, encode
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace
 from lakelog.catalog.names import Identifier, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
+from lakelog.catalog.properties import check_text
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, LogSealed, Unsupported
 
@@ -28,12 +29,14 @@ def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str],
         if was_applied(parent.tracked, token):
             return
         raise _exists(namespace)
+    if was_applied_elsewhere(tree.logs, parent.tracked, token):
+        return
     # The same token gives the same id, so that asking again finds the log that was made the first time.
     id = token.commit_id if token is not None else tree.logs.new_id()
     folder = f"n-{id}"
     location = f"{parent.tracked.location}/{folder}" if parent.tracked.location else folder
     child = tree.logs.namespace(location)
-    created = NamespaceCreated(properties=dict(properties), parent=parent.view.log_id, name=name)
+    created = NamespaceCreated(properties=dict(properties), parent=parent.tracked.location, name=name)
     child.offer(child.log.create(Draft(events=encode([created])), log_id=id, commit_id=id))
     linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=location)
 
@@ -54,7 +57,11 @@ def alter(
 ) -> None:
     """Set and remove properties as one commit."""
     _check_properties(set_)
+    if isinstance(removed, str):
+        raise InvalidInput(f"the properties to remove are the text {removed!r}: give a list of names")
     found = tree.writable(namespace)
+    if was_applied_elsewhere(tree.logs, found.tracked, token):
+        return
     draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
     _commit(found, namespace, lambda _view, _passed: draft, token)
 
@@ -71,6 +78,8 @@ def drop(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token |
     if parent is None or entry is None:
         return _was_dropped(tree, token)
     tracked = tree.logs.namespace(entry.location)
+    if was_applied_elsewhere(tree.logs, tracked, token):
+        return True
     found = Found(tracked, tracked.current())
     if found.view.sealed:
         tree.finish_drop(parent, name, entry, found.view.state)
@@ -102,7 +111,7 @@ def drop(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token |
 def _was_dropped(tree: NameTree, token: Token | None) -> bool:
     """Tell whether the request of `token` sealed a namespace that has been unlinked since."""
     locations = token.bases if token is not None else ()
-    return any(was_applied(tree.logs.namespace(location), token) for location in locations)
+    return any(was_applied(tree.logs.unread(location), token) for location in locations)
 
 
 def _clear_what_is_dropped(tree: NameTree, namespace: Identifier, found: Found[NamespaceState]) -> None:
@@ -134,7 +143,8 @@ def _commit(
 
 
 def _check_properties(properties: Mapping[str, str]) -> None:
-    for key in properties:
+    for key, value in properties.items():
+        check_text(key, value)
         if key == "location":
             raise Unsupported(
                 "a namespace's location cannot be chosen: its objects stand under the warehouse. Leave LOCATION out, "

@@ -65,12 +65,24 @@ def value_of(properties: Mapping[str, str], known: Property) -> str:
 def check_properties(properties: Mapping[str, str]) -> None:
     """Raise InvalidInput for a reserved name that is not known, and for a known one with a bad value."""
     for name, value in properties.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidInput(f"the property {name!r} = {value!r} has to be text")
-        if name == "":
-            raise InvalidInput("the name of a property is empty: give it at least one character")
+        check_text(name, value)
         if name.startswith(RESERVED):
             _known(name).check(value)
+
+
+def check_text(name: object, value: object) -> None:
+    """Raise InvalidInput unless `name` and `value` can be kept as a property."""
+    for text in (name, value):
+        if not isinstance(text, str):
+            raise InvalidInput(f"the property {name!r} = {value!r} has to be text")
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise InvalidInput(
+                f"the property {name!r} = {value!r} holds half a character: remove it"
+            ) from None
+    if name == "":
+        raise InvalidInput("the name of a property is empty: give it at least one character")
 
 
 def check_alterable(names: Iterable[str]) -> None:

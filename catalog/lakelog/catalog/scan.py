@@ -29,6 +29,8 @@ class Scan:
     ) -> None:
         if columns is not None and not columns:
             raise InvalidInput("a scan of no columns is not possible: name at least one, or leave them out")
+        if columns is not None and len({name.lower() for name in columns}) < len(columns):
+            raise InvalidInput(f"the columns {', '.join(columns)} name one of them twice: leave one out")
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} rows is not possible: give 0 or more")
         metadata = view.state.current

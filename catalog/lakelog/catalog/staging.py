@@ -11,15 +11,23 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lakelog.catalog.commits import Written, check, files_event, gone_as_no_such_table
+from lakelog.catalog.commits import Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile, check_files, of_write
+from lakelog.catalog.data_file import DataFile, check_files, file_path, of_write
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable, TableExists
-from lakelog.catalog.events import EntryLinked, TableCreated, TableEvent, TableReplaced, encode
+from lakelog.catalog.events import (
+    EntryLinked,
+    TableCreated,
+    TableDropped,
+    TableEvent,
+    TableReplaced,
+    encode,
+    namespace_events,
+)
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.namespace_state import RELATION, TABLE, NamespaceState
+from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.table_state import TableState, apply
@@ -67,36 +75,72 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
     """
     files = of_write(files, stage.write)
     check_files(files, stage.schema, (stage.spec,))
+    namespace = _namespace(tree, stage)
+    done = _committed_before(tree, stage, namespace)
+    if done is not None:
+        return done
+    if namespace is not None and namespace.view.sealed:
+        assert stage.identifier is not None
+        raise no_such_namespace(stage.identifier[:-1])
     if stage.replaced is None:
-        return _create(tree, stage, files)
-    tracked = tree.logs.table(stage.location)
-    if stage.identifier is not None and not _still_linked(tree, stage, tracked):
-        return _replace_what_is_gone(tree, stage, files)
+        return _create(tree, stage, namespace, files)
+    if namespace is not None and not _still_linked(stage, namespace):
+        return _replace_what_is_gone(tree, stage, namespace, files)
     try:
-        return _replace(tracked, stage, files)
+        return _replace(tree.logs.table(stage.location), stage, files)
     except NoSuchTable:
-        return _replace_what_is_gone(tree, stage, files)
+        return _replace_what_is_gone(tree, stage, namespace, files)
 
 
-def _still_linked(tree: NameTree, stage: Stage, tracked: TrackedLog[TableState]) -> bool:
-    """Tell whether the name still leads to the table that was staged against; NoSuchNamespace, TableExists."""
+def _namespace(tree: NameTree, stage: Stage) -> Found[NamespaceState] | None:
+    """Return the very namespace that was staged in, whatever its name leads to by now; None without a name."""
+    if stage.namespace is None:
+        return None
+    if not stage.namespace:
+        return tree.root()
+    tracked = tree.logs.namespace(stage.namespace)
+    return Found(tracked, tracked.current())
+
+
+def _committed_before(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None
+) -> Found[TableState] | None:
+    """Return what an earlier commit of this stage made. The commit's id tells, for names may have moved on."""
+    if stage.replaced is not None:
+        tracked = tree.logs.table(stage.location)
+        head = tracked.current()
+        if tracked.log.find(stage.commit_id, stage.replaced + 1, head.version) is not None:
+            return Found(tracked, head)
+    if namespace is None:
+        return None
+    log = namespace.tracked.log
+    version = log.find(stage.commit_id, stage.namespace_base + 1, namespace.view.version)
+    if version is None:
+        return None
+    location = stage.location
+    for linking in log.commits(first=version, last=version):
+        location = next(
+            (e.location for e in namespace_events(linking) if isinstance(e, EntryLinked)), location
+        )
+    tracked = tree.logs.table(location)
+    return Found(tracked, tracked.current())
+
+
+def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
+    """Tell whether the name still leads to the table that was staged against. TableExists where it leads elsewhere."""
     assert stage.identifier is not None
-    namespace = tree.namespace(stage.identifier[:-1])
     entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
-    if entry is None or entry.id == stage.commit_id:
-        # The second is what `_replace_what_is_gone` made when this stage was committed before.
-        return False
-    if entry.id == stage.table_id:
-        return True
-    raise TableExists(f"{stage.title} is another table now: it was dropped and created again meanwhile")
+    if entry is not None and entry.id != stage.table_id:
+        raise TableExists(f"{stage.title} is another table now: it was dropped and created again meanwhile")
+    return entry is not None
 
 
 def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
     assert stage.replaced is not None
+    written = Written(stage.replaced, stage.schema, no_files)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        written = Written(base=view.state.current)
-        check(Operation.REPLACE, view, passed, written, _no_files, stage.title)
+        check(Operation.REPLACE, view, passed, written, stage.title)
         replaced = TableReplaced(
             schema=stage.schema,
             spec=stage.spec,
@@ -111,22 +155,21 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
     view = tracked.at_least(stage.replaced)
+    if view.log_id != stage.table_id:
+        raise NoSuchTable(f"there is no table {stage.title} any more: another one is at its place")
     with gone_as_no_such_table(stage.title):
         committed = tracked.log.commit(view, decide, commit_id=stage.commit_id, base=stage.replaced)
     return Found(tracked, tracked.offer(committed.view))
 
 
-def _no_files(_write: str) -> None:
-    raise AssertionError("a replace never looks at files")
-
-
-def _replace_what_is_gone(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def _replace_what_is_gone(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
     """The table was dropped meanwhile: REPLACE fails, CREATE OR REPLACE creates a new one.
 
     Its files stand under the dropped table; they are copied, which costs as much as writing them, but is rare.
     """
     if stage.kind == REPLACE:
-        assert stage.identifier is not None or stage.own_location
         raise (
             no_such_table(stage.identifier)
             if stage.identifier
@@ -134,31 +177,39 @@ def _replace_what_is_gone(tree: NameTree, stage: Stage, files: Sequence[DataFile
         )
     if stage.own_location or stage.identifier is None:
         raise NoSuchTable(f"{stage.title} was dropped while it was being replaced: run the statement again")
-    table_id = stage.commit_id
-    location = (
-        stage.location.rpartition("/")[0] + f"/t-{table_id}" if "/" in stage.location else f"t-{table_id}"
-    )
+    # The commit's id becomes the table's, so that whoever commits this stage again makes the same table.
+    folder = f"t-{stage.commit_id}"
+    location = f"{stage.namespace}/{folder}" if stage.namespace else folder
+    write = WriteRef(id=stage.write.id, version=0)
+    source, target = tree.logs.table(stage.location), tree.logs.table(location)
+    moved = []
+    for number, file in enumerate(files):
+        data = source.store.get(_key(source.prefix, file.path))
+        if data is None:
+            raise NoSuchTable(
+                f"{stage.title} and its files were removed while it was being replaced: run it again"
+            )
+        path = file_path(write, f"{number:05d}")
+        target.store.put(_key(target.prefix, path), data)
+        moved.append(msgspec.structs.replace(file, path=path))
     new = msgspec.structs.replace(
         stage,
-        table_id=table_id,
+        table_id=stage.commit_id,
         location=location,
         url=tree.logs.url(location),
         replaced=None,
-        kind=CREATE_OR_REPLACE,
+        write=write,
     )
-    source, target = tree.logs.table(stage.location), tree.logs.table(location)
-    for file in files:
-        data = source.store.get(_key(source.prefix, file.path))
-        assert data is not None, "files of a write under way are not deleted"
-        target.store.put(_key(target.prefix, file.path), data)
-    return _create(tree, new, files)
+    return _create(tree, new, namespace, moved)
 
 
 def _key(prefix: str, path: str) -> str:
     return f"{prefix}/{path}" if prefix else path
 
 
-def _create(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def _create(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
     tracked = tree.logs.table(stage.location)
     created = TableCreated(
         schema=stage.schema,
@@ -175,53 +226,58 @@ def _create(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Ta
     changed, blobs = files_event(Operation.APPEND, files, (), metadata)
     events: list[TableEvent] = [created, changed] if files else [created]
     draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
-    if stage.identifier is not None:
-        _check_free(tree, stage)
+    if namespace is not None:
+        _check_free(tree, stage, namespace)
     try:
-        view = tracked.offer(tracked.log.create(draft, log_id=stage.table_id, commit_id=stage.commit_id))
+        view = tracked.reset(tracked.log.create(draft, log_id=stage.table_id, commit_id=stage.commit_id))
     except AlreadyExists as error:
         raise TableExists(
-            f"there is a table's log at {stage.url} already: choose another place, or register that table"
+            f"there is a table's log at {stage.url} already: choose another place. If no name leads to that table (a "
+            f"crash may have left it), drop it by its place first: DROP TABLE <catalog>.{quoted([stage.url])}"
         ) from error
-    if stage.identifier is not None:
-        _link(tree, stage)
+    if view.sealed or view.log_id != stage.table_id:
+        raise NoSuchTable(f"{stage.title} was created by an earlier request, and dropped since")
+    if namespace is not None:
+        try:
+            _link(stage, namespace)
+        except (TableExists, NoSuchNamespace):
+            if stage.own_location:
+                # Nothing will ever lead to this log: let its place be used again.
+                entry = Entry(kind=TABLE, id=stage.table_id, location=stage.location)
+                tree.seal(tracked, entry, TableDropped())
+            raise
     return Found(tracked, view)
 
 
-def _check_free(tree: NameTree, stage: Stage) -> None:
+def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) -> None:
     """Fail before anything is written where the commit would fail anyway."""
     assert stage.identifier is not None
-    namespace = tree.writable(stage.identifier[:-1])
-    entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
-    if entry is not None and entry.id != stage.table_id and tree.find_table(stage.identifier) is not None:
+    taken = namespace.view.state.entry(RELATION, stage.identifier[-1]) is not None
+    if taken and tree.find_table(stage.identifier) is not None:
         raise table_exists(stage.identifier)
 
 
-def _link(tree: NameTree, stage: Stage) -> None:
+def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
     """Link the new table: the moment of its creation."""
     assert stage.identifier is not None
-    name = stage.identifier[-1]
-    namespace = tree.writable(stage.identifier[:-1])
-    if stage.namespace is not None and namespace.tracked.location != stage.namespace:
-        raise NoSuchNamespace(f"the namespace of {stage.title} was dropped and created again meanwhile")
+    name, tracked = stage.identifier[-1], namespace.tracked
     linked = EntryLinked(space=RELATION, name=name, kind=TABLE, id=stage.table_id, location=stage.location)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        entry = view.state.entry(RELATION, name)
-        if entry is not None and entry.id != stage.table_id:
+        if view.state.entry(RELATION, name) is not None:
             raise table_exists(stage.identifier)
         return Draft(events=encode([linked]))
 
     try:
-        committed = namespace.tracked.log.commit(
-            namespace.tracked.at_least(stage.namespace_base),
+        committed = tracked.log.commit(
+            tracked.at_least(stage.namespace_base),
             decide,
             commit_id=stage.commit_id,
             base=stage.namespace_base,
         )
     except LogSealed as error:
         raise no_such_namespace(stage.identifier[:-1]) from error
-    namespace.tracked.offer(committed.view)
+    tracked.offer(committed.view)
 
 
 def table_exists(identifier: Identifier | None) -> TableExists:

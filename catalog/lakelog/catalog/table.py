@@ -13,7 +13,14 @@ import pyarrow as pa
 
 from lakelog.catalog import contents
 from lakelog.catalog.binding import bind
-from lakelog.catalog.commits import Token, Written, check, gone_as_no_such_table
+from lakelog.catalog.commits import (
+    Token,
+    Written,
+    check,
+    gone_as_no_such_table,
+    no_files,
+    was_applied_elsewhere,
+)
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import NoSuchTable
@@ -156,6 +163,11 @@ class Table:
 
         NotFound, with what there is, for one that does not exist.
         """
+        for asked in (version, timestamp_us):
+            if asked is not None and type(asked) is not int:
+                raise InvalidInput(
+                    f"{asked!r} is not a version or a time in microseconds: give a whole number"
+                )
         if (version is None) == (timestamp_us is None):
             raise InvalidInput(
                 "a table's past is asked for by version or by timestamp_us: give exactly one of them"
@@ -173,6 +185,8 @@ class Table:
 
     def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
         """Yield what happened to the table up to this version, the newest first."""
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"a limit of {limit} versions is not possible: give 0 or more")
         commits = self._tracked.log.commits(last=self.version, newest_first=True)
         for count, commit in enumerate(commits):
             if count == limit or commit.log_id != self.id:
@@ -210,7 +224,7 @@ class Table:
 
         def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
             metadata = view.state.current
-            check(Operation.ALTER, view, passed, Written(base=metadata), _no_files, self.name)
+            check(Operation.ALTER, view, passed, Written(self.version, self.schema, no_files), self.name)
             events = _events(metadata, apply_changes(metadata, parsed))
             if not events:
                 raise _NothingToDo
@@ -254,7 +268,8 @@ class Table:
 
     def can_delete(self, filter: Filter) -> bool:
         """Tell whether `delete` with this filter is decided by whole files."""
-        return contents.removable(self._tracked, self._view, as_predicate(filter)) is not None
+        bound = bind(as_predicate(filter), self.schema)
+        return contents.removable(self._tracked, self._view, bound) is not None
 
     # Changing contents, for engines
 
@@ -280,6 +295,12 @@ class Table:
         if operation == Operation.TRUNCATE.value and files:
             # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
             operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE
+        if filter is not None and operation != Operation.OVERWRITE.value:
+            raise InvalidInput(f"a filter belongs to an overwrite, not to {operation}: leave it out")
+        if filter is None and operation == Operation.OVERWRITE.value:
+            raise InvalidInput(
+                "an overwrite needs the filter of what it replaces: give one (ALWAYS_TRUE for all rows)"
+            )
         predicate = None if filter is None else as_predicate(filter)
         change = contents.Change(
             operation=contents.operation_named(operation),
@@ -287,6 +308,9 @@ class Table:
             filter=predicate,
             filter_text=None if predicate is None else str(predicate),
         )
+        if token is None and write is not None:
+            # One write is one commit: committing its files again must not add them twice.
+            token = Token(commit_id=write.id, bases={self._tracked.location: write.version})
         base = self._view
         if write is not None and write.version != self.version:
             base = self._tracked.log.view_at(write.version)
@@ -299,7 +323,8 @@ class Table:
         from lakelog.catalog.ingest import written_files
 
         self._check_writable("write to")
-        table = self._with(self._newest())
+        # What replaces rows may carry rows that were read from this very version, so it starts from no newer one.
+        table = self._with(self._newest()) if operation is Operation.APPEND else self
         write = table.begin_write()
         files = written_files(table._tracked, table.metadata, write, data)
         return table.commit_write(write, operation.value, files, filter=filter, token=token)
@@ -309,7 +334,12 @@ class Table:
     def _newest(self) -> View[TableState]:
         """The newest view that is known without a request: where a commit that read nothing starts from."""
         known = self._tracked.known
-        if known is not None and known.log_id == self.id and known.version > self.version:
+        if (
+            known is not None
+            and known.log_id == self.id
+            and known.version > self.version
+            and known.state.current.generation == self.metadata.generation
+        ):
             return known
         return self._view
 
@@ -317,10 +347,15 @@ class Table:
         return Table(self._logs, self._tracked, view, self.identifier)
 
     def _commit(self, decide: Any, token: Token | None) -> Table:
-        base = token.base(self._tracked) if token is not None else self.version
+        if was_applied_elsewhere(self._logs, self._tracked, token):
+            return self.refresh()
+        start = self._tracked.at_least(self.version)
+        if start.log_id != self.id:
+            raise NoSuchTable(f"there is no table {self.name} any more: another one is at its place")
+        base = min(self.version, token.base(self._tracked)) if token is not None else self.version
         with gone_as_no_such_table(self.name):
             committed = self._tracked.log.commit(
-                self._newest(), decide, commit_id=token.commit_id if token else None, base=base
+                start, decide, commit_id=token.commit_id if token else None, base=base
             )
         return self._with(self._tracked.offer(committed.view))
 
@@ -357,7 +392,3 @@ def _events(metadata: Metadata, altered: Altered) -> list[TableEvent]:
 
 def _properties(properties: Mapping[str, str], comment: str | None) -> dict[str, str]:
     return dict(properties) | ({COMMENT: comment} if comment is not None else {})
-
-
-def _no_files(_write: str) -> pa.Table:
-    raise AssertionError("an alteration never looks at files")

@@ -6,8 +6,8 @@ One struct per kind of Spark's TableChange, told apart by `change` in their JSON
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
@@ -118,10 +118,16 @@ TableChange: TypeAlias = (
 
 def changes_from(changes: Sequence[TableChange | Mapping[str, Any]]) -> tuple[TableChange, ...]:
     """Return `changes` as structs. InvalidInput for JSON that is no known change."""
-    return tuple(_change_from(change) if isinstance(change, Mapping) else change for change in changes)
+    if isinstance(changes, str | Mapping) or not isinstance(changes, Iterable):
+        raise InvalidInput(f"{changes!r} is not a list of changes")
+    return tuple(_change_from(change) for change in changes)
 
 
-def _change_from(change: Mapping[str, Any]) -> TableChange:
+def _change_from(change: object) -> TableChange:
+    if isinstance(change, get_args(TableChange)):
+        return cast(TableChange, change)
+    if not isinstance(change, Mapping):
+        raise InvalidInput(f"{change!r} is not a change of a table")
     try:
         parsed: TableChange = msgspec.convert(dict(change), TableChange)
         return parsed

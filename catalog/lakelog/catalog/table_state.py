@@ -27,6 +27,7 @@ from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
 from lakelog.catalog.schema import Schema
 from lakelog.log import Commit, Dump, Json
+from lakelog.log.errors import InvalidInput
 
 COMMENT = "comment"
 """The property that Spark keeps a table's comment in."""
@@ -187,5 +188,10 @@ class TableProjection:
         dump.files.stored(dump.blobs)
 
     def load(self, root: Json) -> TableState:
-        stored = msgspec.convert(root, _Root)
+        try:
+            stored = msgspec.convert(root, _Root)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(
+                f"what is there is not a table's log, but perhaps a namespace's ({error})"
+            ) from None
         return TableState(metadata=stored.metadata, files=FileSet.load(stored.files))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,20 +10,21 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog import staging
-from lakelog.catalog.commits import Token, was_applied
+from lakelog.catalog.commits import Token, was_applied, was_applied_elsewhere
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryRenamed, TableDropped, encode
-from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
 from lakelog.catalog.names import Identifier, check_name, quoted
-from lakelog.catalog.namespace_state import RELATION, NamespaceState
+from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
 from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
-from lakelog.catalog.properties import check_properties
+from lakelog.catalog.properties import check_alterable, check_properties
 from lakelog.catalog.schema import Schema, assign_ids
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table_state import COMMENT, Metadata, TableState
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
 from lakelog.log.errors import InvalidInput, LogSealed, NotFound, Unsupported
+
+LOCATION_LIMIT_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,7 @@ def stage(tree: NameTree, request: Request) -> Stage:
     """Decide everything about the table to be, against what there is now. Writes nothing."""
     staging.check_kind(request.kind)
     check_properties(request.properties)
+    check_alterable(request.properties)
     if request.identifier is None and request.location is None:
         raise InvalidInput("a staged table needs a name or a location: give one of them")
     existing = _existing(tree, request)
@@ -66,6 +69,8 @@ def _existing(tree: NameTree, request: Request) -> Found[TableState] | None:
     tracked = tree.logs.table(tree.logs.location(request.location))
     try:
         view = tracked.current()
+        if view.sealed:
+            view = tracked.anew()
     except NotFound:
         return None
     return None if view.sealed else Found(tracked, view)
@@ -97,6 +102,27 @@ def _creating(tree: NameTree, request: Request) -> Stage:
     return _stage(tree, request, None, namespace, table_id, location)
 
 
+def _chosen(tree: NameTree, url: str) -> str:
+    """Return the location of a place that the user chose. InvalidInput for one that is lakelog's own."""
+    location = tree.logs.location(url)
+    if not location:
+        raise InvalidInput(f"the location {url} is the warehouse itself: choose a folder of its own")
+    if len(url.encode()) > LOCATION_LIMIT_BYTES:
+        raise InvalidInput(
+            f"the location {url[:60]}… is longer than {LOCATION_LIMIT_BYTES} bytes: choose a shorter one"
+        )
+    parts = location.split("/")
+    inside = tree.logs.url(location) != location
+    if "_log" in parts or (inside and re.fullmatch(r"[nt]-[a-z2-7]{26}", parts[0])):
+        raise InvalidInput(
+            f"the location {url} lies inside of what lakelog keeps there: choose a folder of its own"
+        )
+    if inside:
+        # Set the warehouse up first: a table alone in it would look like something foreign.
+        tree.root()
+    return location
+
+
 def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) -> Stage:
     metadata = existing.view.state.current
     url = tree.logs.url(existing.tracked.location)
@@ -125,7 +151,8 @@ def _stage(
     specs = metadata.specs if metadata is not None else ()
     version = existing.view.version if existing is not None else 0
     properties = dict(request.properties)
-    comment = request.comment if request.comment is not None else properties.pop(COMMENT, None)
+    property_comment = properties.pop(COMMENT, None)
+    comment = request.comment if request.comment is not None else property_comment
     return Stage(
         kind=request.kind,
         identifier=request.identifier,
@@ -157,6 +184,8 @@ def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
         from lakelog.catalog.arrow_types import schema_from_arrow
 
         return schema_from_arrow(schema, after_id)
+    if not isinstance(schema, Schema):
+        raise InvalidInput(f"a {type(schema).__name__} is not a schema: give a pyarrow.Schema")
     return assign_ids(schema, after_id)
 
 
@@ -169,7 +198,7 @@ def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None
             "other one from it (CREATE TABLE … AS SELECT) and drop this one"
         )
     parent = tree.namespace(old[:-1])
-    if was_applied(parent.tracked, token):
+    if was_applied(parent.tracked, token) or was_applied_elsewhere(tree.logs, parent.tracked, token):
         return
     found = tree.table(old)
     if tree.find_table(new) is not None:
@@ -203,39 +232,29 @@ def drop(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     if parent is None or entry is None:
         return _was_dropped(tree, token)
     tracked = tree.logs.table(entry.location)
-    dropped = _seal(tracked, token)
+    if was_applied_elsewhere(tree.logs, tracked, token):
+        return True
+    sealed = tree.seal(tracked, entry, TableDropped(), token)
     tree.unlink(parent, RELATION, identifier[-1], entry)
-    return dropped
+    # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
+    return sealed is None or sealed.by_us
 
 
 def _was_dropped(tree: NameTree, token: Token | None) -> bool:
     """Tell whether the request of `token` sealed a table that has been unlinked since."""
     locations = token.bases if token is not None else ()
-    return any(was_applied(tree.logs.table(location), token) for location in locations)
+    return any(was_applied(tree.logs.unread(location), token) for location in locations)
 
 
 def drop_at(tree: NameTree, location: str, token: Token | None) -> bool:
     """Seal the log at a place; False where there is none. Nothing else is touched."""
+    tracked = tree.logs.table(location)
     try:
-        return _seal(tree.logs.table(location), token)
+        view = tracked.current()
+        if view.sealed:
+            view = tracked.anew()
     except NotFound:
         return False
-
-
-def _seal(tracked: TrackedLog[TableState], token: Token | None) -> bool:
-    """Seal a table's log; False when it was sealed by somebody else."""
-    view = tracked.current()
-    if view.sealed:
-        return was_applied(tracked, token)
-    draft = Draft(events=encode([TableDropped()]), seals=True)
-    try:
-        committed = tracked.log.commit(
-            view,
-            lambda _view, _passed: draft,
-            commit_id=token.commit_id if token else None,
-            base=token.base(tracked) if token else None,
-        )
-    except LogSealed:
-        return False
-    tracked.offer(committed.view)
-    return True
+    entry = Entry(kind=TABLE, id=view.log_id, location=location)
+    sealed = tree.seal(tracked, entry, TableDropped(), token)
+    return sealed is not None and sealed.by_us

@@ -93,6 +93,13 @@ class Log(Generic[S]):
         """Yield the retained commits from `first` to `last` (the head). Reads ahead in parallel batches."""
         return history.commits(self.replay, first, last, newest_first=newest_first)
 
+    def find(self, commit_id: str, first: int, last: int) -> int | None:
+        """Return which of the versions from `first` to `last`, all of which exist, is that commit; expired ones too."""
+        for entry in self._entries(first, last):
+            if is_same_commit(entry, commit_id):
+                return entry.version
+        return None
+
     def read_blobs(self, names: Sequence[str]) -> list[bytes]:
         """Return the blobs of a dump by their names, in one round. Raises NotFound where one has expired."""
         return snapshots.read_blobs(self.replay, names)
@@ -118,6 +125,9 @@ class Log(Generic[S]):
             if is_same_commit(entry, commit_id):
                 return self._view_with(view, entry)
             view = self.load()
+            # Ours may be any later log of this place, sealed by now and perhaps followed by others.
+            if (view.sealed or view.log_id == log_id) and self.find(commit_id, 2, view.version):
+                return view
         while view.sealed and view.log_id != log_id:
             found = self._try(view, draft, commit_id, base=view.version, log_id=log_id)
             if isinstance(found, View):

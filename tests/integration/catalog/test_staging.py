@@ -160,7 +160,7 @@ def test_a_namespace_that_is_gone_by_the_commit_fails_it(catalog: Catalog, clien
     with pytest.raises(NoSuchNamespace):
         catalog.commit_stage(replace, staged_files(replace, rows(1)))
     client().create_namespace("a")
-    with pytest.raises(NoSuchNamespace, match="meanwhile"):
+    with pytest.raises(NoSuchNamespace):
         catalog.commit_stage(create, staged_files(create, rows(1)))
     assert client().list_tables("a") == []
 
