@@ -43,7 +43,7 @@ class Request:
 
 
 def stage(tree: NameTree, request: Request) -> Stage:
-    """Decide everything about the table to be, against what there is now. Writes nothing."""
+    """Decide everything about the table to be, against what there is now. Nothing of it can be seen yet."""
     staging.check_kind(request.kind)
     check_properties(request.properties)
     check_alterable(request.properties)
@@ -92,11 +92,7 @@ def _creating(tree: NameTree, request: Request) -> Stage:
             raise no_such_namespace(request.identifier[:-1])
         parent = namespace.tracked.location if namespace is not None else ""
     if request.location is not None:
-        location = tree.logs.location(request.location)
-        if not location:
-            raise InvalidInput(
-                f"the location {request.location} is the warehouse itself: choose a folder of its own"
-            )
+        location = _chosen(tree, request.location)
     else:
         location = f"{parent}/t-{table_id}" if parent else f"t-{table_id}"
     return _stage(tree, request, None, namespace, table_id, location)

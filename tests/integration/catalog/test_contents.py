@@ -228,3 +228,48 @@ def test_every_acknowledged_append_of_many_threads_is_there_once(client: Client,
         thread.join()
     assert ids(table) == list(range(60))
     assert table.refresh().version == 61
+
+
+def test_an_overwrite_starts_from_the_version_it_was_asked_of(
+    catalog: Catalog, table: Table, other: Table
+) -> None:
+    seen = table.append(rows(1))
+    other.append(rows(2))
+    catalog.table_exists("t")
+    with pytest.raises(CommitConflict, match="added files"):
+        seen.overwrite(seen.to_arrow())
+    assert ids(table) == [1, 2]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_deleted_rows_are_not_brought_back(
+    catalog: Catalog, table: Table, other: Table, replace: bool
+) -> None:
+    seen = table.append(rows(1)).append(rows(2, region="US"))
+    stage = catalog.stage("replace", "t", SCHEMA)
+    other.refresh().delete(col("region") == "US")
+    with pytest.raises(CommitConflict, match="removed files"):
+        catalog.commit_stage(stage) if replace else seen.overwrite(seen.to_arrow())
+    assert ids(table) == [1]
+    assert seen.overwrite(rows(5), col("region") == "EU").version == 5
+    assert ids(table) == [5]
+
+
+def test_a_filter_means_the_columns_that_had_its_names_then(catalog: Catalog) -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    table = catalog.create_table("u", schema)
+    table = table.append(pa.table({"a": [1], "b": [2]})).append(pa.table({"a": [2], "b": [1]}))
+    write = table.begin_write()
+    renames = [("a", "x"), ("b", "a"), ("x", "b")]
+    table.alter([{"change": "rename-column", "name": [old], "new_name": new} for old, new in renames])
+    table.commit_write(write, "overwrite", (), filter=col("a") == 1)
+    assert table.refresh().to_arrow().to_pydict() == {"b": [2], "a": [1]}
+
+
+def test_a_filter_without_a_use_and_an_overwrite_without_a_filter_are_refused(table: Table) -> None:
+    with pytest.raises(InvalidInput, match="filter"):
+        table.commit_write(table.begin_write(), "append", (), filter=col("nonsense") == 1)
+    with pytest.raises(InvalidInput, match="filter"):
+        table.commit_write(table.begin_write(), "overwrite", ())
+    with pytest.raises(InvalidInput, match="twice"):
+        table.scan(columns=["id", "ID"])
