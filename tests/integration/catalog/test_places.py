@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
@@ -43,36 +44,32 @@ def test_a_table_whose_folder_was_removed_and_made_again_is_the_new_one(
 
 
 def test_a_table_that_was_made_again_while_it_is_looked_up_is_not_unlinked(
-    catalog: Catalog, client: Client, place: str, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table's object may be read before the namespace's, though both are asked for in one round."""
+    place = f"{catalog.warehouse}/mine"
     catalog.create_table("t", SCHEMA, location=place)
     meanwhile: list[Callable[[], object]] = []
 
     class TableFirst(MemoryStore):
         def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
-            found = super().get_many(keys)
+            early = super().get_many(keys)
             while meanwhile:
-                meanwhile.pop()()
+                meanwhile.pop(0)()
+            late = super().get_many(keys)
             return [
-                super(TableFirst, self).get(key) if "t-" not in key else data
-                for key, data in zip(keys, found, strict=True)
+                one if "mine" in key else other for key, one, other in zip(keys, early, late, strict=True)
             ]
 
-    shared = open_store(catalog.warehouse)
     slow = TableFirst(catalog.warehouse)
-    slow._objects = shared._objects  # type: ignore[attr-defined]
+    slow._objects = cast(MemoryStore, open_store(catalog.warehouse))._objects
     with monkeypatch.context() as patch:
-        patch.setattr(
-            log_cache,
-            "open_store",
-            lambda url, options: slow if url == catalog.warehouse else open_store(url, options),
-        )
+        patch.setattr(log_cache, "open_store", lambda url, options: slow)
         other = client()
     other.load_table("t")
     meanwhile.append(lambda: catalog.drop_table("t"))
-    meanwhile.insert(0, lambda: catalog.create_table("t", SCHEMA, location=place).append(rows(7)))
-    other.table_exists("t")
+    meanwhile.append(lambda: catalog.create_table("t", SCHEMA, location=place).append(rows(7)))
+    assert ids(other, "t") == [7]
     assert ids(catalog, "t") == [7]
 
 
