@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.{Map => JMap, Set => JSet}
+import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
@@ -56,10 +56,22 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
     TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC)
 
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new LakeScanBuilder(this)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    refuseUnknown(options, "read", LakeTable.ReadOptions)
+    new LakeScanBuilder(this)
+  }
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    refuseUnknown(info.options, "write", Set.empty)
     new LakeWriteBuilder(this, info, new TableCommit(access, facts))
+  }
+
+  /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
+  private def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
+    options.keySet.asScala.filterNot(key => known(key.toLowerCase(Locale.ROOT))).toSeq.sorted.headOption.foreach { key =>
+      throw Failures.unsupported(
+        s"lakelog does not know the $what option '$key': leave it out, and see the table's properties and the session's settings.")
+    }
 
   /** Whether the rows that match are exactly the rows of some files. Only such rows are deleted yet. */
   override def canDeleteWhere(predicates: Array[Predicate]): Boolean = Json.bool(
@@ -88,4 +100,10 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   override def hashCode(): Int = (access.catalog, access.ident, facts.id, facts.version).hashCode
 
   override def toString: String = name
+}
+
+private[lakelog] object LakeTable {
+
+  /** Spark has obeyed these before it asks for a scan. */
+  private val ReadOptions = Set("versionasof", "timestampasof")
 }

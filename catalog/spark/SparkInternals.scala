@@ -6,6 +6,7 @@ import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapreduce.Job
+import org.apache.hadoop.util.VersionInfo
 
 import org.apache.spark.{QueryContext, SparkEnv}
 import org.apache.spark.paths.SparkPath
@@ -26,7 +27,7 @@ import org.apache.spark.sql.internal.connector.PredicateUtils
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.{ArrowUtils, CaseInsensitiveStringMap}
-import org.apache.spark.util.SerializableConfiguration
+import org.apache.spark.util.{SerializableConfiguration, Utils}
 
 /**
  * Every call into what Spark does not promise to keep: the rest of the adapter uses public interfaces only.
@@ -45,8 +46,14 @@ private[lakelog] object SparkInternals {
   def analysisException(message: String): AnalysisException = new AnalysisException(
     message, None, None, None, None, Map.empty[String, String], Array.empty[QueryContext])
 
-  /** The session's Hadoop configuration with `settings` on top. */
-  def hadoopConf(settings: Map[String, String]): Configuration = {
+  /** The session's Hadoop configuration with `settings` on top, for files of the table at `location`. */
+  def hadoopConf(location: String, settings: Map[String, String]): Configuration = {
+    if (location.startsWith("s3://") && !Utils.classIsLoadable("org.apache.hadoop.fs.s3a.S3AFileSystem")) {
+      throw Failures.invalid(
+        s"The data of $location is read and written through Hadoop's S3A, which this Spark does not have: start it with " +
+          s"spark.jars.packages=org.apache.hadoop:hadoop-aws:${VersionInfo.getVersion}, or with the smaller set of " +
+          "jars that lakelog's README names.")
+    }
     val configuration = session.sessionState.newHadoopConf()
     settings.foreach { case (key, value) => configuration.set(key, value) }
     configuration

@@ -43,7 +43,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Removes the files, unless the commit may have happened after all. */
   override def abortStagedChanges(): Unit = if (!outcomeUnknown) {
-    DataFiles.deleteAll(facts.location, files, SparkInternals.hadoopConf(access.hadoopSettings))
+    DataFiles.deleteAll(facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
     files = Nil
   }
 }

@@ -218,3 +218,36 @@ def test_a_stopped_child_does_not_answer_for_another_warehouse(make_lake, tmp_pa
         os.kill(child, signal.SIGCONT)
     assert done.is_set()
     assert free.sql("SELECT * FROM lake.t") == [(2,)]
+
+
+# Does what it is asked, and dies before it can say so: every time, so that Spark never learns what happened.
+MUTE = """
+import os, signal
+from lakelog.spark.dispatch import Dispatch
+def then_die(original):
+    def call(self, params):
+        original(self, params)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return call
+Dispatch.on_commit_write = then_die(Dispatch.on_commit_write)
+Dispatch.on_commit_stage = then_die(Dispatch.on_commit_stage)
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"),
+    [
+        ("INSERT INTO lake.t VALUES (2)", [(1,), (2,)]),
+        ("INSERT OVERWRITE lake.t VALUES (2)", [(2,)]),
+        ("CREATE OR REPLACE TABLE lake.t AS SELECT 2 AS id", [(2,)]),
+    ],
+)
+def test_files_stay_when_it_is_not_known_whether_their_commit_happened(make_lake, tmp_path, statement, rows):
+    lake = make_lake()
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    mute = make_lake(python=wrapper(tmp_path, MUTE))
+    with pytest.raises(Exception, match="not known") as error:
+        mute.sql(statement)
+    assert "history" in str(error.value)
+    assert lake.sorted("SELECT * FROM lake.t") == rows
+    assert lake.catalog.load_table("t").version == 2

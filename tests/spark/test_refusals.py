@@ -25,6 +25,7 @@ pytestmark = pytest.mark.adapter
         "ALTER TABLE lake.t ADD CONSTRAINT c CHECK (a > 0)",
         "ALTER TABLE lake.t CLUSTER BY (a)",
         "ALTER TABLE lake.t SET LOCATION '/elsewhere'",
+        "ALTER TABLE lake.t ALTER COLUMN a SET NOT NULL",
         "ALTER TABLE lake.t ADD PARTITION (a = 1)",
         "ALTER TABLE lake.t SET TBLPROPERTIES ('location' = '/elsewhere')",
         "ALTER TABLE lake.t SET TBLPROPERTIES ('provider' = 'other')",
@@ -51,6 +52,27 @@ def test_streaming_is_refused(lake, tmp_path):
     lake.sql("CREATE TABLE lake.t (value BIGINT)")
     with pytest.raises(AnalysisException):
         lake.spark.readStream.table(f"{lake.name}.t").writeStream.format("noop").start()
+
+
+def test_options_that_would_be_ignored_are_refused_by_name(lake):
+    lake.sql("CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT 1L AS id, 'a' AS k")
+    frame = lake.spark.sql("SELECT 2L AS id, 'b' AS k")
+    with pytest.raises(UnsupportedOperationException, match="(?i)partitionOverwriteMode"):
+        frame.write.option("partitionOverwriteMode", "dynamic").mode("overwrite").insertInto(f"{lake.name}.t")
+    with pytest.raises(UnsupportedOperationException, match="(?i)mergeSchema"):
+        frame.writeTo(f"{lake.name}.t").option("mergeSchema", "true").append()
+    with pytest.raises(UnsupportedOperationException, match="(?i)snapshot-id"):
+        lake.spark.read.option("snapshot-id", "5").table(f"{lake.name}.t").collect()
+    assert lake.sql("SELECT * FROM lake.t") == [(1, "a")]
+
+
+def test_writes_do_not_change_the_schema_by_themselves(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT)")
+    with pytest.raises(AnalysisException):
+        lake.spark.sql("SELECT 1L AS id, 2 AS more").writeTo(f"{lake.name}.t").append()
+    with pytest.raises(AnalysisException):
+        lake.sql("INSERT WITH SCHEMA EVOLUTION INTO lake.t SELECT 1L AS id, 2 AS more")
+    assert lake.frame("SELECT * FROM lake.t").columns == ["id"]
 
 
 def test_a_setting_of_the_catalog_that_is_not_known_is_refused_by_name(lake):

@@ -27,7 +27,9 @@ def test_tables_are_created_written_and_read_on_s3(on_s3):
     lake.sql("CREATE OR REPLACE TABLE lake.a.t AS SELECT 5 AS five")
     assert lake.sql("SELECT * FROM lake.a.t") == [(5,)]
     assert lake.sql("SELECT count(*) FROM lake.a.t VERSION AS OF 1") == [(30,)]
-    assert dict(row[:2] for row in lake.sql("DESCRIBE TABLE EXTENDED lake.a.t"))["Location"].startswith("s3://lakelog/")
+    assert dict(row[:2] for row in lake.sql("DESCRIBE TABLE EXTENDED lake.a.t"))["Location"].startswith(
+        "s3://lakelog/"
+    )
 
 
 @pytest.mark.parametrize("slash", ["", "/"])

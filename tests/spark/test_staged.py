@@ -2,11 +2,13 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql.functions import udf
+from pyspark.sql.functions import lit, udf
 
 pytestmark = pytest.mark.adapter
 
@@ -96,3 +98,55 @@ def test_the_frame_api_creates_and_replaces(lake):
     assert lake.sorted("SELECT id FROM lake.t") == [(0,), (1,), (2,)]
     with pytest.raises(AnalysisException):
         frame.writeTo(f"{lake.name}.gone").replace()
+
+
+def test_a_write_into_a_table_that_is_dropped_meanwhile_fails_and_leaves_no_files(lake, tmp_path):
+    lake.sql("CREATE TABLE lake.t (id BIGINT)")
+    place = Path(lake.catalog.load_table("t").location)
+    gate, started = tmp_path / "gate", tmp_path / "started"
+
+    def slow(id):
+        started.touch()
+        while not gate.exists():
+            time.sleep(0.05)
+        return id
+
+    source = lake.spark.range(1).select(udf(slow, "BIGINT", useArrow=False)("id").alias("id"))
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(lambda: source.writeTo(f"{lake.name}.t").append())
+        while not started.exists():
+            time.sleep(0.05)
+        lake.sql("DROP TABLE lake.t")
+        lake.sql("CREATE TABLE lake.t AS SELECT 5 AS other")
+        gate.touch()
+        with pytest.raises(AnalysisException) as error:
+            written.result()
+    assert error.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+    assert list(place.rglob("*.parquet")) == []
+    assert lake.sql("SELECT * FROM lake.t") == [(5,)]
+
+
+def test_a_write_that_conflicts_says_with_what_and_leaves_no_files(lake, tmp_path):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1L AS id")
+    table = lake.catalog.load_table("t")
+    gate, started = tmp_path / "gate", tmp_path / "started"
+
+    def slow(id):
+        started.touch()
+        while not gate.exists():
+            time.sleep(0.05)
+        return id
+
+    source = lake.spark.range(1).select(udf(slow, "BIGINT", useArrow=False)("id").alias("id"))
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(lambda: source.writeTo(f"{lake.name}.t").overwrite(lit(True)))
+        while not started.exists():
+            time.sleep(0.05)
+        table.append(pa.table({"id": [7]}))
+        gate.touch()
+        with pytest.raises(Exception) as error:
+            written.result()
+    assert f"{table.version + 1}" in str(error.value)
+    assert "Traceback" not in str(error.value)
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (7,)]
+    assert len(list(Path(table.location).rglob("*.parquet"))) == 2

@@ -104,6 +104,44 @@ def test_a_list_of_changes_is_one_commit_and_old_rows_stay_readable(lake):
     assert lake.frame("SELECT * FROM lake.t").columns == ["first", "id", "st", "arr", "name"]
 
 
+def test_all_columns_are_replaced_at_once(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS a, 2 AS b")
+    lake.sql("ALTER TABLE lake.t REPLACE COLUMNS (b STRING, c INT)")
+    assert lake.sql("SELECT * FROM lake.t") == [(None, None)]
+
+
+def test_a_cached_table_is_found_and_refreshed_by_a_write(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("CACHE TABLE lake.t")
+    assert "InMemory" in lake.sql("EXPLAIN SELECT * FROM lake.t")[0][0]
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+    lake.sql("UNCACHE TABLE lake.t")
+
+
+def test_names_without_a_catalog_are_found_after_use(lake):
+    session = lake.spark.newSession()
+    for key in ("", ".warehouse", ".python", ".fsync"):
+        setting = f"spark.sql.catalog.{lake.name}{key}"
+        session.conf.set(setting, lake.spark.conf.get(setting))
+    lake.sql("CREATE NAMESPACE lake.a")
+    session.sql(f"USE {lake.name}.a")
+    session.sql("CREATE TABLE t AS SELECT 1 AS id")
+    assert session.table("t").count() == 1
+    assert lake.catalog.list_tables("a") == [("a", "t")]
+
+
+def test_times_of_day_make_the_round_trip_where_spark_has_them(lake):
+    lake.spark.conf.set("spark.sql.timeType.enabled", "true")
+    try:
+        lake.sql("CREATE TABLE lake.t (a INT, t TIME) PARTITIONED BY (t)")
+        lake.sql("INSERT INTO lake.t VALUES (1, TIME'12:00:00'), (2, TIME'13:00:00.123456'), (3, NULL)")
+        assert lake.sql("SELECT a FROM lake.t WHERE t > TIME'12:30:00'") == [(2,)]
+        assert lake.sql("SELECT a FROM lake.t WHERE t = TIME'12:00:00'") == [(1,)]
+    finally:
+        lake.spark.conf.unset("spark.sql.timeType.enabled")
+
+
 def test_comments_and_properties_are_changed(lake):
     lake.sql("CREATE TABLE lake.t (a INT) COMMENT 'one' TBLPROPERTIES ('k' = 'v', 'l' = 'w')")
     lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('k' = 'v2', 'm' = 'x')")

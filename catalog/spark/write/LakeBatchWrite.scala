@@ -14,7 +14,7 @@ private[lakelog] final class LakeBatchWrite(
     val schema = SparkInternals.withoutCharVarchar(info.schema)
     val fileSchema = table.physical.forWrite(schema)
     val settings = SparkInternals.parquetWrite(
-      fileSchema, facts.compressionCodec, SparkInternals.hadoopConf(table.access.hadoopSettings))
+      fileSchema, facts.compressionCodec, SparkInternals.hadoopConf(table.facts.location, table.access.hadoopSettings))
     new LakeWriterFactory(WriterSettings(
       settings, facts.location, commit.filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
       facts.targetFileBytes, table.access.options.get("fsync").forall(_ != "off")))
@@ -24,7 +24,7 @@ private[lakelog] final class LakeBatchWrite(
 
   /** Removes the files, unless they may have become part of the table: a failed commit may have happened. */
   override def abort(messages: Array[WriterCommitMessage]): Unit = if (!commit.outcomeUnknown) {
-    val configuration = SparkInternals.hadoopConf(table.access.hadoopSettings)
+    val configuration = SparkInternals.hadoopConf(table.facts.location, table.access.hadoopSettings)
     DataFiles.deleteAll(table.facts.location, filesOf(messages), configuration)
   }
 
