@@ -16,8 +16,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * The catalog that Spark sees: it turns Spark's calls into questions to Python, and answers into Spark's objects.
  *
- * It keeps no state but the bridge. Each change carries a token made by Python before it is asked for, so that it can be
- * asked for again when the Python process dies. An identifier without namespace whose name is a path or an url is
+ * It keeps no state but the bridge. Each change carries a token made by Python before it is asked for, so that it can
+ * be asked for again when the Python process dies. An identifier without namespace whose name is a path or an url is
  * the table at that place.
  */
 class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog {
@@ -32,7 +32,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     options = settings.asScala.toMap
     failures = new Failures(name)
     if (!options.contains("warehouse")) {
-      throw Failures.invalid(s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or s3:// url.")
+      throw Failures.invalid(
+        s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or an s3:// url.")
     }
   }
 
@@ -125,7 +126,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
     refuseConstraints(info)
-    val inherited = source.properties.asScala.filterNot(p => CatalogV2Util.TABLE_RESERVED_PROPERTIES.contains(p._1))
+    val inherited = source.properties.asScala.toMap -- SparkInternals.reservedProperties
     val properties = (inherited ++ info.properties.asScala).asJava
     createTable(ident, info.columns, info.partitions, properties)
   }
@@ -155,7 +156,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace. */
   private def withoutCatalog(from: Identifier, to: Identifier): Identifier = {
     val names = to.namespace
-    if (names.length == from.namespace.length + 1 && names.head == catalogName) Identifier.of(names.tail, to.name) else to
+    val isNamed = names.length == from.namespace.length + 1 && names.head == catalogName
+    if (isNamed) Identifier.of(names.tail, to.name) else to
   }
 
   // ---- staged tables
@@ -220,8 +222,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     else failures.namespace(names)(throw new LakelogFailure("no-such-namespace", names.mkString(".")))
 
   override def loadFunction(ident: Identifier): UnboundFunction =
-    if (ident.namespace.isEmpty) TransformFunctions.named(ident.name).getOrElse(throw new NoSuchFunctionException(ident))
-    else throw new NoSuchFunctionException(ident)
+    Some(ident.name).filter(_ => ident.namespace.isEmpty).flatMap(TransformFunctions.named)
+      .getOrElse(throw new NoSuchFunctionException(ident))
 
   // ---- asking
 

@@ -68,14 +68,15 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
   private def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
-    options.keySet.asScala.filterNot(key => known(key.toLowerCase(Locale.ROOT))).toSeq.sorted.headOption.foreach { key =>
+    options.keySet.asScala.find(key => !known(key.toLowerCase(Locale.ROOT))).foreach { key =>
       throw Failures.unsupported(
-        s"lakelog does not know the $what option '$key': leave it out, and see the table's properties and the session's settings.")
+        s"lakelog does not know the $what option '$key': leave it out; a table has properties, and a session settings.")
     }
 
   /** Whether the rows that match are exactly the rows of some files. Only such rows are deleted yet. */
   override def canDeleteWhere(predicates: Array[Predicate]): Boolean = Json.bool(
-    access.call("can_delete", Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))), "possible")
+    access.call("can_delete", Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))),
+    "possible")
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     change("delete", "predicate" -> Predicates.toJson(predicates.toSeq))
@@ -90,7 +91,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     access.call(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
   }
 
-  /** Two of the same version are equal, so that Spark finds what it has cached of one when it has loaded the other. */
+  /** Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. */
   override def equals(other: Any): Boolean = other match {
     case that: LakeTable =>
       access.catalog == that.access.catalog && access.ident == that.access.ident && facts.json == that.facts.json

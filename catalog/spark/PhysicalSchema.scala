@@ -69,7 +69,8 @@ private[lakelog] object PhysicalSchema {
   private def rename(part: DataType, whole: DataType, metadata: StructField => Metadata): DataType =
     (part, whole) match {
       case (p: StructType, w: StructType) => rename(p, w, metadata)
-      case (p: ArrayType, w: ArrayType) => ArrayType(rename(p.elementType, w.elementType, metadata), containsNull = true)
+      case (p: ArrayType, w: ArrayType) => 
+        ArrayType(rename(p.elementType, w.elementType, metadata), containsNull = true)
       case (p: MapType, w: MapType) => MapType(
         rename(p.keyType, w.keyType, metadata), rename(p.valueType, w.valueType, metadata), valueContainsNull = true)
       case _ => part

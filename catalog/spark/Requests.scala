@@ -35,13 +35,16 @@ private[lakelog] object Requests {
     TableCatalog.PROP_EXTERNAL, TableCatalog.PROP_IS_MANAGED_LOCATION, TableCatalog.PROP_TABLE_TYPE)
 
   def transform(transform: Transform): JObject = transform match {
-    case _: ClusterByTransform => throw Failures.unsupported("lakelog tables are not clustered yet: leave out CLUSTER BY.")
+    case _: ClusterByTransform => throw notClustered
     case _ =>
-      val columns = transform.arguments.toSeq.collect { case reference: NamedReference => Json.texts(reference.fieldNames) }
-      val literals = transform.arguments.toSeq.collect { case literal: Literal[_] => number(transform, literal) }
+      val arguments = transform.arguments.toSeq
+      val columns = arguments.collect { case reference: NamedReference => Json.texts(reference.fieldNames) }
+      val literals = arguments.collect { case literal: Literal[_] => number(transform, literal) }
       Json.obj(
         "transform" -> JString(transform.name), "args" -> JArray(literals.toList), "columns" -> JArray(columns.toList))
   }
+
+  private def notClustered = Failures.unsupported("lakelog tables are not clustered yet: leave out CLUSTER BY.")
 
   private def number(transform: Transform, literal: Literal[_]): JValue = literal.value match {
     case value: Int => JLong(value.toLong)
@@ -79,7 +82,7 @@ private[lakelog] object Requests {
       of("update-column-default", "name" -> Json.texts(c.fieldNames), "default" -> default)
     case c: TableChange.DeleteColumn =>
       of("delete-column", "name" -> Json.texts(c.fieldNames), "if_exists" -> JBool(c.ifExists))
-    case _: TableChange.ClusterBy => throw Failures.unsupported("lakelog tables are not clustered yet: leave out CLUSTER BY.")
+    case _: TableChange.ClusterBy => throw notClustered
     case _: TableChange.AddConstraint | _: TableChange.DropConstraint =>
       throw Failures.unsupported("lakelog tables have no constraints yet.")
     case other => throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet.")

@@ -7,12 +7,16 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapreduce.Job
 import org.apache.hadoop.util.VersionInfo
+import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
+import org.apache.parquet.hadoop.api.WriteSupport
+import org.apache.parquet.hadoop.metadata.CompressionCodecName
+import org.apache.parquet.io.OutputFile
 
 import org.apache.spark.{QueryContext, SparkEnv}
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Expression, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
@@ -20,19 +24,19 @@ import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReferenc
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
-import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils}
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.internal.connector.PredicateUtils
 import org.apache.spark.sql.sources.Filter
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.{ArrowUtils, CaseInsensitiveStringMap}
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 
 /**
  * Every call into what Spark does not promise to keep: the rest of the adapter uses public interfaces only.
  *
- * All but [[withFormat]] and [[projection]] run on the driver, in a thread with an active session.
+ * All but [[parquetWriter]] and [[partitionOf]] run on the driver, in a thread with an active session.
  */
 private[lakelog] object SparkInternals {
 
@@ -50,9 +54,9 @@ private[lakelog] object SparkInternals {
   def hadoopConf(location: String, settings: Map[String, String]): Configuration = {
     if (location.startsWith("s3://") && !Utils.classIsLoadable("org.apache.hadoop.fs.s3a.S3AFileSystem")) {
       throw Failures.invalid(
-        s"The data of $location is read and written through Hadoop's S3A, which this Spark does not have: start it with " +
-          s"spark.jars.packages=org.apache.hadoop:hadoop-aws:${VersionInfo.getVersion}, or with the smaller set of " +
-          "jars that lakelog's README names.")
+        s"The data of $location is read and written through Hadoop's S3A, which this Spark lacks: start it " +
+          s"with spark.jars.packages=org.apache.hadoop:hadoop-aws:${VersionInfo.getVersion}, or with the smaller set " +
+          "of jars that lakelog's README names.")
     }
     val configuration = session.sessionState.newHadoopConf()
     settings.foreach { case (key, value) => configuration.set(key, value) }
@@ -60,6 +64,9 @@ private[lakelog] object SparkInternals {
   }
 
   def schemaOf(columns: Array[Column]): StructType = CatalogV2Util.v2ColumnsToStructType(columns)
+
+  /** The names by which Spark keeps provider, comment, location and so on among a table's properties. */
+  def reservedProperties: Set[String] = CatalogV2Util.TABLE_RESERVED_PROPERTIES.toSet
 
   def columnsOf(schema: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema, keepIds = false)
 
@@ -125,14 +132,46 @@ private[lakelog] object SparkInternals {
       parquet.compressionCodecClassName, format.getAllConfs)
   }
 
-  /** Runs `write` on an executor under the settings that [[parquetWrite]] fixed, whatever the session's are. */
-  def withFormat[T](settings: ParquetWriteSettings)(write: => T): T = {
+  /** A writer of rows to `file`, on an executor, in the format that [[parquetWrite]] fixed. */
+  def parquetWriter(file: OutputFile, settings: ParquetWriteSettings): ParquetWriter[InternalRow] = {
     val format = new SQLConf()
     settings.format.foreach { case (key, value) => format.setConfString(key, value) }
-    SQLConf.withExistingConf(format)(write)
+    val configuration = settings.configuration.value.value
+    SQLConf.withExistingConf(format) {
+      new RowWriterBuilder(file)
+        .withConf(configuration)
+        .withCompressionCodec(CompressionCodecName.valueOf(settings.codec))
+        .withRowGroupSize(ParquetOutputFormat.getLongBlockSize(configuration))
+        .withPageSize(ParquetOutputFormat.getPageSize(configuration))
+        .withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(configuration))
+        .withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(configuration))
+        .withWriteMode(ParquetFileWriter.Mode.CREATE)
+        .build()
+    }
   }
 
-  def projection(expressions: Seq[Expression]): UnsafeProjection = UnsafeProjection.create(expressions)
+  private final class RowWriterBuilder(file: OutputFile)
+    extends ParquetWriter.Builder[InternalRow, RowWriterBuilder](file) {
+    override protected def self: RowWriterBuilder = this
+    override protected def getWriteSupport(configuration: Configuration): WriteSupport[InternalRow] =
+      new ParquetWriteSupport
+  }
+
+  /** Computes the partition of rows of `schema`, on an executor: one value for each field. */
+  def partitionOf(fields: Seq[PartitionField], schema: StructType): UnsafeProjection =
+    UnsafeProjection.create(fields.map(partitionValue(_, schema)))
+
+  def partitionTypes(fields: Seq[PartitionField], schema: StructType): Seq[DataType] =
+    fields.map(partitionValue(_, schema).dataType)
+
+  private def partitionValue(field: PartitionField, schema: StructType): Expression = {
+    val index = schema.fieldIndex(field.column.head)
+    val top: Expression = BoundReference(index, schema(index).dataType, nullable = true)
+    val column = field.column.tail.foldLeft(top) { (parent, name) =>
+      GetStructField(parent, parent.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
+    }
+    if (field.transform.isIdentity) column else TransformExpression(field.transform, column)
+  }
 
   /** Reads an Arrow stream of the columns path, size and rows. */
   def plannedFiles(arrow: Array[Byte]): PlannedFiles = {

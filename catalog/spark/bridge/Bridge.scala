@@ -100,9 +100,12 @@ private[lakelog] object Bridge {
     s"The Python side of lakelog ended $Attempts times during '$method'. Whether it took effect is not known: look " +
       s"at the table's history. Its last words: ${died.lastWords}")
 
-  private def noPython(python: String, why: String) = new LakelogFailure(
-    "python",
-    s"lakelog's Python side did not start with '$python': ${why.linesIterator.toSeq.lastOption.getOrElse("no output")}. " +
-      s"Install lakelog $version there ('$python -m pip install lakelog==$version'), or name a Python that has it in " +
-      "spark.sql.catalog.<name>.python.")
+  private def noPython(python: String, words: String) = {
+    val why = words.linesIterator.toSeq.lastOption.getOrElse("it said nothing")
+    new LakelogFailure(
+      "python",
+      s"lakelog's Python side did not start with '$python': $why. Install lakelog $version there " +
+        s"('$python -m pip install lakelog==$version'), or name a Python that has it in " +
+        "spark.sql.catalog.<name>.python.")
+  }
 }

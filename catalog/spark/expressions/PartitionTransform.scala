@@ -1,6 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import java.math.{BigDecimal => JBigDecimal, BigInteger}
+import java.time.LocalDate
 
 import org.apache.spark.sql.connector.expressions.{Expression, Expressions, FieldReference, LiteralValue, Transform}
 import org.apache.spark.sql.types._
@@ -50,9 +51,9 @@ private[lakelog] final case class PartitionTransform(name: String, arguments: Se
       val hash = PartitionTransform.hash(source)
       value => (hash(value) & Int.MaxValue) % argument
     case "truncate" => PartitionTransform.truncate(source, argument)
-    case "year" => PartitionTransform.day(source).andThen(day => java.time.LocalDate.ofEpochDay(day).getYear - 1970)
+    case "year" => PartitionTransform.day(source).andThen(day => LocalDate.ofEpochDay(day).getYear - 1970)
     case "month" => PartitionTransform.day(source).andThen { day =>
-      val date = java.time.LocalDate.ofEpochDay(day)
+      val date = LocalDate.ofEpochDay(day)
       (date.getYear - 1970) * 12 + date.getMonthValue - 1
     }
     case "day" => PartitionTransform.day(source).andThen(_.toInt)
@@ -68,9 +69,9 @@ private[lakelog] object PartitionTransform {
 
   /** Whether the transform takes a column of that type. */
   def accepts(name: String, source: DataType): Boolean = (name, source) match {
-    case ("bucket", ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType) => true
-    case ("bucket", _: DecimalType | _: StringType | BinaryType | _: TimeType) => true
-    case ("truncate", ByteType | ShortType | IntegerType | LongType | _: DecimalType | _: StringType | BinaryType) => true
+    case ("bucket" | "truncate", ByteType | ShortType | IntegerType | LongType) => true
+    case ("bucket" | "truncate", _: DecimalType | _: StringType | BinaryType) => true
+    case ("bucket", DateType | TimestampType | TimestampNTZType | _: TimeType) => true
     case ("year" | "month" | "day", DateType | TimestampType | TimestampNTZType) => true
     case ("hour", TimestampType | TimestampNTZType) => true
     case _ => false

@@ -47,7 +47,8 @@ private[lakelog] final class LakeScan(
   /** Made once: Spark asks several times, and each one broadcasts Hadoop's configuration. */
   private lazy val readerFactory: PartitionReaderFactory = {
     val filters = predicates.flatMap(Predicates.physical(_, table.physical.path)).flatMap(SparkInternals.v1Filter(_))
-    SparkInternals.parquetReader(schema, filters.toArray, SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings))
+    val configuration = SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings)
+    SparkInternals.parquetReader(schema, filters.toArray, configuration)
   }
 
   /** Rows of the files that are left after pruning; bytes in proportion to the columns that are read. */

@@ -2,20 +2,15 @@ package org.apache.spark.sql.lakelog
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
-import org.apache.parquet.hadoop.api.WriteSupport
-import org.apache.parquet.hadoop.metadata.CompressionCodecName
-import org.apache.parquet.io.OutputFile
+import org.apache.parquet.hadoop.ParquetWriter
 import org.json4s.JsonAST.{JLong, JObject, JString}
 import org.json4s.jackson.JsonMethods
 
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
-import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.util.SerializableConfiguration
 
@@ -55,7 +50,8 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
   import LakeDataWriter._
 
   private val configuration = settings.parquet.configuration.value.value
-  private val partitionOf = SparkInternals.projection(settings.partitions.map(expression))
+  private val partitionTypes = SparkInternals.partitionTypes(settings.partitions, settings.schema)
+  private val partitionOf = SparkInternals.partitionOf(settings.partitions, settings.schema)
   private val files = ArrayBuffer.empty[JObject]
   private val paths = ArrayBuffer.empty[Path]
 
@@ -110,50 +106,19 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
   private def open(): Unit = {
     paths += Locations.file(settings.location, relative(paths.length))
     file = DataFiles.create(paths.last, configuration)
-    writer = SparkInternals.withFormat(settings.parquet) {
-      new RowWriterBuilder(file)
-        .withConf(configuration)
-        .withCompressionCodec(CompressionCodecName.valueOf(settings.parquet.codec))
-        .withRowGroupSize(ParquetOutputFormat.getLongBlockSize(configuration))
-        .withPageSize(ParquetOutputFormat.getPageSize(configuration))
-        .withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(configuration))
-        .withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(configuration))
-        .withWriteMode(ParquetFileWriter.Mode.CREATE)
-        .build()
-    }
+    writer = SparkInternals.parquetWriter(file, settings.parquet)
   }
 
   private def relative(number: Int): String = s"data/${settings.filePrefix}-$task-$number.parquet"
 
-  private def partitionValues: JObject = JObject(settings.partitions.zipWithIndex.toList.map { case (field, i) =>
-    val dataType = field.transform.resultType(source(field).dataType)
-    field.id.toString -> Predicates.encode(key.get(i, dataType), dataType)
-  })
-
-  private def expression(field: PartitionField): Expression = {
-    val column = source(field)
-    if (field.transform.isIdentity) column else TransformExpression(field.transform, column)
-  }
-
-  private def source(field: PartitionField): Expression = {
-    val index = settings.schema.fieldIndex(field.column.head)
-    val top: Expression = BoundReference(index, settings.schema(index).dataType, nullable = true)
-    field.column.tail.foldLeft(top) { (parent, name) =>
-      val struct = parent.dataType.asInstanceOf[StructType]
-      GetStructField(parent, struct.fieldIndex(name), Some(name))
-    }
-  }
+  private def partitionValues: JObject =
+    JObject(settings.partitions.zip(partitionTypes).zipWithIndex.toList.map { case ((field, dataType), i) =>
+      field.id.toString -> Predicates.encode(key.get(i, dataType), dataType)
+    })
 }
 
 private[lakelog] object LakeDataWriter {
 
   /** Asking for the size costs more than a row, and a file may be a little larger than asked for. */
   private val RowsBetweenSizeChecks = 1000
-
-  private final class RowWriterBuilder(file: OutputFile)
-    extends ParquetWriter.Builder[InternalRow, RowWriterBuilder](file) {
-    override protected def self: RowWriterBuilder = this
-    override protected def getWriteSupport(configuration: Configuration): WriteSupport[InternalRow] =
-      new ParquetWriteSupport
-  }
 }
