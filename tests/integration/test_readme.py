@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lakelog.catalog.properties import KNOWN
 from lakelog.testing import fixtures
 from lakelog.testing.s3a import EXCLUDED, PACKAGES
 
@@ -50,3 +51,8 @@ def test_every_fixture_for_users_is_in_the_table() -> None:
     code = Path(fixtures.__file__).read_text(encoding="utf-8")
     offered = re.findall(r"^def (lakelog_\w+)\(", code, re.M)
     assert sorted(offered) == sorted(re.findall(r"^\| `(lakelog_\w+)` \|", README, re.M))
+
+
+def test_every_property_of_a_table_is_in_the_table() -> None:
+    for known in KNOWN.values():
+        assert f"| `{known.name}` | `{known.default}` | {known.about} |" in README
