@@ -8,7 +8,7 @@ meets it finishes the drop, and sees nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -257,6 +257,26 @@ class NameTree:
             return Sealed(tracked.current(), False)
         tracked.offer(committed.view)
         return Sealed(committed.view, True)
+
+
+def commit_in(
+    found: Found[NamespaceState],
+    namespace: Identifier,
+    decide: Callable[[View[NamespaceState], Sequence[Commit]], Draft],
+    token: Token | None,
+) -> None:
+    """Commit a change of a namespace. NoSuchNamespace when it was dropped meanwhile, and what `decide` raises."""
+    tracked = found.tracked
+    try:
+        committed = tracked.log.commit(
+            tracked.at_least(found.view.version),
+            decide,
+            commit_id=token.commit_id if token else None,
+            base=token.base(tracked) if token else None,
+        )
+    except LogSealed as error:
+        raise no_such_namespace(namespace) from error
+    tracked.offer(committed.view)
 
 
 class _AlreadyGone(Exception):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from lakelog.catalog.commits import Token, was_applied, was_applied_elsewhere
 from lakelog.catalog.errors import NamespaceExists, NamespaceNotEmpty
 from lakelog.catalog.events import EntryLinked, NamespaceAltered, NamespaceCreated, NamespaceDropped, encode
-from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace
+from lakelog.catalog.name_tree import Found, NameTree, commit_in
 from lakelog.catalog.names import Identifier, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
 from lakelog.catalog.properties import check_text
@@ -45,7 +45,7 @@ def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str],
             raise _exists(namespace)
         return Draft(events=encode([linked]))
 
-    _commit(parent, namespace[:-1], decide, token)
+    commit_in(parent, namespace[:-1], decide, token)
 
 
 def alter(
@@ -63,7 +63,7 @@ def alter(
     if was_applied_elsewhere(tree.logs, found.tracked, token):
         return
     draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
-    _commit(found, namespace, lambda _view, _passed: draft, token)
+    commit_in(found, namespace, lambda _view, _passed: draft, token)
 
 
 def drop(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token | None) -> bool:
@@ -122,24 +122,6 @@ def _clear_what_is_dropped(tree: NameTree, namespace: Identifier, found: Found[N
     for name in found.view.state.entries.get(NAMESPACE, {}):
         if tree.find_namespace((*namespace, name)) is not None:
             return
-
-
-def _commit(
-    found: Found[NamespaceState],
-    namespace: Identifier,
-    decide: Callable[[View[NamespaceState], Sequence[Commit]], Draft],
-    token: Token | None,
-) -> None:
-    try:
-        committed = found.tracked.log.commit(
-            found.tracked.at_least(found.view.version),
-            decide,
-            commit_id=token.commit_id if token else None,
-            base=token.base(found.tracked) if token else None,
-        )
-    except LogSealed as error:
-        raise no_such_namespace(namespace) from error
-    found.tracked.offer(committed.view)
 
 
 def _check_properties(properties: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lakelog.catalog.commits import Written, check, files_event, gone_as_no_such_table, no_files
+from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile, check_files, file_path, of_write
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable, TableExists
@@ -25,14 +25,14 @@ from lakelog.catalog.events import (
     namespace_events,
 )
 from lakelog.catalog.log_cache import TrackedLog
-from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
+from lakelog.catalog.name_tree import Found, NameTree, commit_in, no_such_namespace, no_such_table
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.table_state import TableState, apply
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import AlreadyExists, InvalidInput, LogSealed
+from lakelog.log.errors import AlreadyExists, InvalidInput
 
 CREATE, REPLACE, CREATE_OR_REPLACE = "create", "replace", "create-or-replace"
 KINDS = (CREATE, REPLACE, CREATE_OR_REPLACE)
@@ -260,7 +260,7 @@ def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) 
 def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
     """Link the new table: the moment of its creation."""
     assert stage.identifier is not None
-    name, tracked = stage.identifier[-1], namespace.tracked
+    name = stage.identifier[-1]
     linked = EntryLinked(space=RELATION, name=name, kind=TABLE, id=stage.table_id, location=stage.location)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
@@ -268,16 +268,8 @@ def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
             raise table_exists(stage.identifier)
         return Draft(events=encode([linked]))
 
-    try:
-        committed = tracked.log.commit(
-            tracked.at_least(stage.namespace_base),
-            decide,
-            commit_id=stage.commit_id,
-            base=stage.namespace_base,
-        )
-    except LogSealed as error:
-        raise no_such_namespace(stage.identifier[:-1]) from error
-    tracked.offer(committed.view)
+    token = Token(commit_id=stage.commit_id, bases={namespace.tracked.location: stage.namespace_base})
+    commit_in(namespace, stage.identifier[:-1], decide, token)
 
 
 def table_exists(identifier: Identifier | None) -> TableExists:

@@ -13,7 +13,7 @@ from lakelog.catalog import staging
 from lakelog.catalog.commits import Token, was_applied, was_applied_elsewhere
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryRenamed, TableDropped, encode
-from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
+from lakelog.catalog.name_tree import Found, NameTree, commit_in, no_such_namespace, no_such_table
 from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
 from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
@@ -22,7 +22,7 @@ from lakelog.catalog.schema import Schema, assign_ids
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table_state import COMMENT, Metadata, TableState
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
-from lakelog.log.errors import InvalidInput, LogSealed, NotFound, Unsupported
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 LOCATION_LIMIT_BYTES = 512
 
@@ -209,16 +209,7 @@ def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None
         renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
         return Draft(events=encode([renamed]))
 
-    try:
-        committed = parent.tracked.log.commit(
-            parent.tracked.at_least(parent.view.version),
-            decide,
-            commit_id=token.commit_id if token else None,
-            base=token.base(parent.tracked) if token else None,
-        )
-    except LogSealed as error:
-        raise no_such_namespace(old[:-1]) from error
-    parent.tracked.offer(committed.view)
+    commit_in(parent, old[:-1], decide, token)
 
 
 def drop(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
