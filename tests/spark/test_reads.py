@@ -93,7 +93,9 @@ def test_a_limit_reads_the_first_files_only(days):
 def test_a_filtered_scan_tells_spark_how_many_rows_are_left(days):
     frame = days.frame("SELECT * FROM lake.t WHERE day = DATE'2020-01-02'")
     leaf = frame._jdf.queryExecution().optimizedPlan().collectLeaves().head()
-    assert str(leaf.stats().rowCount().get()) == "10"
+    assert leaf.scan().estimateStatistics().numRows().getAsLong() == 10
+    everything = days.frame("SELECT * FROM lake.t")._jdf.queryExecution().optimizedPlan().stats()
+    assert int(str(leaf.stats().sizeInBytes())) * 5 < int(str(everything.sizeInBytes()))
 
 
 def test_a_join_on_the_partition_reads_only_the_partitions_that_it_needs(days):

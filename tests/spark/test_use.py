@@ -47,7 +47,7 @@ def test_spark_sql_takes_the_settings_as_conf_lines_and_finds_python_by_itself(t
             "-e", "CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT id, id % 2 AS k FROM range(10); "
             "INSERT INTO lake.t VALUES (77, 0); SELECT sum(id), count(*) FROM lake.t; SHOW CREATE TABLE lake.t;",
         ],
-        PYSPARK_PYTHON=sys.executable, SPARK_HOME=str(HOME),
+        PYSPARK_DRIVER_PYTHON=sys.executable, PYSPARK_PYTHON="/nowhere/python", SPARK_HOME=str(HOME),
     )  # fmt: skip
     assert "122\t11" in text
     assert "PARTITIONED BY (k)" in text
