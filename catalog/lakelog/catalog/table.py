@@ -172,10 +172,14 @@ class Table:
             raise InvalidInput(
                 "a table's past is asked for by version or by timestamp_us: give exactly one of them"
             )
-        if version is None:
-            assert timestamp_us is not None
-            version = self._tracked.log.version_at_time(timestamp_us)
-        view = self._view if version == self.version else self._tracked.log.view_at(version)
+        log = self._tracked.log
+        try:
+            if version is None:
+                assert timestamp_us is not None
+                version = log.version_at_time(timestamp_us)
+            view = self._view if version == self.version else log.view_at(version)
+        except NotFound as error:
+            raise NotFound(f"{self.name}: {error}") from error
         if view.log_id != self.id:
             raise NotFound(
                 f"version {version} at {self.location} is of another table, which was dropped before this one was "
