@@ -144,7 +144,9 @@ class _Binder:
         each = [compared("=", term, value) for value in literals if value.value is not None]
         scalars = [part.value for part in each if isinstance(part, Compare)]
         plain = [scalar for scalar in scalars if not is_nan(scalar)]
-        array = pa.array([scalar.as_py() for scalar in plain], term.type or pa.null())
+        # Not by way of Python's values: its dates end with the year 9999.
+        none = pa.array([], term.type or pa.null())
+        array = pa.concat_arrays([none, *(pa.repeat(scalar, 1) for scalar in plain)])
         return In(term, array, len(plain) < len(scalars), any(value.value is None for value in literals))
 
     def _text_test(self, op: str, operand: Operand, text: Operand, whole: Predicate) -> Bound:

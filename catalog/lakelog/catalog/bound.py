@@ -6,7 +6,7 @@ Every part has SQL's three results for a row: true, false and NULL. `rows` evalu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -24,7 +24,8 @@ class Term:
 
     column_id: int
     path: tuple[str, ...]
-    source: Type
+    # Left out of the hash: the metadata of a struct's fields may hold what has none.
+    source: Type = field(hash=False)
     type: pa.DataType | None
     transform: Transform | None = None
 

@@ -1,7 +1,7 @@
 """What can go wrong in the catalog: leaves of the tree in `lakelog.log.errors`.
 
 NotFound       NoSuchColumn, NoSuchNamespace, NoSuchTable
-AlreadyExists  ColumnExists, NamespaceExists, TableExists
+AlreadyExists  ColumnExists, NamespaceExists, TableExists (LocationTaken)
 InvalidInput   NamespaceNotEmpty
 ConflictError  CommitConflict
 """
@@ -45,6 +45,12 @@ class TableExists(AlreadyExists):
     """The name of a new table is taken."""
 
     kind = "table-already-exists"
+
+
+class LocationTaken(TableExists):
+    """Another table is at the place that was chosen for a new one, whatever its name."""
+
+    kind = "already-exists"
 
 
 class NamespaceNotEmpty(InvalidInput):

@@ -286,7 +286,8 @@ def _to_json(operand: Operand) -> dict[str, Any]:
 
 def _from_json(data: Any, depth: int) -> Operand:
     if depth > _DEPTH_LIMIT:
-        raise InvalidInput(f"the filter is nested deeper than {_DEPTH_LIMIT} levels: simplify it")
+        # Nothing is known of it: a scan reads all that it might match, and a delete refuses it.
+        return Predicate(f"what is nested deeper than {_DEPTH_LIMIT} levels")
     match data:
         case {"op": str(op), **rest}:
             args = rest.get("args", [])

@@ -159,7 +159,7 @@ class _Evaluation:
         outside = pc.or_kleene(pc.greater(facts.lo, value), pc.less(facts.hi, value))
         always = pc.and_(facts.single, pc.fill_null(pc.equal(facts.lo, value), False))
         true = pc.and_(facts.may_value, _not_proven(outside))
-        true = pc.and_(true, self._in_buckets(test.term, pa.array([value.as_py()], value.type)))
+        true = pc.and_(true, self._in_buckets(test.term, pa.repeat(value, 1)))
         return _Possible(
             true, pc.or_(pc.and_(facts.may_value, pc.invert(always)), facts.may_nan), facts.may_null
         )

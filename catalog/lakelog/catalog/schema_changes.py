@@ -247,6 +247,16 @@ def _default_of_added(change: AddColumn, type: Type) -> Default | None:
     """
     default = change.default
     if default is not None:
+        if len(change.name) > 1:
+            raise Unsupported(
+                f"a default of the nested field {dotted(change.name)} is not supported: leave it out, and give whole "
+                "columns defaults"
+            )
+        if type == AtomicType("binary"):
+            raise Unsupported(
+                f"a default of the BINARY column {dotted(change.name)} is not supported, as Spark cannot read it for "
+                "the rows that are there already: leave it out"
+            )
         exists = default.exists if default.exists is not None else default.current
         value = None if exists is None else parse_literal(exists, type)
         default = Default(current=default.current, exists=exists)
@@ -377,6 +387,10 @@ def _moved(change: UpdateColumnPosition, case_sensitive: bool) -> _Edit:
 def _redefaulted(change: UpdateColumnDefault) -> _Edit:
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
         _refuse_part(parent, change.name, "given a default")
+        if len(change.name) > 1 and change.default is not None:
+            raise Unsupported(
+                f"a default of the nested field {dotted(change.name)} is not supported: leave it out"
+            )
         old = fields[index].default
         exists = old.exists if old is not None else None
         current = change.default.current if change.default is not None else None

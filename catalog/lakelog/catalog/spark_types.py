@@ -43,8 +43,6 @@ _BINARY_COLLATION = "UTF8_BINARY"
 _ALIASES = {
     "bool": "boolean", "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long",
     "real": "float", "timestamp_ltz": "timestamp", "decimal": "decimal(10,0)", "time": "time(6)",
-    # SHOW CREATE TABLE prints every string so.
-    "string collate UTF8_BINARY": "string",
 }  # fmt: skip
 
 
@@ -137,7 +135,9 @@ def checked_type(json: SparkType, path: tuple[str, ...]) -> Type:
 
 
 def _atomic(name: str, where: str) -> AtomicType:
-    name = re.sub(r"\s*([(),])\s*", r"\1", name.strip().lower() if " collate " not in name else name)
+    # SHOW CREATE TABLE prints the collation of every text, behind a char's length without a space.
+    name = re.sub(rf"(\)| ) ?collate {_BINARY_COLLATION}$", r"\1", name.strip()).strip()
+    name = re.sub(r"\s*([(),])\s*", r"\1", name.lower() if " collate " not in name else name)
     try:
         return AtomicType(_ALIASES.get(name, name))
     except Unsupported as error:
@@ -189,7 +189,9 @@ def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...
 
 def _with_length(type: Type, raw: str, path: tuple[str, ...]) -> Type:
     """Return the char or varchar that Spark hid behind the string type."""
-    if type == AtomicType("string") and re.fullmatch(r"(var)?char\(\d+\)", raw):
+    if type == AtomicType("string") and re.fullmatch(
+        rf"(var)?char\(\d+\)( ?collate {_BINARY_COLLATION})?", raw
+    ):
         return _atomic(raw, dotted(path))
     if not re.search(r"char\(", raw):
         return type

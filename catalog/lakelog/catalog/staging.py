@@ -14,7 +14,7 @@ import msgspec
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile, check_files, file_path, of_write
-from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable, TableExists
+from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists
 from lakelog.catalog.events import (
     EntryLinked,
     TableCreated,
@@ -231,7 +231,7 @@ def _create(
     try:
         view = tracked.reset(tracked.log.create(draft, log_id=stage.table_id, commit_id=stage.commit_id))
     except AlreadyExists as error:
-        raise TableExists(
+        raise LocationTaken(
             f"there is a table's log at {stage.url} already: choose another place. If no name leads to that table (a "
             f"crash may have left it), drop it by its place first: DROP TABLE <catalog>.{quoted([stage.url])}"
         ) from error

@@ -6,6 +6,7 @@ asked for by version or time is of the past and refuses changes.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -172,20 +173,35 @@ class Table:
             raise InvalidInput(
                 "a table's past is asked for by version or by timestamp_us: give exactly one of them"
             )
-        log = self._tracked.log
-        try:
-            if version is None:
-                assert timestamp_us is not None
-                version = log.version_at_time(timestamp_us)
-            view = self._view if version == self.version else log.view_at(version)
-        except NotFound as error:
-            raise NotFound(f"{self.name}: {error}") from error
+        if version is None:
+            assert timestamp_us is not None
+            version = self._version_at(timestamp_us)
+        view = self._view if version == self.version else self._view_at(version)
         if view.log_id != self.id:
             raise NotFound(
                 f"version {version} at {self.location} is of another table, which was dropped before this one was "
                 "created there"
             )
         return Table(self._logs, self._tracked, view, self.identifier, of_the_past=True)
+
+    def _version_at(self, timestamp_us: int) -> int:
+        try:
+            return self._tracked.log.version_at_time(timestamp_us)
+        except NotFound as error:
+            asked = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=timestamp_us)
+            raise NotFound(
+                f"{self.name} has no version of {asked.isoformat(' ')} or before: its first version is later; "
+                "`lakelog history` tells the times of all"
+            ) from error
+
+    def _view_at(self, version: int) -> View[TableState]:
+        try:
+            return self._tracked.log.view_at(version)
+        except NotFound as error:
+            newest = self._tracked.current().version
+            if 1 <= version <= newest:
+                raise
+            raise NotFound(f"{self.name} has no version {version}: its newest is {newest}") from error
 
     def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
         """Yield what happened to the table up to this version, the newest first."""

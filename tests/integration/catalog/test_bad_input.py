@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from tests.integration.catalog.conftest import SCHEMA
+from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable
-from lakelog.log import InvalidInput
+from lakelog.catalog import Catalog, NoSuchTable, col
+from lakelog.log import InvalidInput, NotFound, Unsupported
 
 Call = Callable[[Any], object]
 
@@ -64,3 +65,70 @@ def test_a_comment_is_kept_once(catalog: Catalog) -> None:
     assert (table.comment, dict(table.properties)) == ("b", {})
     table = table.alter([{"change": "remove-property", "key": "comment"}])
     assert table.comment is None
+
+
+def test_the_past_that_is_not_there_is_told_with_the_tables_name(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA)
+    with pytest.raises(NotFound, match=r"^`t` has no version 99: its newest is 1$"):
+        table.at(version=99)
+    with pytest.raises(
+        NotFound, match=r"^`t` has no version of 1970-01-01 00:00:00\.000007\+00:00 or before"
+    ):
+        table.at(timestamp_us=7)
+
+
+@pytest.mark.parametrize("name", ["s", "a", "m"])
+def test_nested_columns_are_asked_for_null(catalog: Catalog, name: str) -> None:
+    inner = pa.struct([("x", pa.int64())])
+    schema = pa.schema(
+        [("id", pa.int64()), ("s", inner), ("a", pa.list_(inner)), ("m", pa.map_(pa.string(), inner))]
+    )
+    data = pa.table(
+        {"id": [1, 2], "s": [{"x": 1}, None], "a": [[{"x": 1}], None], "m": [[("k", {"x": 1})], None]},
+        schema=schema,
+    )
+    table = catalog.create_table("t", schema).append(data)
+    for filter, expected in ((col(name).is_null(), [2]), (col(name).is_not_null(), [1])):
+        assert table.scan(columns=["id"], filter=filter).to_arrow()["id"].to_pylist() == expected
+
+
+def test_days_beyond_pythons_are_found_and_deleted(catalog: Catalog) -> None:
+    schema = pa.schema([("day", pa.date32())])
+    table = catalog.create_table("t", schema, partition_by=["day"])
+    far = pa.array([2_932_897, 5], pa.int32()).cast(pa.date32())
+    table = table.append(pa.table({"day": far}))
+    for op, value in (("=", 2_932_897), ("<=>", 2_932_897)):
+        filter = {"op": op, "args": [{"col": ["day"]}, {"lit": value, "type": "date"}]}
+        assert table.scan(filter=filter).to_arrow().num_rows == 1
+    among = {
+        "op": "IN",
+        "args": [{"col": ["day"]}, {"lit": 2_932_897, "type": "date"}, {"lit": 7, "type": "date"}],
+    }
+    assert table.delete(among).row_count == 1
+
+
+def test_a_filter_of_any_depth_is_answered(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1, 500))
+    filter = col("id") != 0
+    for n in range(2, 400):
+        filter = filter & (col("id") != n)
+    assert table.plan(filter).num_rows == 1
+
+
+def test_defaults_that_would_be_read_differently_are_refused(catalog: Catalog) -> None:
+    schema = pa.schema([("s", pa.struct([("x", pa.int64())]))])
+    table = catalog.create_table("t", schema)
+    default = {"current": "'d'", "exists": "'d'"}
+    nested = {
+        "change": "add-column",
+        "name": ["s", "y"],
+        "type": "string",
+        "nullable": True,
+        "default": default,
+    }
+    with pytest.raises(Unsupported, match="nested"):
+        table.alter([nested])
+    binary = {"change": "add-column", "name": ["b"], "type": "binary", "nullable": True}
+    with pytest.raises(Unsupported, match="BINARY"):
+        table.alter([binary | {"default": {"current": "X'0a'", "exists": "X'0a'"}}])
+    assert table.alter([binary]).schema.names == ("s", "b")

@@ -70,7 +70,7 @@ def test_old_files_are_read_by_the_new_names_types_and_defaults() -> None:
         {"change": "add-column", "name": ["p", "x"], "type": "string", "position": "first"},
         {"change": "rename-column", "name": ["ps", "element", "y"], "new_name": "north"},
         {"change": "update-column-type", "name": ["ps", "element", "north"], "type": "double"},
-        {"change": "add-column", "name": ["ps", "element", "z"], "type": "long", "default": {"current": "7"}},
+        {"change": "add-column", "name": ["ps", "element", "z"], "type": "long"},
         {"change": "update-column-type", "name": ["m", "value"], "type": "long"},
         {
             "change": "add-column",
@@ -88,7 +88,7 @@ def test_old_files_are_read_by_the_new_names_types_and_defaults() -> None:
     assert read.to_pylist() == [
         {
             "m": [("a", 1)], "key": Decimal("1.0"), "p": {"x": None, "y": 2.0},
-            "ps": [{"x": 1.0, "north": 2.0, "z": 7}, None], "d": day,
+            "ps": [{"x": 1.0, "north": 2.0, "z": None}, None], "d": day,
         },
         {"m": None, "key": Decimal("2.0"), "p": None, "ps": None, "d": day},
         {"m": [("b", None), ("c", 3)], "key": Decimal("3.0"), "p": {"x": None, "y": 4.0}, "ps": [], "d": day},
