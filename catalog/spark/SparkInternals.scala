@@ -1,6 +1,10 @@
 package org.apache.spark.sql.lakelog
 
 import java.io.ByteArrayInputStream
+import java.time.{LocalDateTime, ZoneOffset}
+import java.time.format.DateTimeFormatter
+
+import scala.jdk.CollectionConverters._
 
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.apache.hadoop.conf.Configuration
@@ -17,19 +21,20 @@ import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
-import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils}
+import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.internal.connector.PredicateUtils
 import org.apache.spark.sql.sources.Filter
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructType, TimestampType}
 import org.apache.spark.sql.util.{ArrowUtils, CaseInsensitiveStringMap}
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 
@@ -45,6 +50,8 @@ private[lakelog] object SparkInternals {
   def conf: SQLConf = session.sessionState.conf
 
   def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
+
+  def externalTableWithoutLocation: Throwable = QueryCompilationErrors.createExternalTableWithoutLocationError()
 
   /** An error of analysis that is in none of Spark's error classes. */
   def analysisException(message: String): AnalysisException = new AnalysisException(
@@ -63,7 +70,24 @@ private[lakelog] object SparkInternals {
     configuration
   }
 
-  def schemaOf(columns: Array[Column]): StructType = CatalogV2Util.v2ColumnsToStructType(columns)
+  /** The columns with their defaults as metadata; a time in EXISTS_DEFAULT means the same in every time zone. */
+  def schemaOf(columns: Array[Column]): StructType =
+    StructType(CatalogV2Util.v2ColumnsToStructType(columns).zip(columns).map { case (field, column) =>
+      Option(column.defaultValue).flatMap(default => Option(default.getValue)).map(_.value) match {
+        case Some(micros: Long) if field.dataType == TimestampType =>
+          val metadata = new MetadataBuilder().withMetadata(field.metadata)
+            .putString(ResolveDefaultColumns.EXISTS_DEFAULT_COLUMN_METADATA_KEY, timestampSql(micros)).build()
+          field.copy(metadata = metadata)
+        case _ => field
+      }
+    })
+
+  /** Spark writes such a literal in the session's time zone, without its name. */
+  private def timestampSql(micros: Long): String = {
+    val nanos = Math.floorMod(micros, 1000000L).toInt * 1000
+    val time = LocalDateTime.ofEpochSecond(Math.floorDiv(micros, 1000000L), nanos, ZoneOffset.UTC)
+    s"TIMESTAMP '${DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss.SSSSSS").format(time)}Z'"
+  }
 
   /** The names by which Spark keeps provider, comment, location and so on among a table's properties. */
   def reservedProperties: Set[String] = CatalogV2Util.TABLE_RESERVED_PROPERTIES.toSet
@@ -84,12 +108,20 @@ private[lakelog] object SparkInternals {
     ParquetUtils.isBatchReadSupportedForSchema(conf, schema) && conf.wholeStageEnabled &&
       !org.apache.spark.sql.execution.WholeStageCodegenExec.isTooManyFields(conf, schema)
 
-  /** Spark's own Parquet reader for `schema`, which names columns as the files do. */
+  /**
+   * Spark's own Parquet reader for `schema`, which names columns as the files do.
+   *
+   * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting.
+   */
   def parquetReader(
       schema: StructType, filters: Array[Filter], configuration: Configuration): PartitionReaderFactory =
     ParquetScan(
-      session, configuration, null, schema, schema, new StructType(), filters, CaseInsensitiveStringMap.empty)
-      .createReaderFactory()
+      session, configuration, null, schema, schema, new StructType(), filters,
+      new CaseInsensitiveStringMap(properCalendar.asJava)).createReaderFactory()
+
+  private val properCalendar: Map[String, String] = Map(
+    ParquetOptions.DATETIME_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString,
+    ParquetOptions.INT96_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString)
 
   /** Files of these sizes, split and packed by Spark's own rules. */
   def inputPartitions(paths: Array[Path], sizes: Array[Long]): Array[InputPartition] = {

@@ -234,3 +234,20 @@ def test_show_tables_and_catalog_functions_find_tables(lake):
     assert [row[:2] for row in lake.sql("SHOW TABLES IN lake.a")] == [("a", "u")]
     assert lake.spark.catalog.tableExists(f"{lake.name}.a.u")
     assert not lake.spark.catalog.tableExists(f"{lake.name}.a.v")
+
+
+def test_a_default_time_means_the_same_to_all_readers_in_every_zone(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        lake.sql("ALTER TABLE lake.t ADD COLUMN at TIMESTAMP DEFAULT TIMESTAMP '2020-01-31 12:00:00.5'")
+        here = lake.sql("SELECT CAST(at AS STRING) FROM lake.t")
+        lake.sql("CREATE TABLE lake.u (id INT, at TIMESTAMP DEFAULT TIMESTAMP '1960-01-31 12:00:00')")
+    finally:
+        lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert here == [("2020-01-31 12:00:00.5",)]
+    assert lake.sql("SELECT CAST(at AS STRING) FROM lake.t") == [("2020-01-31 17:00:00.5",)]
+    read = lake.catalog.load_table("t").to_arrow()["at"][0].as_py()
+    assert read.isoformat() == "2020-01-31T17:00:00.500000+00:00"
+    exists = lake.catalog.load_table("u").schema.fields[1].default.exists
+    assert exists == "TIMESTAMP '1960-01-31 17:00:00.000000Z'"
