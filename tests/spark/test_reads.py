@@ -69,6 +69,15 @@ def test_filters_leave_out_files_and_the_rows_are_right(days, condition, files, 
     assert files_read(frame) == files
 
 
+@pytest.mark.parametrize(("word", "rows"), [("OR", 1), ("AND", 99)])
+def test_a_condition_of_many_parts_is_no_deeper_than_one_of_two(days, word, rows):
+    sign, inner = ("=", "AND") if word == "OR" else ("<>", "OR")
+    parts = [f"(id {sign} {n} {inner} x {sign} {n / 2})" for n in (42, *range(1000, 1300))]
+    frame = days.frame(f"SELECT id FROM lake.t WHERE {f' {word} '.join(parts)}")
+    assert frame.count() == rows
+    assert files_read(frame) == (1 if word == "OR" else 10)
+
+
 def test_only_the_columns_that_are_asked_for_are_read_nested_ones_too(days):
     text = explained(days.frame("SELECT s.b.c FROM lake.t WHERE id > 3"))
     scan = next(line for line in text.splitlines() if "BatchScan" in line)

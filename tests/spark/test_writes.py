@@ -214,3 +214,42 @@ def test_the_sessions_settings_do_not_change_what_files_hold(lake):
     table = lake.catalog.load_table("t")
     assert table.plan(table_col("ts") > datetime.datetime(1500, 1, 1, tzinfo=datetime.UTC)).num_rows == 0
     assert table.plan(table_col("ts") >= datetime.datetime(1500, 1, 1, tzinfo=datetime.UTC)).num_rows == 1
+
+
+def test_a_partition_that_is_not_valid_utf8_is_refused_with_the_columns_name(lake, tmp_path):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, kind STRING) PARTITIONED BY (kind)")
+    with pytest.raises(Exception, match="column kind .*not valid UTF-8"):
+        lake.sql("INSERT INTO lake.t VALUES (1, CAST(X'61FF' AS STRING))")
+    assert lake.sql("SELECT * FROM lake.t") == []
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_texts_that_are_not_valid_utf8_are_found_and_not_deleted_by(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, s STRING)")
+    lake.sql("INSERT INTO lake.t VALUES (1, CAST(X'FF' AS STRING)), (2, 'z')")
+    lake.sql("INSERT INTO lake.t VALUES (3, CAST(X'EFBFBD' AS STRING))")
+    assert lake.sql("SELECT id FROM lake.t WHERE s = CAST(X'FF' AS STRING)") == [(1,)]
+    assert lake.sql("SELECT id FROM lake.t WHERE s > CAST(X'FE' AS STRING)") == [(1,)]
+    assert lake.sorted("SELECT id FROM lake.t WHERE s IN (CAST(X'FF' AS STRING), 'z')") == [(1,), (2,)]
+    assert lake.sql("SELECT id FROM lake.t WHERE startswith(s, CAST(X'FF' AS STRING))") == [(1,)]
+    assert lake.sql("SELECT id FROM lake.t WHERE s > concat('z', repeat('y', 50))") != []
+    with pytest.raises(AnalysisException):
+        lake.sql("DELETE FROM lake.t WHERE s = CAST(X'FF' AS STRING)")
+    assert lake.sql("SELECT count(*) FROM lake.t") == [(3,)]
+
+
+def test_old_dates_that_python_wrote_are_the_same_whatever_the_session_rebases(lake):
+    import pyarrow as pa
+
+    lake.sql("CREATE TABLE lake.t (d DATE, ts TIMESTAMP)")
+    moment = datetime.datetime(1500, 1, 1, tzinfo=datetime.UTC)
+    lake.catalog.load_table("t").append(pa.table({"d": [moment.date()], "ts": [moment]}))
+    modes = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
+    for key in modes:
+        lake.spark.conf.set(key, "LEGACY")
+    try:
+        read = lake.sql("SELECT CAST(d AS STRING), CAST(ts AS STRING) FROM lake.t")
+    finally:
+        for key in modes:
+            lake.spark.conf.unset(key)
+    assert read == [("1500-01-01", "1500-01-01 00:00:00")]

@@ -19,20 +19,33 @@ private[lakelog] object Predicates {
 
   /** All of `predicates` together. */
   def toJson(predicates: Seq[Predicate]): JObject =
-    predicates.map(condition).reduceOption((a, b) => op("AND", Seq(a, b))).getOrElse(op("ALWAYS_TRUE", Nil))
+    predicates.flatMap(operands("AND", _)) match {
+      case Seq() => op("ALWAYS_TRUE", Nil)
+      case Seq(one) => condition(one)
+      case several => op("AND", several.map(condition))
+    }
+
+  /** What `name` combines, at any depth: Spark nests pairs, and Python takes a list of any length but few levels. */
+  private def operands(name: String, expression: Expression): Seq[Expression] = expression match {
+    case pair: Predicate if pair.name == name => pair.children.toSeq.flatMap(operands(name, _))
+    case other => Seq(other)
+  }
 
   /** An expression where a condition is expected: a constant and a column of booleans may be one. */
   private def condition(expression: Expression): JObject = expression match {
     case literal: Literal[_] if literal.value == true => op("ALWAYS_TRUE", Nil)
     case literal: Literal[_] if literal.dataType == BooleanType => op("ALWAYS_FALSE", Nil)
     case column: NamedReference => op("=", Seq(toJson(column), literalJson(true, BooleanType)))
-    case both @ (_: And | _: Or | _: Not) =>
-      op(both.asInstanceOf[Predicate].name, both.children.toSeq.map(condition))
+    case pair @ (_: And | _: Or) =>
+      val name = pair.asInstanceOf[Predicate].name
+      op(name, operands(name, pair).map(condition))
+    case not: Not => op(not.name, Seq(condition(not.child)))
     case other => toJson(other)
   }
 
   private def toJson(expression: Expression): JObject = expression match {
     case reference: NamedReference => Json.obj("col" -> Json.texts(reference.fieldNames))
+    case literal: Literal[_] if isInvalidText(literal) => op("SPARK:InvalidText", Nil)
     case literal: Literal[_] => literalJson(literal.value, literal.dataType)
     case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toJson))
     case function: UserDefinedScalarFunc if function.canonicalName.startsWith("lakelog.") =>
@@ -41,6 +54,12 @@ private[lakelog] object Predicates {
         case column => toJson(column)
       }))
     case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toJson))
+  }
+
+  /** A text that is not valid UTF-8 is another text as soon as JSON or a String of Java's holds it. */
+  private def isInvalidText(literal: Literal[_]): Boolean = literal.value match {
+    case text: UTF8String => !text.isValid
+    case _ => false
   }
 
   private def op(name: String, arguments: Seq[JObject]): JObject =
@@ -73,7 +92,7 @@ private[lakelog] object Predicates {
     else if (value.isInfinite) JString(if (value > 0) "Infinity" else "-Infinity")
     else JDouble(value)
 
-  /** The predicate about the files' columns; None where it names one that no file has or calls a function. */
+  /** The predicate about the files' columns; None where Parquet cannot be asked: it lacks a column, for example. */
   def physical(predicate: Predicate, path: Seq[String] => Option[Seq[String]]): Option[Predicate] =
     predicate match {
       case and: And =>
@@ -84,7 +103,7 @@ private[lakelog] object Predicates {
       case other =>
         val children = other.children.toSeq.map {
           case reference: NamedReference => path(reference.fieldNames.toSeq).map(FieldReference(_): Expression)
-          case literal: Literal[_] => Some(literal)
+          case literal: Literal[_] if !isInvalidText(literal) => Some(literal)
           case _ => None
         }
         if (children.forall(_.isDefined)) Some(new Predicate(other.name, children.flatten.toArray)) else None

@@ -12,13 +12,14 @@ import org.apache.parquet.io.api.Binary
 import org.json4s.JsonAST._
 
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Column statistics of a file from its footer, in the form of the table format: nulls, and bounds where they are safe.
  *
  * Bounds say that no value lies outside. So they are left out where NaN occurs, which is greater than all and in no
- * bound; zero is taken with the sign that makes the range larger; long texts are cut, the upper bound upwards
- * (and left out, as null, where there is nothing above).
+ * bound, and where texts are not valid UTF-8, which JSON cannot hold; zero is taken with the sign that makes the range
+ * larger; long texts are cut, the upper bound upwards (and left out, as null, where there is nothing above).
  */
 private[lakelog] object FooterStatistics {
 
@@ -99,9 +100,13 @@ private[lakelog] object FooterStatistics {
   private val UnsignedOrder: Ordering[Array[Byte]] = (a, b) => java.util.Arrays.compareUnsigned(a, b)
 
   private def textBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(JValue, JValue)] = {
-    val low = new String(least(lows), UTF_8).codePoints.limit(KeptCharacters.toLong).toArray
-    val high = new String(greatest(highs), UTF_8).codePoints.toArray
-    Some((JString(new String(low, 0, low.length)), upperText(high).map(JString(_)).getOrElse(JNull)))
+    val (lowest, highest) = (least(lows), greatest(highs))
+    if (!UTF8String.fromBytes(lowest).isValid || !UTF8String.fromBytes(highest).isValid) None
+    else {
+      val low = new String(lowest, UTF_8).codePoints.limit(KeptCharacters.toLong).toArray
+      val high = new String(highest, UTF_8).codePoints.toArray
+      Some((JString(new String(low, 0, low.length)), upperText(high).map(JString(_)).getOrElse(JNull)))
+    }
   }
 
   /** A text of at most the kept length that is not less than `points`; None where there is none. */

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
 import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 
 /** How Parquet files are written: Hadoop's settings, the codec's name, and Spark's settings that fix the format. */
@@ -113,7 +114,13 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
 
   private def partitionValues: JObject =
     JObject(settings.partitions.zip(partitionTypes).zipWithIndex.toList.map { case ((field, dataType), i) =>
-      field.id.toString -> Predicates.encode(key.get(i, dataType), dataType)
+      field.id.toString -> (key.get(i, dataType) match {
+        case text: UTF8String if !text.isValid =>
+          throw Failures.invalid(
+            s"The column ${SparkInternals.quoted(field.column)} partitions the table and has a text that is not " +
+              "valid UTF-8, which cannot be a partition's value: correct it, with make_valid_utf8 for example.")
+        case value => Predicates.encode(value, dataType)
+      })
     })
 }
 
