@@ -67,7 +67,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
-  private def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
+  protected def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
     options.keySet.asScala.find(key => !known(key.toLowerCase(Locale.ROOT))).foreach { key =>
       throw Failures.unsupported(
         s"lakelog does not know the $what option '$key': leave it out; a table has properties, and a session settings.")

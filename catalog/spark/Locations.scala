@@ -13,11 +13,14 @@ private[lakelog] object Locations {
 
   /** Whether the identifier is a path, as in lake.`/path/to/table`, rather than a table of the root namespace. */
   def isPath(ident: Identifier): Boolean =
-    ident.namespace.isEmpty && (ident.name.startsWith("/") || Url.matches(ident.name))
+    ident.namespace.isEmpty && isAbsolute(ident.name)
+
+  /** Whether it is a url or a path from the root, so that it means the same place in every process. */
+  def isAbsolute(location: String): Boolean = location.startsWith("/") || Url.matches(location)
 
   /** A file of the table at `location`; `path` is relative to it, or stands for itself. */
   def file(location: String, path: String): Path =
-    if (path.startsWith("/") || Url.matches(path)) hadoop(path) else hadoop(s"${location.stripSuffix("/")}/$path")
+    if (isAbsolute(path)) hadoop(path) else hadoop(s"${location.stripSuffix("/")}/$path")
 
   /** S3 goes through S3A, and a plain path is a local file whatever the default file system is. */
   private def hadoop(location: String): Path =

@@ -18,6 +18,12 @@ private[lakelog] object Requests {
   def newTable(
       about: JObject, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): JObject = {
     val stated = properties.asScala.toMap
+    val isAtPath = Json.get(about, "location").isDefined
+    if (stated.contains(TableCatalog.PROP_EXTERNAL) && !stated.contains(TableCatalog.PROP_LOCATION) && !isAtPath) {
+      throw SparkInternals.externalTableWithoutLocation
+    }
+    stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
+    stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
     val visible = (stated -- NotStored).toList.sorted.map { case (key, value) => key -> JString(value) }
     Json.merge(
       about,
@@ -27,6 +33,18 @@ private[lakelog] object Requests {
       "provider" -> optional(stated.get(TableCatalog.PROP_PROVIDER)),
       "comment" -> optional(stated.get(TableCatalog.PROP_COMMENT)),
       "own_location" -> optional(stated.get(TableCatalog.PROP_LOCATION)))
+  }
+
+  /** A relative one would mean another place in each driver. */
+  private def refuseRelative(location: String): Unit = if (!Locations.isAbsolute(location)) {
+    throw Failures.invalid(
+      s"The location '$location' is relative to the folder in which Spark happens to run: give an absolute path " +
+        "or a url.")
+  }
+
+  private def refuseCollation(collation: String): Unit = if (!collation.equalsIgnoreCase("UTF8_BINARY")) {
+    throw Failures.unsupported(
+      s"lakelog compares texts by their bytes only: the default collation of a table cannot be $collation yet.")
   }
 
   // What Spark puts among the properties although the statement did not say it, or what has its own place.
@@ -58,6 +76,7 @@ private[lakelog] object Requests {
   def tableChange(change: TableChange): JObject = change match {
     case c: TableChange.SetProperty =>
       refuseReserved(c.property)
+      if (c.property == TableCatalog.PROP_COLLATION) refuseCollation(c.value)
       of("set-property", "key" -> JString(c.property), "value" -> JString(c.value))
     case c: TableChange.RemoveProperty =>
       refuseReserved(c.property)

@@ -1,9 +1,11 @@
 package org.apache.spark.sql.lakelog
 
+import java.util.Locale
+
 import org.json4s.JsonAST.{JArray, JObject}
 import org.json4s.jackson.JsonMethods
 
-import org.apache.spark.sql.connector.catalog.StagedTable
+import org.apache.spark.sql.connector.catalog.{StagedTable, TableCatalog}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 
@@ -22,8 +24,17 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   private var files: Seq[String] = Nil
   private var outcomeUnknown = false
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    refuseUnknown(info.options, "write", obeyedOptions)
     new LakeWriteBuilder(this, info, new StagedCommit(Json.child(stage, "write"), written => files = files ++ written))
+  }
+
+  /** Spark gives a path to the writer too, and keeps a statement's OPTIONS among the table's properties. */
+  private def obeyedOptions: Set[String] = {
+    val stored = facts.properties.keySet.filter(_.startsWith(TableCatalog.OPTION_PREFIX))
+      .map(_.stripPrefix(TableCatalog.OPTION_PREFIX).toLowerCase(Locale.ROOT))
+    if (facts.ownLocation) stored + "path" else stored
+  }
 
   /** Both of Spark's roles have this one. */
   override def reportDriverMetrics(): Array[CustomTaskMetric] = Array.empty

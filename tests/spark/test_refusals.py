@@ -21,6 +21,11 @@ pytestmark = pytest.mark.adapter
         "CREATE TABLE lake.u AS SELECT NULL AS nothing",
         "CREATE OR REPLACE TABLE lake.t CLUSTER BY (a) AS SELECT 1 AS a",
         "CREATE OR REPLACE TABLE lake.t (a INT, CONSTRAINT c CHECK (a > 0))",
+        "CREATE EXTERNAL TABLE lake.u (a INT)",
+        "CREATE TABLE lake.u (a INT) DEFAULT COLLATION UNICODE_CI",
+        "ALTER TABLE lake.t DEFAULT COLLATION UNICODE_CI",
+        "CREATE TABLE lake.u (a INT) LOCATION 'rel/path'",
+        "CREATE TABLE lake.u LOCATION 'rel/path' AS SELECT 1 AS a",
         "CREATE VIEW lake.v AS SELECT 1 AS a",
         "ALTER TABLE lake.t ADD CONSTRAINT c CHECK (a > 0)",
         "ALTER TABLE lake.t CLUSTER BY (a)",
@@ -64,6 +69,31 @@ def test_options_that_would_be_ignored_are_refused_by_name(lake):
     with pytest.raises(UnsupportedOperationException, match="(?i)snapshot-id"):
         lake.spark.read.option("snapshot-id", "5").table(f"{lake.name}.t").collect()
     assert lake.sql("SELECT * FROM lake.t") == [(1, "a")]
+
+
+def test_options_are_refused_when_a_query_makes_the_table_too(lake, tmp_path):
+    frame = lake.spark.sql("SELECT 1 AS id")
+    with pytest.raises(UnsupportedOperationException, match="(?i)mergeSchema"):
+        frame.write.option("mergeSchema", "true").saveAsTable(f"{lake.name}.t")
+    with pytest.raises(UnsupportedOperationException, match="(?i)mergeSchema"):
+        frame.writeTo(f"{lake.name}.t").option("mergeSchema", "true").createOrReplace()
+    assert lake.catalog.list_tables() == []
+    lake.sql("CREATE TABLE lake.t OPTIONS ('Kept' = 'v') AS SELECT 1 AS id")
+    assert lake.catalog.load_table("t").properties["option.Kept"] == "v"
+    frame.write.option("path", str(tmp_path / "own")).saveAsTable(f"{lake.name}.u")
+    assert lake.catalog.load_table("u").location.rstrip("/").endswith(str(tmp_path / "own"))
+
+
+def test_what_is_wrong_with_a_place_or_a_collation_is_said(lake):
+    with pytest.raises(AnalysisException, match="'?rel/path'? is relative.*absolute path"):
+        lake.sql("CREATE TABLE lake.t (a INT) LOCATION 'rel/path'")
+    with pytest.raises(AnalysisException, match="rel/path"):
+        lake.spark.range(1).write.option("path", "rel/path").saveAsTable(f"{lake.name}.t")
+    with pytest.raises(AnalysisException, match="EXTERNAL TABLE must be accompanied by LOCATION"):
+        lake.sql("CREATE EXTERNAL TABLE lake.t (a INT)")
+    lake.sql("CREATE TABLE lake.t (a INT) DEFAULT COLLATION UTF8_BINARY")
+    with pytest.raises(UnsupportedOperationException, match="UNICODE_CI"):
+        lake.sql("ALTER TABLE lake.t DEFAULT COLLATION UNICODE_CI")
 
 
 def test_writes_do_not_change_the_schema_by_themselves(lake):
