@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lakelog.catalog.literals import VALUE_TYPES
 from lakelog.catalog.schema import Schema, assign_ids, dotted
 from lakelog.catalog.types import ELEMENT, KEY, VALUE, AtomicType, Field, ListType, MapType, StructType, Type
 from lakelog.log.errors import Unsupported
@@ -21,23 +22,9 @@ VARIANT = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 )
 
+# As values are kept in the log, but for what users see differently.
 _ATOMIC: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "char": pa.string(),
-    "varchar": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "time": pa.time64("us"),
-    "interval year-month": pa.int32(),
+    **VALUE_TYPES,
     "interval day-time": pa.duration("us"),
     "variant": VARIANT,
 }

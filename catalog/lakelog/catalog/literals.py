@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow as pa
 from lakelog.catalog.types import AtomicType, Type
 from lakelog.log.errors import InvalidInput
 
-_VALUE_TYPES: dict[str, pa.DataType] = {
+VALUE_TYPES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
     "short": pa.int16(),
@@ -53,7 +53,7 @@ def _atomic(name: str) -> pa.DataType | None:
     type = AtomicType(name)
     if type.family == "decimal":
         return pa.decimal128(type.precision, type.scale)
-    return _VALUE_TYPES.get(type.family)
+    return VALUE_TYPES.get(type.family)
 
 
 def to_arrow(values: Sequence[Any], type: pa.DataType) -> pa.Array:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, Transform
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder, transform_to_json
 from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.spark_types import schema_to_spark
@@ -46,14 +46,14 @@ def _definition(
         "schema": schema_to_spark(schema, internal=True),
         "spec_id": spec.id,
         "partitioning": [
-            {"field_id": field.id, **_transform(schema, field.source_id, field.transform)}
+            {"field_id": field.id, **transform_to_json(schema, field.source_id, field.transform)}
             for field in spec.fields
         ],
         "sort_order": [
             {
                 "direction": field.direction,
                 "nulls": field.nulls,
-                **_transform(schema, field.source_id, field.transform),
+                **transform_to_json(schema, field.source_id, field.transform),
             }
             for field in order.fields
         ],
@@ -61,8 +61,3 @@ def _definition(
         "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
         "compression_codec": value_of(properties, COMPRESSION_CODEC),
     }
-
-
-def _transform(schema: Schema, source_id: int, transform: Transform) -> dict[str, Any]:
-    arguments = [] if transform.argument is None else [transform.argument]
-    return {"transform": transform.name, "args": arguments, "column": list(schema.path_of(source_id))}
