@@ -113,10 +113,29 @@ def _chosen(tree: NameTree, url: str) -> str:
         raise InvalidInput(
             f"the location {url} lies inside of what lakelog keeps there: choose a folder of its own"
         )
+    foreign = _foreign_content(tree, location)
+    if foreign is not None:
+        raise InvalidInput(
+            f"the location {url} holds {foreign!r}, which is not of a lakelog table, and a new table would not show "
+            "it: choose an empty or new folder, and insert from those files"
+        )
     if inside:
         # Set the warehouse up first: a table alone in it would look like something foreign.
         tree.root()
     return location
+
+
+def _foreign_content(tree: NameTree, location: str) -> str | None:
+    """Return a key at a place that is not in the folders of a table. Costs one LIST, and one more for each of these."""
+    tracked = tree.logs.table(location)
+    prefix, after = (f"{tracked.prefix}/" if tracked.prefix else ""), ""
+    while (key := next(iter(tracked.store.list_after(prefix, after)), None)) is not None:
+        own = next((folder for folder in ("_log", "data") if key.startswith(f"{prefix}{folder}/")), None)
+        if own is None:
+            return key.removeprefix(prefix)
+        # The character after the slash in order: so the next key is behind that folder.
+        after = f"{prefix}{own}0"
+    return None
 
 
 def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) -> Stage:

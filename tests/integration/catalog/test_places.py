@@ -149,6 +149,16 @@ def test_a_place_that_is_lakelogs_own_or_too_long_is_refused(catalog: Catalog, i
         catalog.create_table("t", SCHEMA, location=f"{catalog.warehouse}/{inside}")
 
 
+def test_a_place_that_holds_something_else_is_refused(catalog: Catalog, place: str) -> None:
+    catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    catalog.drop_table("t")
+    Path(place, "part-0.parquet").write_bytes(b"precious")
+    with pytest.raises(InvalidInput, match=r"part-0\.parquet"):
+        catalog.create_table("t", SCHEMA, location=place)
+    Path(place, "part-0.parquet").unlink()
+    assert catalog.create_table("t", SCHEMA, location=place).row_count == 0
+
+
 def test_a_place_inside_of_an_empty_warehouse_sets_it_up(tmp_path: Path) -> None:
     warehouse = tmp_path / "w"
     catalog = Catalog(warehouse)
