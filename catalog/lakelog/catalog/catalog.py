@@ -128,10 +128,7 @@ class Catalog:
         """Return the table whose log is at `location`, a folder or an S3 URL. NoSuchTable."""
         tracked = self._logs.table(self._logs.location(location))
         try:
-            view = tracked.current()
-            if view.sealed:
-                # What is known may be of a log that was removed since, and another one be there.
-                view = tracked.anew()
+            view = tracked.at_its_place()
         except NotFound as error:
             raise NoSuchTable(f"there is no table at {location}: check the path") from error
         if view.sealed:

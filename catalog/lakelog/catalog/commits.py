@@ -63,7 +63,13 @@ def was_applied_elsewhere(cache: LogCache, tracked: TrackedLog[Any], token: Toke
     """
     if token is None or tracked.location in token.bases:
         return False
-    return any(was_applied(cache.unread(location), token) for location in token.bases)
+    return was_applied_anywhere(cache, token)
+
+
+def was_applied_anywhere(cache: LogCache, token: Token | None) -> bool:
+    """Tell whether the request of `token` has been committed in any of its logs, whatever names lead to by now."""
+    locations = token.bases if token is not None else ()
+    return any(was_applied(cache.unread(location), token) for location in locations)
 
 
 @contextmanager

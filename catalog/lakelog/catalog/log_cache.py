@@ -62,11 +62,6 @@ class TrackedLog(Generic[S]):
             self._view = view
             return view
 
-    def forget(self) -> None:
-        """Drop what is known, so that the next use reads the log from its hint on."""
-        with self._lock:
-            self._view = None
-
     def at_least(self, version: int) -> View[S]:
         """Return a view that is not older than `version`: the known one where it will do, else the head."""
         known = self._view
@@ -84,8 +79,14 @@ class TrackedLog(Generic[S]):
 
     def anew(self) -> View[S]:
         """Return the head as one finds it who knows nothing: what is known may be of a log that was removed."""
-        self.forget()
+        with self._lock:
+            self._view = None
         return self.current()
+
+    def at_its_place(self) -> View[S]:
+        """Return the head of what is there now: where a sealed log is known, it may have been removed since."""
+        view = self.current()
+        return self.anew() if view.sealed else view
 
 
 class _Unread:

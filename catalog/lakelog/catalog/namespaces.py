@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lakelog.catalog.commits import Token, was_applied, was_applied_elsewhere
+from lakelog.catalog.commits import Token, was_applied, was_applied_anywhere, was_applied_elsewhere
 from lakelog.catalog.errors import NamespaceExists, NamespaceNotEmpty
 from lakelog.catalog.events import EntryLinked, NamespaceAltered, NamespaceCreated, NamespaceDropped, encode
 from lakelog.catalog.name_tree import Found, NameTree, commit_in
@@ -76,7 +76,7 @@ def drop(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token |
     name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
     entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
     if parent is None or entry is None:
-        return _was_dropped(tree, token)
+        return was_applied_anywhere(tree.logs, token)
     tracked = tree.logs.namespace(entry.location)
     if was_applied_elsewhere(tree.logs, tracked, token):
         return True
@@ -106,12 +106,6 @@ def drop(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token |
     tracked.offer(committed.view)
     tree.finish_drop(parent, name, entry, committed.view.state)
     return True
-
-
-def _was_dropped(tree: NameTree, token: Token | None) -> bool:
-    """Tell whether the request of `token` sealed a namespace that has been unlinked since."""
-    locations = token.bases if token is not None else ()
-    return any(was_applied(tree.logs.unread(location), token) for location in locations)
 
 
 def _clear_what_is_dropped(tree: NameTree, namespace: Identifier, found: Found[NamespaceState]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog import staging
-from lakelog.catalog.commits import Token, was_applied, was_applied_elsewhere
+from lakelog.catalog.commits import Token, was_applied, was_applied_anywhere, was_applied_elsewhere
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryRenamed, TableDropped, encode
 from lakelog.catalog.name_tree import Found, NameTree, commit_in, no_such_namespace, no_such_table
@@ -68,9 +68,7 @@ def _existing(tree: NameTree, request: Request) -> Found[TableState] | None:
     assert request.location is not None
     tracked = tree.logs.table(tree.logs.location(request.location))
     try:
-        view = tracked.current()
-        if view.sealed:
-            view = tracked.anew()
+        view = tracked.at_its_place()
     except NotFound:
         return None
     return None if view.sealed else Found(tracked, view)
@@ -236,7 +234,7 @@ def drop(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     parent = tree.find_namespace(identifier[:-1])
     entry = parent.view.state.entry(RELATION, identifier[-1]) if parent is not None else None
     if parent is None or entry is None:
-        return _was_dropped(tree, token)
+        return was_applied_anywhere(tree.logs, token)
     tracked = tree.logs.table(entry.location)
     if was_applied_elsewhere(tree.logs, tracked, token):
         return True
@@ -246,19 +244,11 @@ def drop(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     return sealed is None or sealed.by_us
 
 
-def _was_dropped(tree: NameTree, token: Token | None) -> bool:
-    """Tell whether the request of `token` sealed a table that has been unlinked since."""
-    locations = token.bases if token is not None else ()
-    return any(was_applied(tree.logs.unread(location), token) for location in locations)
-
-
 def drop_at(tree: NameTree, location: str, token: Token | None) -> bool:
     """Seal the log at a place; False where there is none. Nothing else is touched."""
     tracked = tree.logs.table(location)
     try:
-        view = tracked.current()
-        if view.sealed:
-            view = tracked.anew()
+        view = tracked.at_its_place()
     except NotFound:
         return False
     entry = Entry(kind=TABLE, id=view.log_id, location=location)
