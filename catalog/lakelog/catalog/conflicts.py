@@ -11,6 +11,8 @@ from typing import assert_never
 
 from lakelog.catalog.events import (
     FilesChanged,
+    FilesVacuumed,
+    HistoryExpired,
     PartitioningChanged,
     SchemaChanged,
     SortOrderChanged,
@@ -18,7 +20,10 @@ from lakelog.catalog.events import (
     TableCreated,
     TableDropped,
     TableEvent,
+    TableMoved,
+    TablePurged,
     TableReplaced,
+    TableRestored,
 )
 
 
@@ -173,6 +178,9 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             added = (Change.ADDED_FILES,) if event.added_files else ()
             removed = (Change.REMOVED_FILES,) if event.removed_files else ()
             return added + removed
-        case TableDropped():
+        case TableDropped() | TablePurged():
             return (Change.DROPPED,)
+        case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed():
+            # Names and old versions are nobody's business here; what started before a drop has met that already.
+            return ()
     assert_never(event)

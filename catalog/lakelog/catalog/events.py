@@ -54,8 +54,23 @@ class EntryLinked(_Event, frozen=True, tag="entry-linked"):
 
 
 class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
+    """A name leads nowhere any more. One that was `dropped` is remembered by its id, until it is restored or purged."""
+
     space: str
     name: str
+    id: str
+    dropped: bool = False
+
+
+class EntryForgotten(_Event, frozen=True, tag="entry-forgotten"):
+    """The log `id`, created for this namespace but never linked in it, is about to be removed: it cannot be linked."""
+
+    id: str
+
+
+class EntryPurged(_Event, frozen=True, tag="entry-purged"):
+    """What was dropped with this id cannot be restored any more."""
+
     id: str
 
 
@@ -70,6 +85,40 @@ class NamespaceDropped(_Event, frozen=True, tag="namespace-dropped"):
     """Stands in the sealing commit: from here on nothing can be linked in this namespace."""
 
     cascade: bool
+
+
+class NamespaceMoved(_Event, frozen=True, tag="namespace-moved"):
+    """From here on the namespace is linked in another one, whose location is `parent`, or has another name there."""
+
+    parent: str
+    name: str
+
+
+class NamespaceRestored(_Event, frozen=True, tag="namespace-restored"):
+    """Stands in the commit that restores a dropped namespace, with all that it held when it was dropped."""
+
+    parent: str
+    name: str
+
+
+class NamespacePurged(_Event, frozen=True, tag="namespace-purged"):
+    """Stands in the commit that purges a dropped namespace: it cannot be restored any more."""
+
+
+class CutSaved(_Event, frozen=True, tag="cut-saved"):
+    """A version of every log of the warehouse has a name now; the object `_cut/<object>`, whose hash this is, has them.
+
+    Stands in the root namespace's log only.
+    """
+
+    name: str
+    object: str
+    hash: str
+    logs: int
+
+
+class CutDropped(_Event, frozen=True, tag="cut-dropped"):
+    name: str
 
 
 # Tables
@@ -144,8 +193,56 @@ class TableDropped(_Event, frozen=True, tag="table-dropped"):
     """Stands in the sealing commit: the moment at which the table is gone."""
 
 
+class TableMoved(_Event, frozen=True, tag="table-moved"):
+    """From here on the table is linked in another namespace, whose location is `namespace`, under `name`."""
+
+    namespace: str
+    name: str
+
+
+class TableRestored(_Event, frozen=True, tag="table-restored"):
+    """Stands in the commit that restores a dropped table, and says where it is linked from here on."""
+
+    namespace: str
+    name: str
+
+
+class TablePurged(_Event, frozen=True, tag="table-purged"):
+    """Stands in the commit that purges a dropped table: from here on its files are deleted."""
+
+
+# Maintenance of either
+
+
+class HistoryExpired(_Event, frozen=True, tag="history-expired"):
+    """Versions before `version` are let go of from here on."""
+
+    version: int
+
+
+class FilesVacuumed(_Event, frozen=True, tag="files-vacuumed"):
+    """Files that no retained version and no write under way can reach are deleted from here on, so many of them."""
+
+    files: int
+    size_bytes: int
+
+
 NamespaceEvent: TypeAlias = (
-    NamespaceCreated | NamespaceAltered | EntryLinked | EntryUnlinked | EntryRenamed | NamespaceDropped
+    NamespaceCreated
+    | NamespaceAltered
+    | EntryLinked
+    | EntryUnlinked
+    | EntryRenamed
+    | EntryForgotten
+    | EntryPurged
+    | NamespaceDropped
+    | NamespaceMoved
+    | NamespaceRestored
+    | NamespacePurged
+    | CutSaved
+    | CutDropped
+    | HistoryExpired
+    | FilesVacuumed
 )
 TableEvent: TypeAlias = (
     TableCreated
@@ -156,6 +253,11 @@ TableEvent: TypeAlias = (
     | TableAltered
     | FilesChanged
     | TableDropped
+    | TableMoved
+    | TableRestored
+    | TablePurged
+    | HistoryExpired
+    | FilesVacuumed
 )
 
 

@@ -23,6 +23,31 @@ _WORDS = {
     "sort-order-changed": "change sort order",
     "table-altered": "set properties",
     "table-dropped": "drop",
+    "entry-forgotten": "forget",
+    "entry-purged": "purge",
+    "namespace-moved": "move",
+    "namespace-restored": "restore",
+    "namespace-purged": "purge",
+    "cut-saved": "save cut",
+    "cut-dropped": "drop cut",
+    "table-moved": "move",
+    "table-restored": "restore",
+    "table-purged": "purge",
+    "history-expired": "expire",
+    "files-vacuumed": "vacuum",
+}
+_SHOWN = {
+    "entry-linked": ("kind", "name"),
+    "entry-unlinked": ("kind", "name"),
+    "entry-renamed": ("kind", "name", "new_name"),
+    "namespace-moved": ("name",),
+    "namespace-restored": ("name",),
+    "cut-saved": ("name", "logs"),
+    "cut-dropped": ("name",),
+    "table-moved": ("name",),
+    "table-restored": ("name",),
+    "history-expired": ("version",),
+    "files-vacuumed": ("files", "size_bytes"),
 }
 _COUNTS = ("added_files", "added_rows", "added_bytes", "removed_files", "removed_rows", "removed_bytes")
 
@@ -84,8 +109,8 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
     if kind in ("table-altered", "namespace-altered"):
         removed = {"removed": list(event["removed"])} if event.get("removed") else {}
         return ({"set": dict(event["set"])} if event.get("set") else {}) | removed
-    if kind in ("entry-linked", "entry-unlinked", "entry-renamed"):
-        return {key: event[key] for key in ("kind", "name", "new_name") if key in event}
+    if kind in _SHOWN:
+        return {key: event[key] for key in _SHOWN[str(kind)] if key in event}
     if kind in ("schema-changed", "table-created", "table-replaced"):
         return {"columns": [column["name"] for column in event["schema"]["fields"]]}
     return {}

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import msgspec
 
 from lakelog.catalog.events import (
+    CutDropped,
+    CutSaved,
+    EntryForgotten,
     EntryLinked,
+    EntryPurged,
     EntryRenamed,
     EntryUnlinked,
+    FilesVacuumed,
+    HistoryExpired,
     NamespaceAltered,
     NamespaceCreated,
     NamespaceDropped,
     NamespaceEvent,
+    NamespaceMoved,
+    NamespacePurged,
+    NamespaceRestored,
     namespace_events,
 )
 from lakelog.log import Commit, Dump, Json
+
+V = TypeVar("V")
 
 RELATION = "relation"
 NAMESPACE = "namespace"
@@ -35,12 +46,34 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     location: str
 
 
+class Dropped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was linked here under `name` and can be restored. `time_us` is when it was dropped."""
+
+    space: str
+    name: str
+    kind: str
+    location: str
+    time_us: int
+
+
+class SavedCut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the versions of all logs stand that a saved cut is of, and the hash of that object."""
+
+    object: str
+    hash: str
+    time_us: int
+    logs: int
+
+
 @dataclass(frozen=True, slots=True)
 class NamespaceState:
-    """A namespace at one version. `entries` maps a space to its names."""
+    """A namespace at one version. `entries` maps a space to its names; `dropped` and `forgotten` go by ids."""
 
     properties: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    forgotten: frozenset[str] = frozenset()
+    cuts: Mapping[str, SavedCut] = field(default_factory=dict)
 
     def entry(self, space: str, name: str) -> Entry | None:
         return self.entries.get(space, {}).get(name)
@@ -54,8 +87,8 @@ class NamespaceState:
         return not any(self.entries.values())
 
 
-def apply(state: NamespaceState, event: NamespaceEvent) -> NamespaceState:
-    """Fold one event. Total and deterministic: what an event says was decided before it was committed."""
+def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> NamespaceState:
+    """Fold one event of a commit of that time. Total and deterministic: what an event says was decided before."""
     match event:
         case NamespaceCreated():
             return NamespaceState(properties=event.properties)
@@ -64,29 +97,61 @@ def apply(state: NamespaceState, event: NamespaceEvent) -> NamespaceState:
             return replace(state, properties=kept | event.set)
         case EntryLinked():
             entry = Entry(kind=event.kind, id=event.id, location=event.location)
-            return _with(state, event.space, {**state.entries.get(event.space, {}), event.name: entry})
+            linked = _with(state, event.space, {**state.entries.get(event.space, {}), event.name: entry})
+            return replace(linked, dropped=_without(state.dropped, event.id))
         case EntryUnlinked():
-            return _with(state, event.space, _without(state.entries[event.space], event.name))
+            return _unlinked(state, event, time_us)
         case EntryRenamed():
             names = state.entries[event.space]
             moved = {event.new_name: names[event.name]}
             return _with(state, event.space, _without(names, event.name) | moved)
-        case NamespaceDropped():
+        case EntryForgotten():
+            return replace(state, forgotten=state.forgotten | {event.id})
+        case EntryPurged():
+            return replace(state, dropped=_without(state.dropped, event.id))
+        case CutSaved():
+            cut = SavedCut(object=event.object, hash=event.hash, time_us=time_us, logs=event.logs)
+            return replace(state, cuts={**state.cuts, event.name: cut})
+        case CutDropped():
+            return replace(state, cuts=_without(state.cuts, event.name))
+        case (
+            NamespaceDropped()
+            | NamespaceMoved()
+            | NamespaceRestored()
+            | NamespacePurged()
+            | HistoryExpired()
+            | FilesVacuumed()
+        ):
             return state
     assert_never(event)
+
+
+def _unlinked(state: NamespaceState, event: EntryUnlinked, time_us: int) -> NamespaceState:
+    names = state.entries[event.space]
+    unlinked = _with(state, event.space, _without(names, event.name))
+    if not event.dropped:
+        return unlinked
+    entry = names[event.name]
+    dropped = Dropped(
+        space=event.space, name=event.name, kind=entry.kind, location=entry.location, time_us=time_us
+    )
+    return replace(unlinked, dropped={**state.dropped, event.id: dropped})
 
 
 def _with(state: NamespaceState, space: str, names: Mapping[str, Entry]) -> NamespaceState:
     return replace(state, entries={**state.entries, space: names})
 
 
-def _without(names: Mapping[str, Entry], name: str) -> dict[str, Entry]:
-    return {key: entry for key, entry in names.items() if key != name}
+def _without(names: Mapping[str, V], name: str) -> dict[str, V]:
+    return {key: value for key, value in names.items() if key != name}
 
 
-class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     properties: dict[str, str]
     entries: dict[str, dict[str, Entry]]
+    dropped: dict[str, Dropped] = {}
+    forgotten: tuple[str, ...] = ()
+    cuts: dict[str, SavedCut] = {}
 
 
 class NamespaceProjection:
@@ -97,12 +162,16 @@ class NamespaceProjection:
 
     def apply(self, state: NamespaceState, commit: Commit, blobs: Sequence[bytes]) -> NamespaceState:
         for event in namespace_events(commit):
-            state = apply(state, event)
+            state = apply(state, event, commit.time_us)
         return state
 
     def dump(self, state: NamespaceState, version: int) -> Dump:
         root = _Root(
-            properties=dict(state.properties), entries={k: dict(v) for k, v in state.entries.items()}
+            properties=dict(state.properties),
+            entries={k: dict(v) for k, v in state.entries.items()},
+            dropped=dict(state.dropped),
+            forgotten=tuple(sorted(state.forgotten)),
+            cuts=dict(state.cuts),
         )
         return Dump(root=msgspec.to_builtins(root), blobs={}, uses=())
 
@@ -111,4 +180,10 @@ class NamespaceProjection:
 
     def load(self, root: Json) -> NamespaceState:
         stored = msgspec.convert(root, _Root)
-        return NamespaceState(properties=stored.properties, entries=stored.entries)
+        return NamespaceState(
+            properties=stored.properties,
+            entries=stored.entries,
+            dropped=stored.dropped,
+            forgotten=frozenset(stored.forgotten),
+            cuts=stored.cuts,
+        )

@@ -12,6 +12,8 @@ import pyarrow as pa
 from lakelog.catalog.data_file import DataFile, RemovedFile, decode_files, decode_removed
 from lakelog.catalog.events import (
     FilesChanged,
+    FilesVacuumed,
+    HistoryExpired,
     PartitioningChanged,
     SchemaChanged,
     SortOrderChanged,
@@ -19,7 +21,10 @@ from lakelog.catalog.events import (
     TableCreated,
     TableDropped,
     TableEvent,
+    TableMoved,
+    TablePurged,
     TableReplaced,
+    TableRestored,
     table_events,
 )
 from lakelog.catalog.file_set import FileSet
@@ -93,7 +98,14 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             return _with(state, **_altered(state.current, event.set, event.removed))
         case FilesChanged():
             return replace(state, files=_changed(state, event, blobs))
-        case TableDropped():
+        case (
+            TableDropped()
+            | TableMoved()
+            | TableRestored()
+            | TablePurged()
+            | HistoryExpired()
+            | FilesVacuumed()
+        ):
             return state
     assert_never(event)
 
