@@ -139,8 +139,13 @@ def fence_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
     return
 
 
-@removes(log, "check_sealed")
-def seal_is_ignored(real: Any, view: Any, location: str) -> None:
+@removes(log, "check_may_follow")
+def seal_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
+    return
+
+
+@removes(log, "check_goes_on")
+def what_began_before_a_seal_goes_on_after_it(real: Any, passed: Any, location: str) -> None:
     return
 
 

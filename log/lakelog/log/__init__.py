@@ -17,7 +17,7 @@ from lakelog.log.errors import (
     UnsupportedFormat,
     WriteFenced,
 )
-from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Json, Sidecar, WriteRef
+from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Decision, Intent, Json, Settled, Sidecar, WriteRef
 from lakelog.log.ids import ID_LENGTH, new_id
 from lakelog.log.local_store import LocalStore
 from lakelog.log.log import Log, refresh_many
@@ -35,9 +35,11 @@ __all__ = [
     "Committed",
     "ConflictError",
     "CountingStore",
+    "Decision",
     "Draft",
     "Dump",
     "FormatError",
+    "Intent",
     "InvalidInput",
     "Json",
     "LakelogError",
@@ -50,6 +52,7 @@ __all__ = [
     "ObjectStore",
     "PermissionDenied",
     "Projection",
+    "Settled",
     "Sidecar",
     "StorageError",
     "Unsupported",

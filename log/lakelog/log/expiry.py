@@ -9,7 +9,7 @@ late, or by two cleaners at once does no harm.
 from collections.abc import Iterable, Sequence
 
 from lakelog.log.errors import FormatError, Unsupported
-from lakelog.log.format import FORMAT, Base, Commit, Tombstone, decode_base, encode
+from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, decode_base, encode
 from lakelog.log.keys import VERSION_DIGITS, blob_version
 from lakelog.log.log import Log
 from lakelog.log.replay import BATCH_MAX
@@ -122,8 +122,9 @@ def _first_alive(log: Log[S], version: int) -> int:
     return low
 
 
-def tombstone_of(commit: Commit) -> Tombstone:
-    """Return what is left of a commit: nothing but what settles who won its version."""
+def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:
+    """Return what is left of a commit: nothing but what settles who won its version, and what became of an intent."""
+    assert (commit.intent is None) == (settled is None), commit.version
     return Tombstone(
         format=FORMAT,
         log_id=commit.log_id,
@@ -131,9 +132,12 @@ def tombstone_of(commit: Commit) -> Tombstone:
         commit_id=commit.commit_id,
         attempt_id=commit.attempt_id,
         prev=commit.prev,
-        time_us=commit.time_us,
+        time_us=settled.time_us if settled is not None and settled.outcome == COMMITTED else commit.time_us,
         seals=commit.seals,
         reopens=commit.reopens,
+        restores=commit.restores,
+        purges=commit.purges,
+        outcome="" if settled is None else settled.outcome,
         commit_hash=commit.hash,
     )
 

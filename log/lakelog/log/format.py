@@ -6,7 +6,7 @@ Whatever is not exactly as the format says is refused, by name where a newer lak
 
 import hashlib
 from collections.abc import Collection, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -18,7 +18,6 @@ Json: TypeAlias = Any
 FORMAT = 1
 COMMIT_SIZE_MAX = 8 * 1024 * 1024
 FEATURES_RESERVED = {
-    "cross-log-transactions": "commits across logs (intents and decisions)",
     "inline-rows": "rows carried inside a commit",
     "deletion-vectors": "deletion vectors",
     "branches": "branches",
@@ -41,6 +40,30 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     hash: str
 
 
+class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """In a commit that is part of a transaction across logs: it has the effect that the decision gives it.
+
+    `txn` is new for every attempt. `decision` tells where the decision is: relative to the log's own folder, or a
+    URL. `participants` is the number of logs, which bounds how long others wait for the decision.
+    """
+
+    txn: str
+    decision: str
+    participants: int
+
+
+Outcome: TypeAlias = Literal["committed", "aborted"]
+COMMITTED: Outcome = "committed"
+ABORTED: Outcome = "aborted"
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """In the commit after an intent: what became of that, and the transaction's time where it committed."""
+
+    outcome: Outcome
+    time_us: int = 0
+
+
 class _Stored(
     msgspec.Struct,
     frozen=True,
@@ -55,7 +78,10 @@ class _Stored(
 class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
     """Version `version` of a log. `prev` is the hash of the object before it, "" for version 1.
 
-    One that `reopens` follows a seal, has another `log_id` than it, and begins anew from nothing.
+    One that `reopens` follows a seal, has another `log_id` than it, and begins anew from nothing. One that
+    `restores` follows a seal too, but the same log goes on, with the state that it had. After one that `purges`,
+    which follows a seal, only a reopening may come. An `intent` has the effect that its decision gives it, and
+    the commit after it `settles` it.
     """
 
     format: int
@@ -72,13 +98,21 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
     fence: int = 0
     seals: bool = False
     reopens: bool = False
+    restores: bool = False
+    purges: bool = False
+    intent: Intent | None = None
+    settles: Settled | None = None
     sidecars: tuple[Sidecar, ...] = ()
     events: tuple[dict[str, Json], ...] = ()
     hash: str = ""
 
 
 class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
-    """What expiry leaves of a commit: enough to settle who won its version. A pure function of the commit."""
+    """What expiry leaves of a commit: enough to settle who won its version.
+
+    A pure function of the commit and, for an intent, of its decision: `outcome` is that ("" for a plain commit), and
+    `time_us` the transaction's time where it committed.
+    """
 
     format: int
     log_id: str
@@ -89,6 +123,9 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     time_us: int
     seals: bool = False
     reopens: bool = False
+    restores: bool = False
+    purges: bool = False
+    outcome: Literal["", "committed", "aborted"] = ""
     commit_hash: str
     hash: str = ""
 
@@ -98,7 +135,8 @@ class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
 
     `base` is the number of the base that the state was derived from, 0: from version 1 on. Its manifests are
     sure to exist while there is no base `base` + 1. `uses` names all of them (None: not
-    known, then the root cannot become a base).
+    known, then the root cannot become a base). `settles` is what the next commit has to say of the intent at
+    `version`, None where that is a plain commit.
     """
 
     format: int
@@ -109,6 +147,8 @@ class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
     base: int = 0
     fence: int = 0
     sealed: bool = False
+    purged: bool = False
+    settles: Settled | None = None
     features: tuple[str, ...] = ()
     uses: tuple[str, ...] | None = None
     state: Json = None
@@ -125,13 +165,34 @@ class Base(_Stored, frozen=True, kw_only=True, tag="base"):
     hash: str = ""
 
 
-_STORED = TypeVar("_STORED", Commit | Tombstone, Root, Base)
+class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
+    """What became of transaction `txn`: the first who creates this object says it, for ever.
+
+    `positions` are the versions of the intents by the names of the participants, and `time_us` is the
+    transaction's time in all of them; an abort has neither.
+    """
+
+    format: int
+    txn: str
+    commit_id: str
+    outcome: Outcome
+    time_us: int = 0
+    positions: dict[str, int] = {}
+    hash: str = ""
+
+    @property
+    def settled(self) -> Settled:
+        return Settled(outcome=self.outcome, time_us=self.time_us)
+
+
+_STORED = TypeVar("_STORED", Commit | Tombstone, Root, Base, Decision)
 _HASH_MEMBER = b',"hash":"'
 _TAIL = len(_HASH_MEMBER) + 64 + 2
 _ENCODER = msgspec.json.Encoder()
 _ENTRY: msgspec.json.Decoder[Commit | Tombstone] = msgspec.json.Decoder(Commit | Tombstone)
 _ROOT = msgspec.json.Decoder(Root)
 _BASE = msgspec.json.Decoder(Base)
+_DECISION = msgspec.json.Decoder(Decision)
 
 
 class _Peek(msgspec.Struct):
@@ -143,7 +204,7 @@ def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def encode(stored: Commit | Tombstone | Root | Base) -> bytes:
+def encode(stored: Commit | Tombstone | Root | Base | Decision) -> bytes:
     """Return the object's bytes, its hash appended; `stored.hash` must be empty."""
     assert not stored.hash
     plain = _ENCODER.encode(stored)
@@ -175,6 +236,10 @@ def decode_base(data: bytes, location: str, features: Collection[str] = ()) -> B
     base = _decode(_BASE, data, location, features)
     check_features(base.root.features, features, location)
     return base
+
+
+def decode_decision(data: bytes, location: str) -> Decision:
+    return _decode(_DECISION, data, location, ())
 
 
 def check_features(needed: Sequence[str], known: Collection[str], location: str) -> None:

@@ -161,9 +161,9 @@ class Log(Generic[S]):
             if found_before is not None:
                 return found_before
         for lost in range(1, self.options.rebases_max + 1):
-            check_sealed(view, self.location)
             try:
                 draft = decide(view, tuple(passed))
+                check_may_follow(view, draft, self.location)
             except LakelogError:
                 # Judged on a view that may be old. It is final only where nothing is newer, our own commit least.
                 newer = list(self._read_on(view.version + 1, None, batch=1))
@@ -184,7 +184,7 @@ class Log(Generic[S]):
                     return self._past_expiry(after, entry, commit_id)
                 view = after
                 passed.append(entry)
-                check_sealed(view, self.location)
+                check_goes_on(entry, self.location)
             if lost > 2:
                 self.options.sleep_s(min(0.001 * lost, 0.1) * self.options.random())
         raise ConflictError(
@@ -216,6 +216,9 @@ class Log(Generic[S]):
                 features=draft.features,
                 fence=draft.fence,
                 seals=draft.seals,
+                restores=draft.restores,
+                purges=draft.purges,
+                settles=view.settles,
                 reopens=bool(log_id and view.version),
                 sidecars=self._write_sidecars(draft.blobs, commit_id),
                 events=draft.events,
@@ -339,9 +342,25 @@ class Log(Generic[S]):
         )
 
 
-def check_sealed(view: View[S], location: str) -> None:
-    if view.sealed:
+def check_goes_on(passed: Commit, location: str) -> None:
+    """Refuse a change that was prepared before a seal or a reopening: what follows is no longer what it was about."""
+    if passed.seals or passed.reopens:
+        raise log_sealed(passed.version, location)
+
+
+def check_may_follow(view: View[S], draft: Draft, location: str) -> None:
+    """Refuse what may not follow a seal or a purge, and what only may."""
+    after_seal = draft.restores or draft.purges
+    if view.purged or (view.sealed and not after_seal):
         raise log_sealed(view.version, location)
+    if after_seal and not view.sealed:
+        raise ConflictError(
+            f"{location} is not sealed at version {view.version}, so that there is nothing to restore or purge: "
+            "somebody else restored it or created it anew; look at it again",
+            version=view.version,
+        )
+    if draft.restores and draft.purges or draft.seals and after_seal:
+        raise InvalidInput(f"a commit to {location} can either seal, restore or purge the log: make several")
 
 
 def log_sealed(version: int, location: str) -> LogSealed:

@@ -1,13 +1,16 @@
 """What a log shows its users and asks of them: views, drafts, projections. Pure: `advance` is the fold."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
 from lakelog.log.errors import FormatError
-from lakelog.log.format import FORMAT, Commit, Json, Root, WriteRef
+from lakelog.log.format import ABORTED, FORMAT, Commit, Json, Root, Settled, Tombstone, WriteRef
 
 S = TypeVar("S")
+Entry = TypeVar("Entry", Commit, Tombstone, Commit | Tombstone)
 CLOCK_TOLERANCE_US = 60_000_000
 
 
@@ -17,7 +20,8 @@ class Draft:
 
     `blobs` become sidecars, written before the commit; events refer to them by their index. `write` is checked
     against the log's fence. `features` are those that every reader from now on must know. `fence`, if above the
-    log's, makes writes that started before that version fail. After a draft that `seals`, nothing may follow.
+    log's, makes writes that started before that version fail. After a draft that `seals`, nothing may follow but one
+    that `restores` the log as it was, or one that `purges` it: then what it held may be deleted.
     """
 
     events: tuple[dict[str, Json], ...] = ()
@@ -26,6 +30,8 @@ class Draft:
     features: tuple[str, ...] = ()
     fence: int = 0
     seals: bool = False
+    restores: bool = False
+    purges: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,10 @@ class Projection(Protocol[S]):
 
 @dataclass(frozen=True, slots=True)
 class View(Generic[S]):
-    """The log as of one version. `base` is the number of the base that `state` was derived from, 0: none."""
+    """The log as of one version. `base` is the number of the base that `state` was derived from, 0: none.
+
+    `purged` implies `sealed`. `settles` is what became of the intent at `version`: the next commit says so.
+    """
 
     log_id: str
     version: int
@@ -74,6 +83,8 @@ class View(Generic[S]):
     sealed: bool = False
     features: tuple[str, ...] = ()
     base: int = 0
+    purged: bool = False
+    settles: Settled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,37 +106,83 @@ def advance(
     blobs: Sequence[bytes],
     projection: Projection[S],
     location: str,
+    settled: Settled | None = None,
 ) -> View[S]:
-    """Return the view one commit later. Raises FormatError where the commit does not continue this log."""
+    """Return the view one commit later; `settled` is what became of an intent.
+
+    Raises FormatError where the commit does not continue this log.
+    """
     check_succession(view, commit, location)
+    check_settled(commit, settled, location)
+    effect = effective(commit, settled)
+    if effect is None:
+        return replace(view, version=commit.version, hash=commit_hash, settles=settled)
     return View(
-        log_id=commit.log_id,
-        version=commit.version,
+        log_id=effect.log_id,
+        version=effect.version,
         hash=commit_hash,
-        time_us=commit.time_us,
-        state=projection.apply(projection.initial() if commit.reopens else view.state, commit, blobs),
-        fence=max(view.fence, commit.fence),
-        sealed=commit.seals,
-        features=tuple(sorted({*view.features, *commit.features})) if commit.features else view.features,
+        time_us=effect.time_us,
+        state=projection.apply(projection.initial() if effect.reopens else view.state, effect, blobs),
+        fence=max(view.fence, effect.fence),
+        sealed=effect.seals or effect.purges,
+        features=tuple(sorted({*view.features, *effect.features})) if effect.features else view.features,
         base=view.base,
+        purged=effect.purges,
+        settles=settled,
     )
+
+
+def effective(entry: Entry, settled: Settled | None) -> Entry | None:
+    """Return an entry as it counts: nothing of an aborted intent, and a committed one at the transaction's time."""
+    if isinstance(entry, Tombstone):
+        return None if entry.outcome == ABORTED else entry
+    if settled is None:
+        return entry
+    return None if settled.outcome == ABORTED else msgspec.structs.replace(entry, time_us=settled.time_us)
 
 
 def check_succession(view: View[S], commit: Commit, location: str) -> None:
     """Raise FormatError unless `commit` is the one after `view` in the same log."""
+    after_seal = (commit.reopens, commit.restores, commit.purges)
     if view.version and (commit.log_id != view.log_id) != commit.reopens:
         what = f"belongs to log {commit.log_id}, not to {view.log_id}"
     elif commit.version != view.version + 1:
         what = f"says that it is version {commit.version}, not {view.version + 1}"
     elif commit.prev != view.hash:
         what = f"continues another version {view.version} than the one before it"
-    elif view.sealed and not commit.reopens:
+    elif view.purged and not commit.reopens:
+        what = f"follows version {view.version}, which purges the log"
+    elif view.sealed and not any(after_seal):
         what = f"follows version {view.version}, which seals the log"
-    elif commit.reopens and not view.sealed:
-        what = f"reopens the log, but version {view.version} did not seal it"
+    elif any(after_seal) and not view.sealed:
+        verb = ("reopens", "restores", "purges")[after_seal.index(True)]
+        what = f"{verb} the log, but version {view.version} did not seal it"
+    elif sum(after_seal) > 1 or (commit.seals and any(after_seal)):
+        what = "does more than one of sealing, reopening, restoring and purging"
+    elif commit.settles != view.settles:
+        what = f"says that {_said(commit.settles)} before it, but {_said(view.settles)}"
     else:
         return
     raise FormatError(f"{location} {what}; restore the log's objects from one backup")
+
+
+def check_settled(commit: Commit, settled: Settled | None, location: str) -> None:
+    """Raise FormatError unless an intent, and nothing else, was settled, and not before its own time."""
+    if (commit.intent is None) != (settled is None):
+        what = "is an intent that nobody settled" if settled is None else "is settled, but no intent"
+    elif commit.intent is not None and (commit.version == 1 or commit.reopens):
+        what = "begins a log, but is an intent"
+    elif settled is not None and settled.outcome != ABORTED and settled.time_us < commit.time_us:
+        what = f"was committed at the time {settled.time_us} µs, before its own of {commit.time_us} µs"
+    else:
+        return
+    raise FormatError(f"{location} {what}; restore the log's objects from one backup")
+
+
+def _said(settled: Settled | None) -> str:
+    if settled is None:
+        return "there was no intent"
+    return f"an intent {settled.outcome}" + (f" at {settled.time_us} µs" if settled.time_us else "")
 
 
 def view_of(root: Root, projection: Projection[S]) -> View[S]:
@@ -139,6 +196,8 @@ def view_of(root: Root, projection: Projection[S]) -> View[S]:
         sealed=root.sealed,
         features=root.features,
         base=root.base,
+        purged=root.purged,
+        settles=root.settles,
     )
 
 
@@ -152,6 +211,8 @@ def root_of(view: View[S], dump: Dump, *, base: int | None = None) -> Root:
         base=view.base if base is None else base,
         fence=view.fence,
         sealed=view.sealed,
+        purged=view.purged,
+        settles=view.settles,
         features=view.features,
         uses=None if dump.uses is None else tuple(sorted(dump.uses)),
         state=dump.root,

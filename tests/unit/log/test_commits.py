@@ -251,6 +251,55 @@ def test_a_sealed_log_can_be_created_anew_and_nothing_of_before_gets_into_it() -
     assert log.view_at(1).state == ("one",)
 
 
+def seal(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    return Draft(seals=True)
+
+
+def restore(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    return Draft(events=({"word": "restored"},), restores=True)
+
+
+def purge(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    return Draft(purges=True)
+
+
+def test_a_sealed_log_can_be_restored_and_goes_on_as_it_was() -> None:
+    log = new_log()
+    before = begin(log)
+    sealed = log.commit(before, seal).view
+    done = log.commit(sealed, restore, commit_id="c")
+    assert (done.version, done.view.state, done.view.sealed) == (3, ("one", "restored"), False)
+    assert done.view.log_id == before.log_id and log.load() == done.view
+    assert log.commit(sealed, restore, commit_id="c").version == 3
+    with pytest.raises(ConflictError, match="is not sealed at version 3"):
+        log.commit(sealed, restore)
+    with pytest.raises(LogSealed):
+        log.commit(before, say("prepared before the seal"))
+    again = log.commit(log.commit(done.view, say("on")).view, seal).view
+    expire(log, again.version)
+    assert log.commit(log.load(), restore).view.state == ("one", "restored", "on", "restored")
+
+
+def test_of_a_restoring_and_a_purge_one_wins() -> None:
+    log = new_log()
+    sealed = log.commit(begin(log), seal).view
+    purged = log.commit(sealed, purge).view
+    assert purged.sealed and purged.purged and log.load() == purged
+    for start in (sealed, purged):
+        for decide in (restore, purge, say("late")):
+            with pytest.raises(LogSealed):
+                log.commit(start, decide)
+    expire(log, purged.version)
+    assert log.load().purged
+    anew = log.create(Draft(events=({"word": "anew"},)), log_id="second")
+    assert (anew.state, anew.sealed, anew.purged) == (("anew",), False, False)
+    for decide in (restore, purge):
+        with pytest.raises(ConflictError, match="not sealed"):
+            log.commit(anew, decide)
+    with pytest.raises(InvalidInput, match="either"):
+        log.commit(log.commit(anew, seal).view, lambda view, passed: Draft(restores=True, seals=True))
+
+
 def test_a_commit_that_its_projection_cannot_apply_is_not_written() -> None:
     log = new_log()
     view = begin(log)
