@@ -1,0 +1,161 @@
+"""What a commit keeps of the statement that made it: its text without its literals, all of it, or nothing. Pure.
+
+Literals and comments may hold what nobody meant to keep for ever (a customer's name, a password), so `normalized` puts
+`?` for the former and drops the latter. It reads text in the manner of Spark's own lexer, because whoever takes a quote
+for a literal's end where Spark does not would keep what comes after it. Whatever is not closed counts as going on to the
+text's end, and no text is refused: what cannot be parsed is not this module's business.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lakelog.log.errors import InvalidInput
+
+FULL, NORMALIZED, NONE = "full", "normalized", "none"
+SETTINGS = (NORMALIZED, FULL, NONE)
+
+NORMALIZED_LIMIT_BYTES = 4 * 1024
+FULL_LIMIT_BYTES = 32 * 1024
+"""Half of what makes a commit write a snapshot: no statement is worth one."""
+
+CUT = "… [cut]"
+"""Stands at the end of a text that was longer than its limit."""
+
+LITERAL = "?"
+
+_TYPED = frozenset({"date", "time", "timestamp", "timestamp_ltz", "timestamp_ntz", "x"})
+
+# The order decides between tokens that begin alike. Quantifiers are possessive: no text is read twice.
+_TOKEN = re.compile(
+    r"""
+      (?P<space>   \s++
+                 | --(?:\\\n|[^\r\n])*+ )
+    | (?P<comment> /\*(?!\+) )
+    | (?P<string>  '(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)
+                 | "(?:[^"\\]++|\\.|"")*+(?:"|\\?\Z)
+                 | [rR]'[^']*+(?:'|\Z)
+                 | [rR]"[^"]*+(?:"|\Z) )
+    | (?P<dollars> \$[A-Za-z]*+\$ )
+    | (?P<other_literal>
+                   [^\W\d_]++://[\w/\-.?=&#%]*+
+                 | (?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?:[bB][dD]|[lLsSyYfFdD])?(?!\w)
+                 | [0-9]++(?!\w) )
+    | (?P<quoted>  `(?:[^`]++|``)*+` )
+    | (?P<open>    ` )
+    | (?P<word>    \w++ )
+    | (?P<mark>    /\*\+ | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
+
+# Half of a pair of surrogates cannot be written as UTF-8, and a terminal obeys control characters.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def kept(text: str, setting: str) -> str | None:
+    """Return what `setting` (normalized, full or none) keeps of a statement; None for nothing. InvalidInput."""
+    match setting:
+        case "normalized":
+            return normalized(text)
+        case "full":
+            return full(text)
+        case "none":
+            return None
+    raise InvalidInput(
+        f"{setting!r} does not say what to keep of a statement's text: use one of {', '.join(SETTINGS)}"
+    )
+
+
+def full(text: str, limit_bytes: int = FULL_LIMIT_BYTES) -> str:
+    """Return `text` as it is, but cut to `limit_bytes` of UTF-8 and without what could not be written or shown."""
+    text = _UNPRINTABLE.sub("\ufffd", text)
+    data = text.encode()
+    if len(data) <= limit_bytes:
+        return text
+    return data[: limit_bytes - len(CUT.encode())].decode(errors="ignore") + CUT
+
+
+def normalized(text: str, limit_bytes: int = NORMALIZED_LIMIT_BYTES) -> str:
+    """Return `text` with `?` for each literal, without comments, its whitespace collapsed, cut to `limit_bytes`.
+
+    Keywords, identifiers (also quoted by backticks), operators and hints stay as they were written. Doing it twice
+    changes nothing.
+    """
+    text = _UNPRINTABLE.sub("\ufffd", text)
+    written = _Written(limit_bytes)
+    position = 0
+    if was_cut := text.endswith(CUT):
+        text = text.removesuffix(CUT)
+    while position < len(text) and not written.is_full:
+        token = _TOKEN.match(text, position)
+        assert token is not None, text[position]
+        position = token.end()
+        match token.lastgroup:
+            case "space":
+                written.space()
+            case "comment":
+                position = _after_comment(text, position)
+                written.space()
+            case "string":
+                written.string()
+            case "dollars":
+                end = text.find(token[0], position)
+                position = len(text) if end < 0 else end + len(token[0])
+                written.string()
+            case "other_literal":
+                written.token(LITERAL)
+            case "quoted":
+                written.token(re.sub(r"\s", " ", token[0]))
+            case "open":
+                written.token(LITERAL)
+                position = len(text)
+            case _:
+                written.token(token[0])
+    return str(written) + CUT if was_cut and not written.is_full else str(written)
+
+
+def _after_comment(text: str, position: int) -> int:
+    """Return where a comment ends whose opening ends at `position`. Comments may stand in one another."""
+    depth = 1
+    for edge in _COMMENT_EDGE.finditer(text, position):
+        depth += -1 if edge[0] == "*/" else 1
+        if depth == 0:
+            return edge.end()
+    return len(text)
+
+
+class _Written:
+    """The tokens so far, up to a limit."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._parts: list[str] = []
+        self._left_bytes = limit_bytes - len(CUT.encode())
+        self._space = False
+        self._after_string = False
+        self.is_full = False
+
+    def space(self) -> None:
+        self._space = bool(self._parts)
+
+    def token(self, token: str) -> None:
+        part = f" {token}" if self._space else token
+        self._left_bytes -= len(part.encode())
+        self.is_full = self._left_bytes < 0
+        self._parts.append(CUT if self.is_full else part)
+        self._space = self._after_string = False
+
+    def string(self) -> None:
+        """Write a string, which is one literal with the string or the type's name right before it."""
+        if self._after_string:
+            self._space = False
+            return
+        if self._parts and self._parts[-1].strip().lower() in _TYPED:
+            self._left_bytes += len(self._parts[-1].encode())
+            self._space = self._parts.pop().startswith(" ")
+        self.token(LITERAL)
+        self._after_string = True
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
