@@ -1,8 +1,8 @@
 """What a commit keeps of the statement that made it: its text without its literals, all of it, or nothing. Pure.
 
-Literals and comments may hold what nobody meant to keep for ever (a customer's name, a password), so `normalized` puts
-`?` for the former and drops the latter. It reads text in the manner of Spark's own lexer, because whoever takes a quote
-for a literal's end where Spark does not would keep what comes after it. Whatever is not closed counts as going on to the
+Literals and comments may hold what nobody meant to keep for ever (a name, a password), so `normalized` puts `?` for the
+former and drops the latter. It reads text in the manner of Spark's own lexer, because whoever takes a quote for a
+literal's end where Spark does not would keep what comes after it. Whatever is not closed counts as going on to the
 text's end, and no text is refused: what cannot be parsed is not this module's business.
 """
 
