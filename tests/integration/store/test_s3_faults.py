@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from tests.integration.store.faulty_proxy import FaultyProxy, faulty_proxy
 from tests.integration.store.sums import Sum
+from tests.processes.faulty_proxy import FaultyProxy, faulty_proxy
 
 from lakelog.log import CommitUnknown, Draft, Log, LogOptions, open_store, s3_store
 from lakelog.testing.moto_server import S3Server, moto_server
@@ -37,14 +37,15 @@ def add_one(view: object, passed: object) -> Draft:
         ["409"],
         ["500"],
         ["503"],
-        ["close"],
+        ["reset"],
         ["lost-409"],
         ["lost-500"],
         ["lost-503"],
-        ["lost-close"],
+        ["lost-reset"],
         ["500", "lost-500", "500"],
         ["409"] * 4,
-        ["lost-close", "409"],
+        ["lost-reset", "409"],
+        ["late", "late"],
     ],
     ids=" ".join,
 )
@@ -94,9 +95,10 @@ def test_requests_on_the_wire_are_those_of_the_budget(spoilt: tuple[FaultyProxy,
     proxy, server = spoilt
     log = new_log(server)
     view = log.create(Draft(events=({"n": 1},)), log_id="l")
-    proxy.requests.clear()
+    proxy.requests = []
     view = log.commit(view, add_one).view
     assert proxy.requests == ["PUT"]
-    proxy.requests.clear()
+    proxy.requests = []
     log.refresh(view)
     assert proxy.requests == ["GET"]
+    proxy.requests = None

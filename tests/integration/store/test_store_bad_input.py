@@ -110,6 +110,43 @@ def test_leftovers_of_a_crash_are_never_listed(tmp_path: Path) -> None:
     assert list(store.list_after("")) == ["a/1"]
 
 
+def test_what_a_dead_process_left_half_made_is_told_from_what_a_living_one_is_making(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, others = LocalStore(str(tmp_path)), LocalStore(str(tmp_path))
+    store.put("a/1", b"x")
+    (tmp_path / "a" / ".lakelog-tmp-abc").write_bytes(b"torn")
+    seen: list[list[tuple[str, int]]] = []
+    link = os.link
+
+    def looking(source: str, target: str) -> None:
+        assert os.path.basename(source) in os.listdir(tmp_path / "a")
+        seen.append(list(others.list_leftovers("a/")))
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", looking)
+    assert store.put_if_absent("a/2", b"y")
+    assert seen == [[("a/.lakelog-tmp-abc", 4)]]
+    others.delete(["a/.lakelog-tmp-abc"])
+    assert list(others.list_leftovers("")) == [] and sorted(os.listdir(tmp_path / "a")) == ["1", "2"]
+
+
+def test_who_loses_a_temporary_file_to_a_cleaner_creates_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, taken = os.link, list[str]()
+
+    def stolen(source: str, target: str) -> None:
+        if not taken:
+            taken.append(source)
+            os.unlink(source)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", stolen)
+    create(LocalStore(str(tmp_path)))
+    assert taken and (tmp_path / "_log" / f"{1:020d}.json").exists()
+
+
 @pytest.mark.parametrize(
     ("url", "canonical"),
     [

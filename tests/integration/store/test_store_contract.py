@@ -99,6 +99,16 @@ def test_listing_gives_the_keys_of_a_prefix_after_another_sorted_by_their_bytes(
     assert list(store.list_after("nothing/")) == []
 
 
+def test_maintenance_sees_sizes_and_folders(store: ObjectStore) -> None:
+    sizes = {"f/a/1": 3, "f/a/b/2": 0, "f/b": 5, "f/c-d/x": 1, "g/1": 2}
+    for key, size in sizes.items():
+        store.put(key, b"x" * size)
+    assert dict(store.list_sizes("f/")) == {key: size for key, size in sizes.items() if key.startswith("f/")}
+    assert list(store.list_sizes("f/", "f/b")) == [("f/c-d/x", 1)]
+    assert store.list_folders("f/") == ["a", "c-d"] and {"f", "g"} <= set(store.list_folders(""))
+    assert store.list_folders("nothing/") == [] and list(store.list_leftovers("f/")) == []
+
+
 def test_listing_goes_on_beyond_one_page(given: tuple[str, dict[str, str]]) -> None:
     store = empty_store(given)
     keys = [f"page/{i:05d}" for i in range(1100)]

@@ -1,0 +1,56 @@
+"""Kill writers for minutes and see whether anything is lost: python -m tests.processes --minutes M [OPTION…]."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.processes.driver import LOCAL, S3, Settings, run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/kill", description="Kill writers, spoil answers, and verify what is left."
+    )
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument(
+        "--store", choices=[LOCAL, S3], default=LOCAL, help="a folder, or versitygw behind a proxy"
+    )
+    parser.add_argument("--writers", choices=["python", "spark", "both"], default="python")
+    parser.add_argument("--python-writers", type=int, default=3)
+    parser.add_argument(
+        "--intensity", type=float, default=1.0, help="how often the proxy does harm, 0 for never"
+    )
+    parser.add_argument("--no-fsync", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", action="store_true", help="keep the warehouse and the journals")
+    given = parser.parse_args()
+    settings = Settings(
+        seed=given.seed,
+        seconds=given.minutes * 60,
+        store=given.store,
+        writers=given.writers,
+        python_writers=given.python_writers,
+        intensity=given.intensity,
+        fsync=not given.no_fsync,
+        keep=given.keep,
+    )
+    folder = Path(tempfile.mkdtemp(prefix="lakelog-kills-"))
+    print(
+        f"seed {settings.seed}, {settings.store}, {settings.writers}; everything is in {folder}", flush=True
+    )
+    report = run(settings, folder / "run")
+    for line in report.lines():
+        print(line)
+    if report.wrong:
+        print(f"seed {settings.seed} found {len(report.wrong)} things wrong; all of it is in {folder}")
+        return 1
+    if not settings.keep:
+        folder.rmdir()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Every log of a warehouse, object by object, without the code that reads logs: that what is stored is a log at all."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lakelog.log import Commit, ObjectStore
+from lakelog.log.errors import FormatError
+from lakelog.log.format import Tombstone, decode_base, decode_decision, decode_entry, decode_root, hash_of
+from lakelog.log.keys import Keys
+
+_VERSION = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")
+_HINT = re.compile(r"(?:(.*)/)?_log/(?:latest\.json|snapshots/.*\.json)")
+_BATCH = 64
+
+
+@dataclass
+class Chain:
+    """One log. `commits` are those with an effect, at the time of their transaction where they are part of one."""
+
+    prefix: str
+    entries: list[Commit | Tombstone] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    transactions: dict[int, str] = field(default_factory=dict)
+    """The decision of each intent that was committed, by its version."""
+
+    @property
+    def log_id(self) -> str:
+        return self.entries[-1].log_id
+
+    @property
+    def sealed(self) -> bool:
+        """Whether it was dropped, and not restored since."""
+        flags = [(c.seals or c.purges, c.restores or c.reopens) for c in self.commits]
+        return next((closes for closes, opens in reversed(flags) if closes or opens), False)
+
+
+@dataclass
+class Warehouse:
+    """All that is in a store: logs by their prefix, other keys, and what is wrong."""
+
+    store: ObjectStore
+    keys: list[str] = field(default_factory=list)
+    chains: dict[str, Chain] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def read(store: ObjectStore) -> Warehouse:
+    """Read and check all logs. Costs a LIST of everything and a GET for each version of each log."""
+    found = Warehouse(store, keys=list(store.list_after("")))
+    versions: dict[str, list[int]] = {}
+    for key in found.keys:
+        if match := _VERSION.fullmatch(key):
+            versions.setdefault(match[1] or "", []).append(int(match[2]))
+    for prefix, numbers in versions.items():
+        if numbers != list(range(1, len(numbers) + 1)):
+            found.wrong.append(f"the versions of the log {prefix!r} have gaps: {numbers[:50]}")
+            continue
+        _read_chain(found, prefix, len(numbers))
+    _check_hints(found)
+    return found
+
+
+def _read_chain(found: Warehouse, prefix: str, length: int) -> None:
+    chain = found.chains[prefix] = Chain(prefix)
+    keys = [Keys(prefix).commit(version) for version in range(1, length + 1)]
+    for start in range(0, length, _BATCH):
+        part = keys[start : start + _BATCH]
+        for key, data in zip(part, found.store.get_many(part), strict=True):
+            try:
+                assert data is not None, f"{key} was listed and is absent"
+                _follow(found, chain, key, decode_entry(data, key))
+            except (FormatError, AssertionError) as error:
+                found.wrong.append(f"{key}: {error}")
+                return
+    found.counts["versions"] += length
+
+
+def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone) -> None:
+    """Check that `entry` continues the log, and note what it does."""
+    before = chain.entries[-1] if chain.entries else None
+    assert entry.version == len(chain.entries) + 1, f"it says that it is version {entry.version}"
+    said_before = (
+        "" if before is None else before.commit_hash if isinstance(before, Tombstone) else before.hash
+    )
+    assert entry.prev == said_before, "it continues another version than the one before it"
+    if before is not None:
+        assert entry.time_us > before.time_us, f"its time {entry.time_us} is not after {before.time_us}"
+        assert entry.reopens or entry.log_id == before.log_id, "it is of another log"
+    opens = entry.reopens or entry.restores or entry.purges
+    effect = entry
+    if isinstance(entry, Commit) and entry.intent is not None:
+        outcome = _decided(found, chain, entry)
+        if outcome is None:
+            chain.entries.append(entry)
+            return
+        effect = outcome
+        chain.transactions[entry.version] = entry.intent.txn
+    assert chain.sealed == opens, f"the log was {'' if chain.sealed else 'not '}sealed before"
+    chain.entries.append(entry)
+    if isinstance(effect, Commit):
+        chain.commits.append(effect)
+        _check_sidecars(found, chain, effect)
+
+
+def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
+    """Return an intent as it counts; None where it was aborted. An undecided one is noted as wrong."""
+    assert entry.intent is not None
+    key = posixpath.normpath(posixpath.join(chain.prefix, entry.intent.decision))
+    data = found.store.get(key)
+    if data is None:
+        found.counts["undecided intents"] += 1
+        found.wrong.append(f"version {entry.version} of {chain.prefix!r} is an intent without a decision")
+        return None
+    decision = decode_decision(data, key)
+    assert decision.txn == entry.intent.txn, "its decision is about another transaction"
+    found.counts[f"intents {decision.outcome}"] += 1
+    if decision.outcome != "committed":
+        return None
+    assert entry.version in decision.positions.values(), (
+        f"its decision does not know it: {decision.positions}"
+    )
+    assert len(decision.positions) == entry.intent.participants, (
+        "its transaction has another number of participants"
+    )
+    return msgspec.structs.replace(entry, time_us=decision.time_us)
+
+
+def _check_sidecars(found: Warehouse, chain: Chain, commit: Commit) -> None:
+    for sidecar in commit.sidecars:
+        data = found.store.get(Keys(chain.prefix).sidecar(sidecar.name))
+        assert data is not None and hash_of(data) == sidecar.hash, (
+            f"its sidecar {sidecar.name} is not as it was"
+        )
+
+
+def _check_hints(found: Warehouse) -> None:
+    """A hint may be missing or old, but what is there must be of a commit that stands in its log."""
+    for key in found.keys:
+        if match := _HINT.fullmatch(key):
+            chain = found.chains.get(match[1] or "")
+            data = found.store.get(key)
+            if chain is None or data is None:
+                continue
+            try:
+                root = decode_root(data, key)
+            except FormatError as error:
+                found.wrong.append(f"{key}: {error}")
+                continue
+            found.counts["snapshots and hints"] += 1
+            if root.version > len(chain.entries):
+                found.wrong.append(f"{key} is of version {root.version}, which its log does not have")
+        elif "/_log/bases/" in f"/{key}":
+            decode_base(found.store.get(key) or b"", key)
+
+
+def lone_transactions(chains: Sequence[Chain]) -> list[str]:
+    """Say which committed transactions are in fewer or more logs than they say: half of them is missing."""
+    places: dict[str, list[str]] = {}
+    expected: dict[str, int] = {}
+    for chain in chains:
+        for version, txn in chain.transactions.items():
+            places.setdefault(txn, []).append(f"{chain.prefix or 'the root'} version {version}")
+            entry = chain.entries[version - 1]
+            assert isinstance(entry, Commit) and entry.intent is not None
+            expected[txn] = entry.intent.participants
+    return [
+        f"transaction {txn} has {expected[txn]} parts, but is in {', '.join(where)}"
+        for txn, where in places.items()
+        if len(where) != expected[txn]
+    ]

@@ -1,0 +1,255 @@
+"""Runs writers, readers and faults against one warehouse, kills and restarts the writers, and has the end verified.
+
+All choices come from the seed; when what happens does not, since processes, disks and networks take their own time.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.processes import reader, writer
+from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
+from tests.processes.journal import Journals
+from tests.processes.world import World, set_up
+
+from lakelog.testing.versitygw import versitygw
+
+LOCAL, S3 = "local", "s3"
+LIFE_MEAN_S = {LOCAL: 0.7, S3: 5.0}
+PAUSES = 0.15  # of what would have been kills
+PAUSE_MAX_S = 3.0
+READERS = 1
+PRELOADED = [
+    "tests.processes.writer",
+    "tests.processes.reader",
+    "pyarrow.parquet",
+    "s3fs",
+    "aiobotocore.session",
+]
+
+
+@dataclass
+class Settings:
+    seed: int
+    seconds: float
+    store: str = LOCAL
+    writers: str = "python"
+    python_writers: int = 3
+    intensity: float = 1.0
+    fsync: bool = True
+    keep: bool = False
+
+
+@dataclass
+class Report:
+    """What came out. `wrong` is what no run may show."""
+
+    folder: str
+    wrong: list[str] = field(default_factory=list)
+    figures: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> Iterator[str]:
+        for what, count in sorted(self.figures.items()):
+            yield f"{count:8} {what}"
+        for fault, count in sorted(self.faults.items()):
+            yield f"{count:8} {fault} (injected)"
+        for what in self.wrong[:20]:
+            yield f"WRONG: {what}"
+
+
+class Process(Protocol):
+    """A writer's process, as far as the driver deals with it."""
+
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def exitcode(self) -> int | None: ...
+    def kill(self) -> None: ...
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+@dataclass
+class Actor:
+    """A writer by its name, over all its lives."""
+
+    name: str
+    life_mean_s: float
+    process: Process | None = None
+    incarnation: int = 0
+    dies_at: float = 0.0
+    wakes_at: float = 0.0
+    paused: bool = False
+
+
+class Driver:
+    def __init__(self, settings: Settings, world: World) -> None:
+        self._settings = settings
+        self._world = world
+        self._world_file = str(world.save())
+        self._rng = random.Random(f"{settings.seed} driver")
+        # A server that has imported everything forks the writers, so that most of their short lives is work.
+        self._processes = multiprocessing.get_context("forkserver")
+        self._processes.set_forkserver_preload(PRELOADED)
+        self.report = Report(world.folder)
+
+    def run(self) -> None:
+        actors = [Actor(name, LIFE_MEAN_S[self._settings.store]) for name in self._world.writers]
+        readers = [self._start_reader(f"r{number}") for number in range(READERS)]
+        deadline = time.monotonic() + self._settings.seconds
+        try:
+            while time.monotonic() < deadline and not self.report.wrong:
+                for actor in actors:
+                    self._care_for(actor)
+                self._listen_to_readers()
+                time.sleep(0.005)
+        finally:
+            for actor in actors:
+                self._kill(actor)
+            self._world.stop_file.touch()
+            for process in readers:
+                process.join(30)
+                if process.exitcode != 0:
+                    self.report.wrong.append(f"a reader ended with {process.exitcode}: see its log")
+                    process.kill()
+                    process.join()
+        self._listen_to_readers(final=True)
+
+    def _care_for(self, actor: Actor) -> None:
+        now = time.monotonic()
+        if actor.process is None:
+            actor.incarnation += 1
+            actor.process = self._start_writer(actor)
+            actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
+        elif actor.process.exitcode is not None:
+            self.report.wrong.append(
+                f"{actor.name} ended by itself with {actor.process.exitcode}: {self._log(actor.name)}"
+            )
+        elif actor.paused:
+            if now >= actor.wakes_at:
+                self._signal(actor, signal.SIGCONT)
+                actor.paused = False
+        elif now >= actor.dies_at:
+            if self._rng.random() < PAUSES:
+                self._signal(actor, signal.SIGSTOP)
+                actor.paused, actor.wakes_at = True, now + self._rng.uniform(0.1, PAUSE_MAX_S)
+                actor.dies_at = actor.wakes_at + self._rng.expovariate(1 / actor.life_mean_s)
+                self.report.figures["writers paused"] += 1
+            else:
+                self._kill(actor)
+                self.report.figures["writers killed"] += 1
+
+    def _start_writer(self, actor: Actor) -> Process:
+        process = self._processes.Process(
+            target=writer.run, args=(self._world_file, actor.name, actor.incarnation), daemon=True
+        )
+        process.start()
+        return process
+
+    def _start_reader(self, name: str) -> Any:
+        process = self._processes.Process(target=reader.run, args=(self._world_file, name), daemon=True)
+        process.start()
+        return process
+
+    def _kill(self, actor: Actor) -> None:
+        if actor.process is not None:
+            actor.process.kill()
+            actor.process.join()
+        actor.process, actor.paused = None, False
+
+    def _signal(self, actor: Actor, number: int) -> None:
+        assert actor.process is not None and actor.process.pid is not None
+        os.kill(actor.process.pid, number)
+
+    def _log(self, name: str) -> str:
+        return (Path(self._world.folder) / f"{name}.log").read_text(errors="replace")[-3000:]
+
+    def _listen_to_readers(self, *, final: bool = False) -> None:
+        for path in self._world.reports.glob("*.jsonl"):
+            for line in path.read_text().splitlines():
+                said = json.loads(line)
+                if "violation" in said and said["violation"] not in self.report.wrong:
+                    self.report.wrong.append(said["violation"])
+                if final:
+                    for check, count in said.get("checks", {}).items():
+                        self.report.figures[f"reader: {check}"] += count
+
+
+def run(settings: Settings, folder: Path) -> Report:
+    """Run everything in `folder`, a new one, which is removed after a run without a finding unless it is to be kept."""
+    folder.mkdir(parents=True)
+    begun = time.monotonic()
+    with ExitStack() as stack:
+        direct, faulty, proxy = stack.enter_context(_store(settings, folder))
+        set_up(direct.catalog(), direct.writers)
+        driver = Driver(settings, faulty)
+        driver.run()
+        report = driver.report
+        report.figures["seconds under way"] = round(time.monotonic() - begun)
+        if proxy is not None:
+            proxy.chance = None
+            proxy.settle()
+            report.faults = proxy.injected
+            report.figures["requests through the proxy"] = proxy.passed
+        journals = Journals(direct.journals)
+        journals.read_on()
+        report.figures["requests asked"] = len(journals.asked)
+        begun = time.monotonic()
+        _verify(direct, report)
+        report.figures["seconds of verification"] = round(time.monotonic() - begun)
+    if not report.wrong and not settings.keep:
+        shutil.rmtree(folder)
+    return report
+
+
+def _verify(world: World, report: Report) -> None:
+    """Let a fresh process check the end, which comes to the store without faults."""
+    saved = world.save()
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.processes.verifier", str(saved)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    verified = Path(world.folder) / "verified.json"
+    if not verified.exists():
+        report.wrong.append(
+            f"the verifier ended with {done.returncode}: {(done.stdout + done.stderr)[-3000:]}"
+        )
+        return
+    found = json.loads(verified.read_text())
+    report.wrong += found["wrong"]
+    report.figures.update(found["figures"])
+
+
+@contextmanager
+def _store(settings: Settings, folder: Path) -> Iterator[tuple[World, World, FaultyProxy | None]]:
+    """Give the world as it is, the world as its processes see it, and the proxy that stands between."""
+    names = tuple(f"w{number}" for number in range(settings.python_writers))
+    if settings.store == LOCAL:
+        options = {"fsync": "on" if settings.fsync else "off"}
+        world = World(str(folder), str(folder / "lake"), options, settings.seed, names)
+        yield world, world, None
+        return
+    chance = Chance(settings.seed, settings.intensity)
+    with (
+        versitygw(folder / "objects") as server,
+        server.credentials(),
+        faulty_proxy(server.endpoint, chance) as proxy,
+    ):
+        world = World(str(folder), "s3://lake/warehouse", server.options, settings.seed, names)
+        yield world, replace(world, options={**server.options, "endpoint": proxy.endpoint}), proxy

@@ -1,0 +1,239 @@
+"""What a log should amount to: its commits in their order, each doing exactly what its request says.
+
+A commit that no journal knows was made by Spark, whose statements cannot be given ids: its rows tell which it was.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.processes.chains import Chain
+from tests.processes.journal import Asked
+
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.events import (
+    EntryLinked,
+    EntryRenamed,
+    EntryUnlinked,
+    FilesChanged,
+    NamespaceCreated,
+    TableAltered,
+    TableCreated,
+    TableReplaced,
+    namespace_events,
+    table_events,
+)
+from lakelog.log import Commit
+
+OLD_VERSIONS = 2
+Rows = dict[int, tuple[str, str]]
+
+
+@dataclass
+class Checked:
+    """What the models found: `happened` are the requests, by key, that had an effect in any log."""
+
+    wrong: list[str] = field(default_factory=list)
+    happened: dict[str, list[str]] = field(default_factory=dict)
+    rows: int = 0
+    commits: int = 0
+    files: int = 0
+
+    def happens(self, asked: Asked, where: str) -> None:
+        self.happened.setdefault(asked.key, []).append(where)
+
+
+def is_table(chain: Chain) -> bool:
+    first = chain.commits[0]
+    return any(event.get("event") == "table-created" for event in first.events)
+
+
+@dataclass
+class Linked:
+    """What all namespaces say: what each name leads to now, and all ids that ever had one."""
+
+    now: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)
+    ever: set[str] = field(default_factory=set)
+
+
+def check_namespaces(chains: Mapping[str, Chain], by_commit: Mapping[str, Asked], checked: Checked) -> Linked:
+    """Follow every namespace's log, and note which creations, renames and drops happened in it."""
+    linked = Linked()
+    for prefix, chain in chains.items():
+        if not chain.commits or is_table(chain):
+            continue
+        names: dict[tuple[str, str], tuple[str, str]] = {}
+        for commit in chain.commits:
+            checked.commits += 1
+            where = f"version {commit.version} of {prefix or 'the root'}"
+            first = False
+            for event in namespace_events(commit):
+                match event:
+                    case NamespaceCreated():
+                        first = True
+                    case EntryLinked(space=space, name=name):
+                        if (space, name) in names:
+                            checked.wrong.append(f"{where} links {name}, which is there")
+                        names[space, name] = event.id, event.location
+                        linked.ever.add(event.id)
+                    case EntryUnlinked(space=space, name=name) | EntryRenamed(space=space, name=name):
+                        entry = names.pop((space, name), None)
+                        if entry is None or entry[0] != event.id:
+                            checked.wrong.append(f"{where} takes away {name}, which leads to {entry}")
+                        if isinstance(event, EntryRenamed) and entry is not None:
+                            names[space, event.new_name] = entry
+                    case _:
+                        pass
+            asked = by_commit.get(commit.commit_id)
+            # A log's own first commit bears the id of the request that makes it; only the link makes it exist.
+            if asked is not None and not first:
+                checked.happens(asked, where)
+        if not chain.sealed:
+            linked.now |= {(prefix, *name): entry for name, entry in names.items()}
+    return linked
+
+
+class TableModel:
+    """One table's log, followed commit by commit."""
+
+    def __init__(self, catalog: Catalog, chain: Chain, rng: random.Random, checked: Checked) -> None:
+        self.chain = chain
+        self.checked = checked
+        self._catalog = catalog
+        self._tracked = catalog._logs.table(chain.prefix)
+        self._rng = rng
+        self.rows: Rows = {}
+        self.properties: dict[str, str] = {}
+        self.files: dict[str, int] = {}
+
+    def follow(self, by_commit: Mapping[str, Asked], by_key: Mapping[str, Asked]) -> None:
+        versions = [commit.version for commit in self.chain.commits]
+        look_at = {*self._rng.sample(versions, min(OLD_VERSIONS, len(versions))), versions[-1]}
+        for commit in self.chain.commits:
+            self.checked.commits += 1
+            asked = by_commit.get(commit.commit_id)
+            self._follow(commit, asked, by_key)
+            if commit.version in look_at and not commit.seals:
+                self._compare(self._table(commit.version))
+        for path, size in self.files.items():
+            self._check_file(path, size)
+        self.checked.files += len(self.files)
+        self.checked.rows += len(self.rows)
+
+    def where(self, commit: Commit) -> str:
+        return f"version {commit.version} of {self.chain.prefix}"
+
+    def _follow(self, commit: Commit, asked: Asked | None, by_key: Mapping[str, Asked]) -> None:
+        first = False
+        for event in table_events(commit):
+            match event:
+                case TableCreated() | TableReplaced():
+                    first = isinstance(event, TableCreated)
+                    self.rows, self.files = {}, {}
+                    self.properties = dict(event.properties)
+                case TableAltered():
+                    self.properties = {k: v for k, v in self.properties.items() if k not in event.removed}
+                    self.properties |= event.set
+                case FilesChanged():
+                    self._follow_files(commit, event, asked, by_key)
+                case _:
+                    pass
+        if asked is not None:
+            if asked.request["op"] == "alter":
+                said = {asked.request["property"]: asked.request["value"]}
+                if not said.items() <= self.properties.items():
+                    self.checked.wrong.append(f"{self.where(commit)} does not set {said}")
+            if not first:
+                self.checked.happens(asked, self.where(commit))
+
+    def _follow_files(
+        self, commit: Commit, event: FilesChanged, asked: Asked | None, by_key: Mapping[str, Asked]
+    ) -> None:
+        for removed in event.removed:
+            if self.files.pop(removed.path, None) is None:
+                self.checked.wrong.append(f"{self.where(commit)} removes {removed.path}, which was not there")
+        for added in event.added:
+            if added.path in self.files:
+                self.checked.wrong.append(f"{self.where(commit)} adds {added.path}, which was there")
+            self.files[added.path] = added.size_bytes
+        if event.added_sidecar is not None or event.removed_sidecar is not None:
+            self.files = self._listed(commit.version)
+        if asked is not None:
+            self.rows = apply(self.rows, asked)
+        elif event.added_files:
+            self._told_by_rows(commit, event, by_key)
+        elif event.operation == "truncate":
+            self.rows = {}
+
+    def _told_by_rows(self, commit: Commit, event: FilesChanged, by_key: Mapping[str, Asked]) -> None:
+        after = rows_of(self._table(commit.version))
+        added = {id: row for id, row in after.items() if self.rows.get(id) != row}
+        keys = {op for op, _ in added.values()}
+        if len(keys) != 1 or (asked := by_key.get(*keys)) is None:
+            self.checked.wrong.append(f"{self.where(commit)} is of nobody's request: it adds rows of {keys}")
+            self.rows = after
+            return
+        if asked.request["table_op"] != event.operation:
+            self.checked.wrong.append(f"{self.where(commit)} is an {event.operation}, for {asked.request}")
+        self.rows = apply(self.rows, asked)
+        self.checked.happens(asked, self.where(commit))
+        self._compare_rows(after, self.where(commit))
+
+    def _table(self, version: int) -> Table:
+        view = self._tracked.log.view_at(version)
+        return Table(self._catalog._logs, self._tracked, view, None, of_the_past=True)
+
+    def _listed(self, version: int) -> dict[str, int]:
+        planned = self._table(version).plan()
+        return dict(zip(planned["path"].to_pylist(), planned["size"].to_pylist(), strict=True))
+
+    def _compare(self, table: Table) -> None:
+        where = f"version {table.version} of {self.chain.prefix}"
+        found = table.to_arrow()
+        if len(set(found["id"].to_pylist())) < found.num_rows:
+            self.checked.wrong.append(f"{where} shows rows twice")
+        self._compare_rows(rows_of(table), where)
+        if dict(table.properties) != self.properties:
+            self.checked.wrong.append(f"{where} has the properties {table.properties}, not {self.properties}")
+        if self._listed(table.version) != self.files:
+            self.checked.wrong.append(f"{where} has other files than its commits say")
+
+    def _compare_rows(self, found: Rows, where: str) -> None:
+        if found != self.rows:
+            missing, extra = self.rows.keys() - found.keys(), found.keys() - self.rows.keys()
+            self.checked.wrong.append(
+                f"{where} shows other rows than its requests made: it lacks {sorted(missing)[:5]} and has "
+                f"{sorted(extra)[:5]} more"
+            )
+
+    def _check_file(self, path: str, size: int) -> None:
+        key = f"{self._tracked.prefix}/{path}"
+        with self._tracked.store.open_input(key) as opened:
+            found = opened.seek(0, 2)
+        if found != size:
+            self.checked.wrong.append(f"{key} has {found} bytes, not {size}")
+
+
+def rows_of(table: Table) -> Rows:
+    found = table.scan(["id", "op", "owner"]).to_arrow().to_pydict()
+    return {id: (op, owner) for id, op, owner in zip(found["id"], found["op"], found["owner"], strict=True)}
+
+
+def apply(rows: Rows, asked: Asked) -> Rows:
+    """Return the rows after a request."""
+    request = asked.request
+    op = request.get("table_op", request["op"])
+    first, count = request.get("first", 0), request.get("count", 0)
+    added = {id: (asked.key, request["owner"]) for id in range(first, first + count)}
+    match op:
+        case "append":
+            return rows | added
+        case "overwrite" | "overwrite-partitions":
+            return {id: row for id, row in rows.items() if row[1] != request["owner"]} | added
+        case "rewrite":
+            return rows
+        case "truncate" | "create":
+            return {}
+    raise AssertionError(op)

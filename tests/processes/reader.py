@@ -1,0 +1,126 @@
+"""A reader that holds what it sees against what writers were told before it began to look."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.processes.journal import DONE, FAILED, Asked, Journal, Journals
+from tests.processes.work import is_of_s3_client
+from tests.processes.world import PARTS, SHARED, World, load_world, shared_tables
+
+from lakelog.catalog import Catalog
+from lakelog.log.errors import StorageError
+
+PAUSE_S = 0.05
+
+
+def run(world_file: str, name: str) -> None:
+    """Look until the run's stop file is there. Every violation goes to the report at once."""
+    world = load_world(world_file)
+    log = os.open(Path(world.folder) / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    Reader(world, name).look()
+
+
+class Reader:
+    def __init__(self, world: World, name: str) -> None:
+        self._world = world
+        self._rng = random.Random(f"{world.seed} {name}")
+        self._report = Journal(world.reports / f"{name}.jsonl")
+        self._journals = Journals(world.journals)
+        self._warm = world.catalog()
+        self._seen: dict[str, set[int]] = {}
+        self._versions: dict[str, int] = {}
+        self._there: dict[str, set[int]] = {}  # rows that were acknowledged, by table
+        self._not_there: set[int] = set()
+        self._parts: dict[str, list[Asked]] = {}
+        self.checks: Counter[str] = Counter()
+
+    def look(self) -> None:
+        checks = [self._shared_table, self._shared_table, self._parts_of_writers]
+        while not self._world.stop_file.exists():
+            catalog = self._warm if self._rng.random() < 0.7 else self._world.catalog()
+            check = self._rng.choice(checks)
+            try:
+                check(catalog)
+                self.checks[check.__name__.strip("_")] += 1
+            except StorageError:
+                self.checks["looks that the store did not let through"] += 1
+            except Exception as error:
+                if not is_of_s3_client(error):
+                    raise
+                self.checks["looks that ended with an error of the S3 client"] += 1
+            time.sleep(PAUSE_S)
+        self._report.write({"checks": dict(self.checks)})
+
+    def _violation(self, what: str) -> None:
+        print(what, flush=True)
+        self._report.write({"violation": what})
+
+    def _read_journals(self) -> None:
+        for asked in self._journals.read_on():
+            request = asked.request
+            if request["op"] == "append":
+                ids = range(request["first"], request["first"] + request["count"])
+                if asked.outcome == DONE and not asked.open:
+                    self._there.setdefault(request["table"], set()).update(ids)
+                elif asked.outcome == FAILED and not asked.open:
+                    self._not_there.update(ids)
+            elif request["op"] == "overwrite":
+                of_owner = self._parts.setdefault(request["owner"], [])
+                if asked not in of_owner[-50:]:
+                    of_owner.append(asked)
+
+    def _shared_table(self, catalog: Catalog) -> None:
+        self._read_journals()
+        name = self._rng.choice(shared_tables(catalog)[-3:])
+        there = set(self._there.get(name, ()))
+        not_there = set(self._not_there)
+        table = catalog.load_table(name)
+        found = table.scan(["id"]).to_arrow()["id"].to_pylist()
+        ids, where = set(found), f"{name} at version {table.version}"
+        if len(ids) < len(found):
+            twice = [id for id, count in Counter(found).items() if count > 1]
+            self._violation(f"{where} shows rows twice: {twice[:5]}")
+        if missing := there - ids:
+            self._violation(f"{where} does not show acknowledged rows: {sorted(missing)[:5]}")
+        if lost := self._seen.get(name, set()) - ids:
+            self._violation(f"{where} does not show rows any more that it showed before: {sorted(lost)[:5]}")
+        if wrong := ids & not_there:
+            self._violation(f"{where} shows rows whose request failed: {sorted(wrong)[:5]}")
+        if table.version < self._versions.get(name, 0):
+            self._violation(f"{where} went back from version {self._versions[name]}")
+        self._seen[name] = ids
+        self._versions[name] = table.version
+
+    def _parts_of_writers(self, catalog: Catalog) -> None:
+        """Each writer's partition holds the rows of one overwrite, and of none before the last acknowledged one."""
+        self._read_journals()
+        floor = {
+            owner: max((at for at, a in enumerate(asked) if a.outcome == DONE and not a.open), default=-1)
+            for owner, asked in self._parts.items()
+        }
+        table = catalog.load_table(f"{SHARED}.{PARTS}")
+        found = table.to_arrow().to_pylist()
+        self._read_journals()
+        where = f"{table.name} at version {table.version}"
+        for owner in {row["owner"] for row in found} | set(floor):
+            keys = Counter(row["op"] for row in found if row["owner"] == owner)
+            known = {asked.key: at for at, asked in enumerate(self._parts.get(owner, ()))}
+            if not keys and floor.get(owner, -1) >= 0:
+                self._violation(f"{where} shows nothing of {owner}")
+            elif len(keys) > 1:
+                self._violation(f"{where} shows {owner}'s partition half overwritten: {keys}")
+            elif keys:
+                [(key, count)] = keys.items()
+                asked = self._parts[owner][known[key]]
+                if count != asked.request["count"]:
+                    self._violation(f"{where} shows {count} rows of {key}, not {asked.request['count']}")
+                # What was asked for again may rightly come after what was asked for later.
+                if known[key] < floor.get(owner, -1) and not asked.asked_again:
+                    self._violation(f"{where} shows {key}, before {self._parts[owner][floor[owner]].key}")

@@ -1,0 +1,181 @@
+"""After a run: a fresh process that asks the store what is true, and holds it against what writers were told.
+
+    python -m tests.processes.verifier <world.json>
+
+First it does what the next writer would do, who finds the warehouse as the killed ones left it. Then it checks that
+what was acknowledged happened once, what failed never, and what is unknown at most once; that asking again settles it;
+and that every log, table and file is exactly what the requests amount to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.processes import chains, models
+from tests.processes.journal import DONE, FAILED, NOTHING, Asked, Journals
+from tests.processes.work import NotLoaded, perform
+from tests.processes.world import World, load_world
+from tests.processes.writer import classify
+
+from lakelog.log import open_store
+
+NEXT_WRITER_MAX_S = 30.0
+WRONG_MAX = 50
+
+
+class Verifier:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.rng = random.Random(f"{world.seed} verifier")
+        self.wrong: list[str] = []
+        self.figures: Counter[str] = Counter()
+        journals = Journals(world.journals)
+        journals.read_on()
+        self.asked = journals.asked
+
+    def verify(self) -> None:
+        self._let_the_next_writer_work()
+        self._check_outcomes("before asking again")
+        self._ask_again()
+        checked = self._check_outcomes("after asking again")
+        for key, value in Counter(a.outcome for a in self.asked.values()).items():
+            self.figures[f"requests {key}"] = value
+        self.figures["requests asked again"] = sum(a.asked_again for a in self.asked.values())
+        self.figures["commits verified"] = checked.commits
+        self.figures["rows verified"] = checked.rows
+        self.figures["data files verified"] = checked.files
+        self._fsck()
+
+    def _let_the_next_writer_work(self) -> None:
+        """Go through every name, and commit to every log that can be reached: nothing may stand in the way."""
+        catalog = self.world.catalog("verifier")
+        pending: list[tuple[str, ...]] = [()]
+        while pending:
+            namespace = pending.pop()
+            begun = time.monotonic()
+            catalog.alter_namespace(namespace, set={"verified": "yes"})
+            for name in catalog.list_tables(namespace):
+                if catalog.table_exists(name):
+                    change = {"change": "set-property", "key": "verified", "value": "yes"}
+                    catalog.load_table(name).alter([change])
+                    self.figures["tables the next writer changed"] += 1
+            if (took := time.monotonic() - begun) > NEXT_WRITER_MAX_S:
+                self.wrong.append(f"the next writer needed {took:.1f} s for {namespace}")
+            pending += [n for n in catalog.list_namespaces(namespace) if catalog.namespace_exists(n)]
+
+    def _check_outcomes(self, when: str) -> models.Checked:
+        found = chains.read(open_store(self.world.warehouse, self.world.options))
+        self.figures |= found.counts
+        wrong = list(found.wrong)
+        wrong += chains.lone_transactions(list(found.chains.values()))
+        by_commit = {a.request["commit"]: a for a in self.asked.values() if "commit" in a.request}
+        checked = models.Checked(wrong=wrong)
+        catalog = self.world.catalog()
+        linked = models.check_namespaces(found.chains, by_commit, checked)
+        self._check_names(found.chains, linked, checked)
+        for chain in found.chains.values():
+            if chain.commits and models.is_table(chain):
+                models.TableModel(catalog, chain, self.rng, checked).follow(by_commit, self.asked)
+        for asked in self.asked.values():
+            self._check_outcome(asked, checked)
+        self.wrong += [f"{when}: {what}" for what in checked.wrong]
+        self.figures["temporary files left behind"] = _left_behind(self.world)
+        return checked
+
+    def _check_outcome(self, asked: Asked, checked: models.Checked) -> None:
+        happened = checked.happened.get(asked.key, [])
+        by_log = Counter(where.partition(" of ")[2] for where in happened)
+        what = f"{asked.key} {asked.request['op']} of {asked.request['table']} ({', '.join(asked.answers)})"
+        if any(count > 1 for count in by_log.values()):
+            checked.wrong.append(f"{what} happened more than once: {happened}")
+        if asked.outcome == DONE and not happened and not _found_done(asked):
+            checked.wrong.append(f"{what} was acknowledged, and is nowhere")
+        if asked.outcome in (FAILED, NOTHING) and happened:
+            checked.wrong.append(f"{what} was said not to have happened, but see {happened}: {asked.errors}")
+
+    def _check_names(
+        self, found: dict[str, chains.Chain], linked: models.Linked, checked: models.Checked
+    ) -> None:
+        """Every name leads to a log that is there, and what once had a name is dropped or has exactly one now."""
+        leading: dict[str, list[str]] = {}
+        for (namespace, _, name), (id, location) in linked.now.items():
+            leading.setdefault(id, []).append(f"{namespace}.{name}")
+            chain = found.get(location)
+            if chain is None or chain.log_id != id:
+                checked.wrong.append(f"{namespace}.{name} leads to {location}, where the log {id} is not")
+            elif chain.sealed:
+                checked.wrong.append(f"{namespace}.{name} leads to {location}, which was dropped")
+        for id, names in leading.items():
+            if len(names) > 1:
+                checked.wrong.append(f"{id} has several names: {names}")
+        for chain in found.values():
+            if chain.prefix and not chain.sealed and chain.log_id in linked.ever - leading.keys():
+                checked.wrong.append(f"the log {chain.prefix} was not dropped, but no name leads to it")
+
+    def _ask_again(self) -> None:
+        """Ask for everything doubtful again, from here: what comes back is certain then."""
+        catalog = self.world.catalog("verifier")
+        for asked in self.asked.values():
+            if not asked.doubtful or "commit" not in asked.request:
+                continue
+            try:
+                answer = perform(catalog, asked.request)
+            except NotLoaded:
+                continue  # its table is gone
+            except Exception as error:
+                answer = classify(error, again=True)
+                asked.errors.append(f"{type(error).__name__}: {error}")
+            asked.answers.append(answer)
+            asked.asked_again += 1
+            self.figures[f"doubtful requests that were {answer} when asked again"] += 1
+
+    def _fsck(self) -> None:
+        """Let lakelog's own check look at the warehouse, as a user would."""
+        command = [sys.executable, "-m", "lakelog.cli", "fsck", "--help"]
+        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+            self.figures["fsck is not there"] = 1
+            return
+        options = [part for key, value in self.world.options.items() for part in _as_option(key, value)]
+        command = [sys.executable, "-m", "lakelog.cli", "fsck", "--warehouse", self.world.warehouse, *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        (Path(self.world.folder) / "fsck.txt").write_text(done.stdout + done.stderr)
+        if done.returncode != 0:
+            self.wrong.append(f"fsck ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+
+
+def _as_option(key: str, value: str) -> list[str]:
+    if key == "fsync":
+        return []
+    return [f"--{key.replace('_', '-')}"] + ([] if value == "true" else [value])
+
+
+def _found_done(asked: Asked) -> bool:
+    """Whether a request can be done without a commit of its own."""
+    return False
+
+
+def _left_behind(world: World) -> int:
+    if "://" in world.warehouse:
+        return 0
+    return sum(name.startswith(".lakelog-tmp-") for _, _, names in os.walk(world.warehouse) for name in names)
+
+
+def main() -> int:
+    world = load_world(sys.argv[1])
+    verifier = Verifier(world)
+    verifier.verify()
+    report: dict[str, Any] = {"wrong": verifier.wrong[:WRONG_MAX], "figures": dict(verifier.figures)}
+    (Path(world.folder) / "verified.json").write_text(json.dumps(report, indent=1))
+    return 1 if verifier.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""What writers do: requests that are prepared, noted, and performed; by another process again where that died.
+
+A request is a plain value that holds its commit id, so that performing it twice is asking again. `prepare` reads only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from tests.processes.journal import DONE, NOTHING
+from tests.processes.world import COMMON, FILES_MAX, PARTS, SCHEMA, SHARED, own, rows, shared_tables
+
+from lakelog.catalog import Catalog, Stage, Table, Token
+from lakelog.catalog.staging import CREATE, CREATE_OR_REPLACE
+from lakelog.log.errors import AlreadyExists, NotFound
+
+Request = dict[str, Any]
+OWN_TABLES, COMMON_TABLES, COMMON_NAMESPACES = 3, 4, 2
+ROWS_MAX = 5
+
+
+class NotLoaded(Exception):
+    """What a request is about could not be loaded, which says nothing about whether it has happened before."""
+
+
+class Work:
+    """Draws requests for one writer. `next_id` gives the first of some row ids that nobody else uses."""
+
+    def __init__(
+        self, catalog: Catalog, writer: str, rng: random.Random, next_id: Callable[[int], int]
+    ) -> None:
+        self.catalog = catalog
+        self.writer = writer
+        self.rng = rng
+        self.next_id = next_id
+
+    def prepare(self, key: str) -> Request | None:
+        """Return a request, or None where what was drawn makes no sense right now."""
+        kinds: Sequence[Callable[[str], Request | None]]
+        kinds, weights = zip(*self._kinds().items(), strict=True)
+        return self.rng.choices(kinds, weights)[0](key)
+
+    def _kinds(self) -> dict[Callable[[str], Request | None], int]:
+        return {
+            self._append_shared: 30,
+            self._append: 12,
+            self._overwrite: 8,
+            self._rewrite: 2,
+            self._truncate: 1,
+            self._alter: 6,
+            self._create: 12,
+            self._drop: 6,
+            self._rename: 6,
+            self._create_namespace: 2,
+            self._drop_namespace: 1,
+        }
+
+    # Rows
+
+    def _append_shared(self, key: str) -> Request | None:
+        names = shared_tables(self.catalog)
+        newest = self.catalog.load_table(names[-1])
+        if newest.file_count > FILES_MAX:
+            return self._create_named(f"{SHARED}.t{len(names)}", CREATE)
+        return self._rows("append", key, names[-1] if self.rng.random() < 0.9 else self.rng.choice(names))
+
+    def _append(self, key: str) -> Request | None:
+        name = self._some_table()
+        return None if name is None else self._rows("append", key, name)
+
+    def _overwrite(self, key: str) -> Request:
+        return self._rows("overwrite", key, f"{SHARED}.{PARTS}")
+
+    def _rewrite(self, key: str) -> Request:
+        names = shared_tables(self.catalog)
+        name = self.rng.choice(names[:-1] or names)
+        return self._about("rewrite", name)
+
+    def _truncate(self, key: str) -> Request | None:
+        name = self._some_table()
+        return None if name is None else self._about("truncate", name)
+
+    def _rows(self, op: str, key: str, name: str) -> Request:
+        count = self.rng.randint(1, ROWS_MAX)
+        made = {"first": self.next_id(count), "count": count, "key": key, "owner": self.writer}
+        return self._about(op, name) | made
+
+    # Definitions
+
+    def _alter(self, key: str) -> Request | None:
+        name = self._some_table() if self.rng.random() < 0.7 else f"{SHARED}.{PARTS}"
+        return None if name is None else self._about("alter", name) | {"property": self.writer, "value": key}
+
+    def _create(self, key: str) -> Request | None:
+        kind = CREATE if self.rng.random() < 0.7 else CREATE_OR_REPLACE
+        return self._create_named(self._own_or_common_name(), kind)
+
+    def _create_named(self, name: str, kind: str) -> Request | None:
+        try:
+            stage = self.catalog.stage(kind, name, SCHEMA)
+        except (AlreadyExists, NotFound):
+            return None
+        return {
+            "op": "create",
+            "table": name,
+            "stage": msgspec.to_builtins(stage),
+            "commit": stage.commit_id,
+            "id": stage.table_id,
+        }
+
+    def _drop(self, key: str) -> Request | None:
+        name = self._some_table()
+        return None if name is None else self._about("drop", name)
+
+    def _rename(self, key: str) -> Request | None:
+        name = self._some_table()
+        if name is None:
+            return None
+        space = name.rpartition(".")[0]
+        return self._about("rename", name) | {"new": f"{space}.{self._short_name()}"}
+
+    def _create_namespace(self, key: str) -> Request:
+        return self._about("create-namespace", self._some_namespace())
+
+    def _drop_namespace(self, key: str) -> Request:
+        return self._about("drop-namespace", self._some_namespace()) | {"cascade": self.rng.random() < 0.7}
+
+    # Inside
+
+    def _about(self, op: str, name: str) -> Request:
+        token = self.catalog.token(name)
+        return {"op": op, "table": name, "token": msgspec.to_builtins(token), "commit": token.commit_id}
+
+    def _some_table(self) -> str | None:
+        space = self._own_or_common_name().rpartition(".")[0]
+        if not self.catalog.namespace_exists(space):
+            return None
+        names = self.catalog.list_tables(space)
+        return ".".join(self.rng.choice(names)) if names else None
+
+    def _own_or_common_name(self) -> str:
+        drawn = self.rng.random()
+        space = own(self.writer) if drawn < 0.5 else COMMON if drawn < 0.8 else self._some_namespace()
+        return f"{space}.{self._short_name()}"
+
+    def _some_namespace(self) -> str:
+        return f"{COMMON}.n{self.rng.randrange(COMMON_NAMESPACES)}"
+
+    def _short_name(self) -> str:
+        return f"t{self.rng.randrange(COMMON_TABLES)}"
+
+
+def perform(catalog: Catalog, request: Request) -> str:
+    """Do what `request` says, or find that it was done; DONE or NOTHING. NotLoaded, and whatever lakelog raises."""
+    token = msgspec.convert(request["token"], Token) if "token" in request else None
+    name = request["table"]
+    match request["op"]:
+        case "append":
+            _load(catalog, name).append(_rows_of(request), token=token)
+        case "overwrite":
+            _load(catalog, name).overwrite_partitions(_rows_of(request), token=token)
+        case "rewrite":
+            table = _load(catalog, name)
+            try:
+                data = table.to_arrow()
+            except Exception as error:
+                raise NotLoaded from error
+            table.overwrite(data, token=token)
+        case "truncate":
+            _load(catalog, name).truncate(token=token)
+        case "alter":
+            change = {"change": "set-property", "key": request["property"], "value": request["value"]}
+            _load(catalog, name).alter([change], token=token)
+        case "create":
+            catalog.commit_stage(msgspec.convert(request["stage"], Stage))
+        case "drop":
+            return DONE if catalog.drop_table(name, token=token) else NOTHING
+        case "rename":
+            catalog.rename_table(name, request["new"], token=token)
+        case "create-namespace":
+            catalog.create_namespace(name, token=token)
+        case "drop-namespace":
+            done = catalog.drop_namespace(name, cascade=request["cascade"], token=token)
+            return DONE if done else NOTHING
+        case op:
+            raise AssertionError(op)
+    return DONE
+
+
+def _rows_of(request: Request) -> Any:
+    return rows(request["first"], request["count"], request["key"], request["owner"])
+
+
+def _load(catalog: Catalog, name: str) -> Table:
+    try:
+        return catalog.load_table(name)
+    except Exception as error:
+        raise NotLoaded from error
+
+
+def is_of_s3_client(error: BaseException | None) -> bool:
+    """Whether an error comes from the S3 client as it is: so do those of a data file whose answer breaks off."""
+    return type(error).__module__.partition(".")[0] in ("aiohttp", "aiobotocore", "botocore", "s3fs")

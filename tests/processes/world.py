@@ -1,0 +1,84 @@
+"""What the processes of a run share: the warehouse, the names in it, and how rows are told apart."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog import Catalog
+from lakelog.log import LogOptions
+
+SCHEMA = pa.schema({"id": pa.int64(), "op": pa.string(), "owner": pa.string()})
+"""Every row has an id of its own, and tells which request wrote it."""
+
+SHARED, COMMON, PARTS = "shared", "common", "parts"
+FILES_MAX = 120
+"""A shared table with more files is left for a new one, so that whoever reads a whole table gets through."""
+
+
+@dataclass(frozen=True)
+class World:
+    """One run. `options` lead to the store as its processes see it, faults included."""
+
+    folder: str
+    warehouse: str
+    options: dict[str, str]
+    seed: int
+    writers: tuple[str, ...]
+
+    @property
+    def journals(self) -> Path:
+        return Path(self.folder) / "journals"
+
+    @property
+    def reports(self) -> Path:
+        return Path(self.folder) / "reports"
+
+    @property
+    def stop_file(self) -> Path:
+        return Path(self.folder) / "stop"
+
+    def catalog(self, writer: str = "", **log_options: Any) -> Catalog:
+        named = {"engine": "python", "user": writer} if writer else None
+        return Catalog(
+            self.warehouse, options=self.options, writer=named, log_options=LogOptions(**log_options)
+        )
+
+    def save(self) -> Path:
+        path = Path(self.folder) / "world.json"
+        path.write_text(json.dumps(asdict(self)))
+        return path
+
+
+def load_world(path: str) -> World:
+    saved = json.loads(Path(path).read_text())
+    return World(**saved | {"writers": tuple(saved["writers"])})
+
+
+def own(writer: str) -> str:
+    """The namespace that only this writer changes."""
+    return f"own_{writer}"
+
+
+def set_up(catalog: Catalog, writers: tuple[str, ...]) -> None:
+    """Make what every writer relies on. Nobody drops or renames any of it."""
+    for namespace in (SHARED, COMMON, *map(own, writers)):
+        catalog.create_namespace(namespace)
+    catalog.create_table((SHARED, "t0"), SCHEMA)
+    catalog.create_table((SHARED, PARTS), SCHEMA, partition_by=["owner"])
+
+
+def shared_tables(catalog: Catalog) -> list[str]:
+    """Return the names of the shared tables that rows are appended to, the oldest first."""
+    numbers = sorted(int(name[-1][1:]) for name in catalog.list_tables(SHARED) if name[-1] != PARTS)
+    return [f"{SHARED}.t{number}" for number in numbers]
+
+
+def rows(first: int, count: int, op: str, owner: str) -> pa.Table:
+    return pa.table(
+        {"id": list(range(first, first + count)), "op": [op] * count, "owner": [owner] * count}, schema=SCHEMA
+    )
