@@ -56,6 +56,17 @@ class CountingStore:
         self._count("list")
         return self.inner.list_after(prefix, after)
 
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        self._count("list")
+        return self.inner.list_sizes(prefix, after)
+
+    def list_folders(self, prefix: str) -> list[str]:
+        self._count("list")
+        return self.inner.list_folders(prefix)
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return self.inner.list_leftovers(prefix)
+
     def delete(self, keys: Sequence[str]) -> None:
         if keys:
             self._count("delete")

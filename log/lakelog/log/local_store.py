@@ -5,6 +5,7 @@ and never leaves a torn one under a taken name. Durable means: file synced, link
 """
 
 import errno
+import fcntl
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ class LocalStore:
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         path = self._path(key)
-        temporary = self._write_temporary(key, path, data)
+        temporary, held = self._write_temporary(key, path, data)
         try:
             os.link(temporary, path)
             created = True
@@ -66,30 +67,74 @@ class LocalStore:
             raise self._link_error(key, error) from error
         finally:
             self._unlink(temporary)
+            os.close(held)
         if created:
             self._sync_directory(key, path)
         return created
 
     def put(self, key: str, data: bytes) -> None:
         path = self._path(key)
-        temporary = self._write_temporary(key, path, data)
+        temporary, held = self._write_temporary(key, path, data)
         try:
             os.replace(temporary, path)
         except OSError as error:
             self._unlink(temporary)
             raise self._error("write", key, error) from error
+        finally:
+            os.close(held)
         self._sync_directory(key, path)
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
-        directory, _, _ = prefix.rpartition("/")
-        keys: list[str] = []
-        try:
-            self._walk(directory, prefix, keys)
-        except OSError as error:
-            raise self._error("list", prefix, error) from error
+        keys = self._keys(prefix, temporary=False)
         keys.sort(key=os.fsencode)
         floor = os.fsencode(after)
         return (key for key in keys if os.fsencode(key) > floor)
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key in self.list_after(prefix, after):
+            try:
+                yield key, os.stat(self._path(key)).st_size
+            except _ABSENT:
+                continue
+            except OSError as error:
+                raise self._error("list", prefix, error) from error
+
+    def list_folders(self, prefix: str) -> list[str]:
+        try:
+            with os.scandir(f"{self._base}/{prefix}") as entries:
+                return sorted((entry.name for entry in entries if entry.is_dir()), key=os.fsencode)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._error("list", prefix, error) from error
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """A temporary file is locked while its process needs it, and the system lets go of a dead one's locks.
+
+        Where a network file system keeps locks from other machines, a file that is needed may be among these. That
+        harms nobody: whoever misses it cannot link it, learns that nothing was created, and does it again.
+        """
+        for key in self._keys(prefix, temporary=True):
+            try:
+                fd = os.open(self._path(key), os.O_RDWR)
+            except OSError:
+                continue
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield key, os.fstat(fd).st_size
+            except OSError:
+                continue  # it is locked, or it cannot be known whether it is
+            finally:
+                os.close(fd)
+
+    def _keys(self, prefix: str, *, temporary: bool) -> list[str]:
+        directory, _, _ = prefix.rpartition("/")
+        keys: list[str] = []
+        try:
+            self._walk(directory, prefix, keys, temporary)
+        except OSError as error:
+            raise self._error("list", prefix, error) from error
+        return keys
 
     def delete(self, keys: Sequence[str]) -> None:
         for key in keys:
@@ -116,7 +161,8 @@ class LocalStore:
         check_key(key)
         return f"{self._base}/{key}"
 
-    def _write_temporary(self, key: str, path: str, data: bytes) -> str:
+    def _write_temporary(self, key: str, path: str, data: bytes) -> tuple[str, int]:
+        """Return the path of a new file with `data`, and the descriptor whose lock says that it is needed."""
         temporary = f"{path[: path.rfind('/')]}/{TEMPORARY}{new_id()}"
         try:
             try:
@@ -127,19 +173,20 @@ class LocalStore:
         except OSError as error:
             raise self._error("write", key, error, without_effect=True) from error
         try:
-            try:
-                written = os.write(fd, data)
-                while written < len(data):
-                    written += os.write(fd, data[written:])
-                if self.fsync:
-                    os.fsync(fd)
-                self._learn_clock(fd)
-            finally:
-                os.close(fd)
-        except OSError as error:
+            _lock(fd)
+            written = os.write(fd, data)
+            while written < len(data):
+                written += os.write(fd, data[written:])
+            if self.fsync:
+                os.fsync(fd)
+            self._learn_clock(fd)
+        except BaseException as error:
             self._unlink(temporary)
-            raise self._error("write", key, error, without_effect=True) from error
-        return temporary
+            os.close(fd)
+            if isinstance(error, OSError):
+                raise self._error("write", key, error, without_effect=True) from error
+            raise
+        return temporary, fd
 
     def _learn_clock(self, fd: int) -> None:
         offset = (os.fstat(fd).st_mtime_ns - time.time_ns()) // 1000
@@ -177,7 +224,7 @@ class LocalStore:
         except OSError:
             return  # a leftover costs space only
 
-    def _walk(self, directory: str, prefix: str, keys: list[str]) -> None:
+    def _walk(self, directory: str, prefix: str, keys: list[str], temporary: bool) -> None:
         try:
             entries = os.scandir(f"{self._base}/{directory}" if directory else self._base or "/")
         except (FileNotFoundError, NotADirectoryError):
@@ -187,8 +234,8 @@ class LocalStore:
                 key = f"{directory}/{entry.name}" if directory else entry.name
                 if entry.is_dir():
                     if f"{key}/".startswith(prefix) or prefix.startswith(f"{key}/"):
-                        self._walk(key, prefix, keys)
-                elif key.startswith(prefix) and not entry.name.startswith(TEMPORARY):
+                        self._walk(key, prefix, keys, temporary)
+                elif key.startswith(prefix) and entry.name.startswith(TEMPORARY) == temporary:
                     keys.append(key)
 
     def _link_error(self, key: str, error: OSError) -> StorageError:
@@ -227,6 +274,13 @@ class LocalStore:
             location=location,
             without_effect=without_effect,
         )
+
+
+def _lock(fd: int) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return  # without locks nobody can take the file for left over: whoever would cannot lock it either
 
 
 def _links(path: str) -> int:

@@ -54,6 +54,19 @@ class MemoryStore:
         keys.sort(key=str.encode)
         return (key for key in keys if key.encode() > after.encode())
 
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key in self.list_after(prefix, after):
+            data = self._objects.get(key)
+            if data is not None:
+                yield key, len(data)
+
+    def list_folders(self, prefix: str) -> list[str]:
+        below = (key.removeprefix(prefix).partition("/") for key in self.list_after(prefix))
+        return sorted({folder for folder, slash, _ in below if slash})
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return iter(())
+
     def delete(self, keys: Sequence[str]) -> None:
         with self._lock:
             for key in keys:

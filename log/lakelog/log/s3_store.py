@@ -82,16 +82,32 @@ class S3Store:
             raise self._error("write", key, error) from error
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
-        arguments = {"Prefix": self._prefix + prefix}
-        if after:
-            arguments["StartAfter"] = self._prefix + after
+        return (key for key, _ in self.list_sizes(prefix, after))
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for page in self._pages(prefix, {"StartAfter": self._prefix + after} if after else {}):
+            for entry in page.get("Contents", ()):
+                yield entry["Key"].removeprefix(self._prefix), int(entry["Size"])
+
+    def list_folders(self, prefix: str) -> list[str]:
+        before = self._prefix + prefix
+        pages = self._pages(prefix, {"Delimiter": "/"})
+        found = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", ()))
+        return sorted({name.removeprefix(before).rstrip("/") for name in found} - {""})
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Uploads that nobody completed are not told from those under way: a lifecycle rule of the bucket
+        (AbortIncompleteMultipartUpload) is for them."""
+        return iter(())
+
+    def _pages(self, prefix: str, arguments: dict[str, str]) -> Iterator[Any]:
+        arguments = {"Prefix": self._prefix + prefix, **arguments}
         while True:
             try:
                 page = self._call("list_objects_v2", **arguments)
             except Exception as error:
                 raise self._error("list", prefix, error) from error
-            for entry in page.get("Contents", ()):
-                yield entry["Key"].removeprefix(self._prefix)
+            yield page
             if not page.get("IsTruncated"):
                 return
             arguments["ContinuationToken"] = page["NextContinuationToken"]

@@ -47,6 +47,20 @@ class ObjectStore(Protocol):
         """Yield the keys that start with `prefix` and are greater than `after`, sorted by their UTF-8 bytes."""
         ...
 
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        """Yield what `list_after` does, each key with its object's size in bytes. For maintenance only."""
+        ...
+
+    def list_folders(self, prefix: str) -> list[str]:
+        """Return, sorted, what stands between `prefix` (which ends with a slash, or is empty) and the next slash of the
+        keys below it. Costs a page for every 1000 of them, however many keys there are. For maintenance only."""
+        ...
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield keys, with sizes, of what dead processes left half-made; no other listing shows them, `delete` removes
+        them. Nothing that a living process still needs, as far as the store can know that, is among them."""
+        ...
+
     def delete(self, keys: Sequence[str]) -> None:
         """Remove the objects; those that are absent are fine."""
         ...

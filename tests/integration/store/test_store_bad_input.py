@@ -144,7 +144,7 @@ def test_who_loses_a_temporary_file_to_a_cleaner_creates_it_again(
 
     monkeypatch.setattr(os, "link", stolen)
     create(LocalStore(str(tmp_path)))
-    assert taken and (tmp_path / "_log" / f"{1:020d}.json").exists()
+    assert taken and (tmp_path / "t" / "_log" / f"{1:020d}.json").exists()
 
 
 @pytest.mark.parametrize(
