@@ -221,10 +221,15 @@ class HistoryExpired(_Event, frozen=True, tag="history-expired"):
 
 
 class FilesVacuumed(_Event, frozen=True, tag="files-vacuumed"):
-    """Files that no retained version and no write under way can reach are deleted from here on, so many of them."""
+    """Files that no retained version and no write under way can reach are deleted from here on, so many of them.
+
+    A namespace's names the folders in it, by id, that hold files but no log: they belong to creations under way, or are
+    what is left of some.
+    """
 
     files: int
     size_bytes: int
+    begun: tuple[str, ...] = ()
 
 
 NamespaceEvent: TypeAlias = (

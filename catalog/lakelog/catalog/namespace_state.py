@@ -67,13 +67,19 @@ class SavedCut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, slots=True)
 class NamespaceState:
-    """A namespace at one version. `entries` maps a space to its names; `dropped` and `forgotten` go by ids."""
+    """A namespace at one version. `entries` maps a space to its names; `dropped` and `forgotten` go by ids.
+
+    `begun` are the ids of folders in it that hold files but no log, with the time when vacuum first met them. Versions
+    before `expired` are let go of.
+    """
 
     properties: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     forgotten: frozenset[str] = frozenset()
     cuts: Mapping[str, SavedCut] = field(default_factory=dict)
+    begun: Mapping[str, int] = field(default_factory=dict)
+    expired: int = 0
 
     def entry(self, space: str, name: str) -> Entry | None:
         return self.entries.get(space, {}).get(name)
@@ -114,14 +120,11 @@ def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> Namespa
             return replace(state, cuts={**state.cuts, event.name: cut})
         case CutDropped():
             return replace(state, cuts=_without(state.cuts, event.name))
-        case (
-            NamespaceDropped()
-            | NamespaceMoved()
-            | NamespaceRestored()
-            | NamespacePurged()
-            | HistoryExpired()
-            | FilesVacuumed()
-        ):
+        case HistoryExpired():
+            return replace(state, expired=max(state.expired, event.version))
+        case FilesVacuumed():
+            return replace(state, begun={id: state.begun.get(id, time_us) for id in event.begun})
+        case NamespaceDropped() | NamespaceMoved() | NamespaceRestored() | NamespacePurged():
             return state
     assert_never(event)
 
@@ -152,6 +155,8 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     dropped: dict[str, Dropped] = {}
     forgotten: tuple[str, ...] = ()
     cuts: dict[str, SavedCut] = {}
+    begun: dict[str, int] = {}
+    expired: int = 0
 
 
 class NamespaceProjection:
@@ -172,6 +177,8 @@ class NamespaceProjection:
             dropped=dict(state.dropped),
             forgotten=tuple(sorted(state.forgotten)),
             cuts=dict(state.cuts),
+            begun=dict(state.begun),
+            expired=state.expired,
         )
         return Dump(root=msgspec.to_builtins(root), blobs={}, uses=())
 
@@ -186,4 +193,6 @@ class NamespaceProjection:
             dropped=stored.dropped,
             forgotten=frozenset(stored.forgotten),
             cuts=stored.cuts,
+            begun=stored.begun,
+            expired=stored.expired,
         )

@@ -66,10 +66,15 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table at one version. `metadata` is None only before the first commit."""
+    """A table at one version. `metadata` is None only before the first commit.
+
+    Versions before `expired` are let go of, whether or not they can still be read: no change may bring a file back that
+    only they had.
+    """
 
     metadata: Metadata | None = None
     files: FileSet = field(default_factory=FileSet.empty)
+    expired: int = 0
 
     @property
     def current(self) -> Metadata:
@@ -86,7 +91,7 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             metadata = _fresh(
                 event, version, _with_spec(state.current, event.spec), state.current.own_location
             )
-            return TableState(metadata=metadata, files=state.files.cleared())
+            return replace(state, metadata=metadata, files=state.files.cleared())
         case SchemaChanged():
             specs = tuple(with_schema(spec, event.schema) for spec in state.current.specs)
             return _with(state, schema=event.schema, specs=specs)
@@ -98,14 +103,11 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             return _with(state, **_altered(state.current, event.set, event.removed))
         case FilesChanged():
             return replace(state, files=_changed(state, event, blobs))
-        case (
-            TableDropped()
-            | TableMoved()
-            | TableRestored()
-            | TablePurged()
-            | HistoryExpired()
-            | FilesVacuumed()
-        ):
+        case TablePurged():
+            return replace(state, files=state.files.cleared())
+        case HistoryExpired():
+            return replace(state, expired=max(state.expired, event.version))
+        case TableDropped() | TableMoved() | TableRestored() | FilesVacuumed():
             return state
     assert_never(event)
 
@@ -157,9 +159,10 @@ def _changed(state: TableState, event: FilesChanged, blobs: Sequence[bytes]) -> 
     return files.added(added, metadata.schema, metadata.specs)
 
 
-class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     metadata: Metadata
     files: Any
+    expired: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +189,7 @@ class TableProjection:
 
     def dump(self, state: TableState, version: int) -> Dump:
         files, blobs = state.files.dump(version, self._fetch)
-        root = _Root(metadata=state.current, files=files)
+        root = _Root(metadata=state.current, files=files, expired=state.expired)
         return _TableDump(
             root=msgspec.to_builtins(root),
             blobs=blobs,
@@ -206,4 +209,5 @@ class TableProjection:
             raise InvalidInput(
                 f"what is there is not a table's log, but perhaps a namespace's ({error})"
             ) from None
-        return TableState(metadata=stored.metadata, files=FileSet.load(stored.files))
+        files = FileSet.load(stored.files)
+        return TableState(metadata=stored.metadata, files=files, expired=stored.expired)
