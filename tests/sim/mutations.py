@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from tests.sim import stores
 
-from lakelog.log import ConflictError, StorageError, expiry, format, history, log, replay
+from lakelog.log import ConflictError, StorageError, expiry, format, history, log, placing, replay, writing
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
 from lakelog.log.keys import blob_version
 
@@ -48,14 +48,14 @@ def put_without_a_condition(real: Any, store: stores.TrueStore, key: str, data: 
     return True
 
 
-@removes(log, "place")
+@removes(writing, "place")
 def lost_answer_is_failure(
     real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
 ) -> bytes | None:
     return None if store.put_if_absent(key, data) else store.get(key)
 
 
-@removes(log, "place")
+@removes(writing, "place")
 def taken_is_conflict(
     real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
 ) -> bytes | None:
@@ -64,7 +64,7 @@ def taken_is_conflict(
     return None
 
 
-@removes(log, "place")
+@removes(writing, "place")
 def absence_proves_failure(
     real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
 ) -> bytes | None:
@@ -80,24 +80,24 @@ def absence_proves_failure(
     return None if is_mine(found) else found
 
 
-@removes(log, "place")
+@removes(writing, "place")
 def whatever_stands_there_is_ours(
     real: Any, store: Any, key: str, data: bytes, is_mine: Any, options: Any, commit_id: str
 ) -> bytes | None:
     return real(store, key, data, lambda found: True, options, commit_id)  # type: ignore[no-any-return]
 
 
-@removes(log, "is_same_commit")
+@removes(placing, "is_same_commit")
 def commit_ids_are_not_compared(real: Any, entry: Any, commit_id: str) -> bool:
     return False
 
 
-@removes(log.Log, "_entries")
+@removes(replay.Replay, "effects")
 def asked_again_with_a_fresh_base(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
     return iter(())
 
 
-@removes(log.Log, "_entries")
+@removes(replay.Replay, "effects")
 def the_search_ends_where_versions_expired(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
     for entry in real(self, first, last):
         yield entry
@@ -134,22 +134,22 @@ def a_refusal_on_an_old_view_is_final(real: Any, self: Any, view: Any, decide: A
         raise refused.__cause__ or refused from None
 
 
-@removes(log, "check_fence")
+@removes(writing, "check_fence")
 def fence_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
     return
 
 
-@removes(log, "check_may_follow")
+@removes(placing, "check_may_follow")
 def seal_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
     return
 
 
-@removes(log, "check_goes_on")
+@removes(placing, "check_goes_on")
 def what_began_before_a_seal_goes_on_after_it(real: Any, passed: Any, location: str) -> None:
     return
 
 
-@removes(log.Log, "_write_sidecars")
+@removes(writing.Writer, "write_sidecars")
 def sidecars_are_written_after_the_commit(
     real: Any, self: Any, blobs: Any, commit_id: str
 ) -> tuple[Sidecar, ...]:
@@ -158,20 +158,21 @@ def sidecars_are_written_after_the_commit(
         sidecar = Sidecar(
             name=f"{commit_id}-{hash_of(blob)[:16]}.bin", size_bytes=len(blob), hash=hash_of(blob)
         )
-        key = self.keys.sidecar(sidecar.name)
-        truth = self.store._truth
+        key = self.replay.keys.sidecar(sidecar.name)
+        store = self.replay.store
+        truth = store._truth
         truth.created_sidecars[sidecar.name] = blob
-        self.store._scheduler.land_later(partial(truth.put, key, blob))
+        store._scheduler.land_later(partial(truth.put, key, blob))
         sidecars.append(sidecar)
     return tuple(sidecars)
 
 
-@removes(log, "commit_time_us")
+@removes(writing, "commit_time_us")
 def time_is_the_writers_clock(real: Any, previous_us: int, own_us: int, store_us: int | None) -> int:
     return own_us
 
 
-@removes(log, "commit_time_us")
+@removes(writing, "commit_time_us")
 def a_clock_ahead_carries_the_time_away(
     real: Any, previous_us: int, own_us: int, store_us: int | None
 ) -> int:

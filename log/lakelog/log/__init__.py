@@ -2,6 +2,7 @@
 
 from lakelog.log.background import wait_for_background
 from lakelog.log.counting_store import CountingStore
+from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -24,6 +25,7 @@ from lakelog.log.log import Log, refresh_many
 from lakelog.log.memory_store import MemoryStore
 from lakelog.log.options import LogOptions
 from lakelog.log.store import ObjectStore, canonical_url, open_store
+from lakelog.log.together import Part, commit_together
 from lakelog.log.view import Committed, Draft, Dump, Projection, View
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "ConflictError",
     "CountingStore",
     "Decision",
+    "Decisions",
     "Draft",
     "Dump",
     "FormatError",
@@ -50,6 +53,8 @@ __all__ = [
     "MemoryStore",
     "NotFound",
     "ObjectStore",
+    "OpenUrl",
+    "Part",
     "PermissionDenied",
     "Projection",
     "Settled",
@@ -61,6 +66,7 @@ __all__ = [
     "WriteFenced",
     "WriteRef",
     "canonical_url",
+    "commit_together",
     "new_id",
     "open_store",
     "refresh_many",

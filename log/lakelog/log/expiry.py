@@ -98,15 +98,17 @@ def bury(log: Log[S], version: int) -> None:
     first = _first_alive(log, version)
     for start in range(first, version + 1, BATCH_MAX):
         versions = range(start, min(start + BATCH_MAX, version + 1))
+        entries = []
         for number, data in zip(versions, log.replay.get_versions(versions), strict=True):
             if data is None:
                 raise FormatError(
                     f"{log.replay.at(log.keys.commit(number))} is missing; restore it from a backup"
                 )
-            entry = log.replay.entry(number, data)
+            entries.append(log.replay.entry(number, data))
+        for entry, settled in log.replay.with_outcomes(entries, log.replay.outcome):
             if isinstance(entry, Commit):
                 log.store.delete([log.keys.sidecar(sidecar.name) for sidecar in entry.sidecars])
-                log.store.put(log.keys.commit(number), encode(tombstone_of(entry)))
+                log.store.put(log.keys.commit(entry.version), encode(tombstone_of(entry, settled)))
 
 
 def _first_alive(log: Log[S], version: int) -> int:

@@ -6,7 +6,7 @@ from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
 from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay, is_outdated, prefix
-from lakelog.log.view import S, View, empty_view, view_of
+from lakelog.log.view import S, View, effective, empty_view, view_of
 
 SNAPSHOT_WINDOW = 1024
 PROBES = 7
@@ -92,7 +92,7 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
                     continue
                 missing = replay.keys.commit(max(expired + 1, start + len(batch)))
                 raise FormatError(f"{replay.at(missing)} is missing; restore it from a backup")
-            yield from reversed(batch)
+            yield from (commit for commit in reversed(batch) if commit is not None)
             if expired:
                 return
             last = start - 1
@@ -105,25 +105,26 @@ def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bo
             raise NotFound(
                 f"version {expired} of {replay.location} expired while its history was read; read it again"
             )
-        yield from batch
+        yield from (commit for commit in batch if commit is not None)
         begun = begun or bool(batch)
         first = max(first, expired + 1) + len(batch)
         if first <= end:
             return
 
 
-def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit], int]:
-    """Return the commits from `first` to the first that is absent, but only those after the newest tombstone,
-    and the version of that, 0 for none."""
-    found: list[Commit] = []
+def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit | None], int]:
+    """Return the commits from `first` to the first that is absent or undecided, None for aborted ones, but only
+    those after the newest tombstone, and the version of that, 0 for none."""
+    found: list[Commit | None] = []
     expired = 0
-    for version, data in enumerate(prefix(replay.get_versions(range(first, last + 1))), first):
-        entry = replay.entry(version, data)
-        if isinstance(entry, Commit):
-            found.append(entry)
-        else:
-            expired = version
+    objects = prefix(replay.get_versions(range(first, last + 1)))
+    entries = [replay.entry(version, data) for version, data in enumerate(objects, first)]
+    for entry, settled in replay.with_outcomes(entries, replay.outcome):
+        if isinstance(entry, Tombstone):
+            expired = entry.version
             found.clear()
+        else:
+            found.append(effective(entry, settled))
     return found, expired
 
 
@@ -142,10 +143,10 @@ def version_at_time(replay: Replay[S], time_us: int) -> int:
                 raise FormatError(
                     f"{replay.at(replay.keys.commit(version))} is missing; restore it from a backup"
                 )
-            probed_us = replay.entry(version, data).time_us
+            probed_us = _time_us(replay, replay.entry(version, data), low)
             if version == 1:
                 earliest_us = probed_us
-            if probed_us > time_us:
+            if probed_us is not None and probed_us > time_us:
                 high = version
                 break
             low = version
@@ -155,3 +156,21 @@ def version_at_time(replay: Replay[S], time_us: int) -> int:
             f"{head.time_us if earliest_us is None else earliest_us} µs"
         )
     return low
+
+
+def _time_us(replay: Replay[S], entry: Commit | Tombstone, low: int) -> int | None:
+    """Return the time of the log as of `entry`, None where it is that of `low`, since what came after was aborted."""
+    while True:
+        settled = None
+        if isinstance(entry, Commit) and entry.intent is not None:
+            settled = replay.outcome(entry)
+        effect = effective(entry, settled)
+        if effect is not None:
+            return effect.time_us
+        before = entry.version - 1
+        if before <= low:
+            return None
+        data = replay.store.get(replay.keys.commit(before))
+        if data is None:
+            raise FormatError(f"{replay.at(replay.keys.commit(before))} is missing; restore it from a backup")
+        entry = replay.entry(before, data)

@@ -14,6 +14,7 @@ class Keys:
 
     def __init__(self, prefix: str) -> None:
         assert not prefix.startswith("/") and not prefix.endswith("/"), prefix
+        self.folder = prefix
         self.log = f"{prefix}/_log" if prefix else "_log"
         self.latest = f"{self.log}/latest.json"
         self.snapshots = f"{self.log}/snapshots/"

@@ -2,34 +2,53 @@
 
 The head is known by the first version that is absent. A hint or snapshot is believed only where its hash names
 the commit that stands there; a tombstone sends a reader on to the last base. Nothing here lists anything.
+An intent counts as its decision says, which the commit after it repeats; while undecided it is not read at all.
 """
 
 import itertools
-from collections.abc import Sequence
-from typing import Generic
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
 
+from lakelog.log.decisions import DecisionPlace, OpenUrl, place_of
 from lakelog.log.errors import FormatError, NotFound
-from lakelog.log.format import Commit, Root, Tombstone, decode_base, decode_entry, decode_root, hash_of
+from lakelog.log.format import (
+    ABORTED,
+    Commit,
+    Root,
+    Settled,
+    Tombstone,
+    decode_base,
+    decode_entry,
+    decode_root,
+    hash_of,
+)
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
 from lakelog.log.store import ObjectStore
-from lakelog.log.view import Projection, S, View, advance, empty_view, view_of
+from lakelog.log.view import Projection, S, View, advance, effective, empty_view, view_of
 
 COLD_BATCH = 24  # more than the versions between two snapshots, so that a cold load ends in its second round
 BATCH_MAX = 64
 BASES_BATCH = 4
+Entry = TypeVar("Entry", Commit, Commit | Tombstone)
 
 
 class Replay(Generic[S]):
     """The reading half of a log."""
 
     def __init__(
-        self, store: ObjectStore, keys: Keys, projection: Projection[S], options: LogOptions
+        self,
+        store: ObjectStore,
+        keys: Keys,
+        projection: Projection[S],
+        options: LogOptions,
+        open_url: OpenUrl | None = None,
     ) -> None:
         self.store = store
         self.keys = keys
         self.projection = projection
         self.options = options
+        self.open_url = open_url
 
     def load(self) -> View[S]:
         """Return the head, cold: the hint, then everything after it in one parallel round."""
@@ -90,9 +109,23 @@ class Replay(Generic[S]):
         until: int | None = None,
     ) -> View[S]:
         """Return the newest view, or the one at `until`; `found` are objects already read after `view`."""
+        return self.read_on(view, batch=batch, found=found, until=until)[0]
+
+    def read_on(
+        self,
+        view: View[S],
+        *,
+        batch: int = 1,
+        found: Sequence[bytes | None] | None = None,
+        until: int | None = None,
+    ) -> tuple[View[S], Commit | None]:
+        """As forward, with the undecided intent that stands after that view, if one does."""
         newest_seen = 0
+        waiting: Commit | None = None  # an intent after `view`; what became of it is not read yet
         while until is None or view.version < until:
-            first = view.version + 1
+            first = view.version + (1 if waiting is None else 2)
+            if waiting is not None and until is not None and first > until:
+                return self._step_or_wait(view, waiting, self.outcome(waiting), until=until)
             if found is None:
                 last = first + batch - 1 if until is None else min(first + batch - 1, until)
                 found = self.get_versions(range(first, last + 1))
@@ -107,32 +140,120 @@ class Replay(Generic[S]):
                 )
             newest_seen = max([newest_seen, *(first + i for i, data in enumerate(found) if data is not None)])
             last = first + len(present) - 1
-            view = self._apply(view, present)
+            entries = [self.entry(first + i, data) for i, data in enumerate(present)]
+            view, waiting = self._apply(view, entries if waiting is None else [waiting, *entries])
             # An absent object ends the log, unless a later one is there, or a base took us to another place.
-            if len(present) < len(found) and newest_seen <= last and view.version == last:
-                return view
+            at_end = view.version + (waiting is not None) == last
+            if len(present) < len(found) and newest_seen <= last and at_end:
+                if waiting is None:
+                    return view, None
+                return self._step_or_wait(view, waiting, self.decided(waiting), until=until)
             batch = max(batch, 4)
             found = None
-        return view
+        return view, None
 
-    def _apply(self, view: View[S], objects: Sequence[bytes]) -> View[S]:
-        entries = [self.entry(view.version + 1 + i, data) for i, data in enumerate(objects)]
+    def _apply(self, view: View[S], entries: Sequence[Commit | Tombstone]) -> tuple[View[S], Commit | None]:
+        """Return the view after the entries, and the last of them if that is an intent: the next one settles it."""
         tombstones = [entry.version for entry in entries if isinstance(entry, Tombstone)]
         if tombstones:
-            return self.last_base(view.base + 1, at_least=max(tombstones))
+            return self.last_base(view.base + 1, at_least=max(tombstones)), None
         commits = [entry for entry in entries if isinstance(entry, Commit)]
-        blobs = self.sidecars(commits)
-        for commit in commits:
-            own = blobs[commit.version]
+        settled = list(self.with_outcomes(commits, lambda intent: None))
+        blobs = self.sidecars([commit for commit, outcome in settled if not is_aborted(outcome)])
+        for commit, outcome in settled:
+            own = blobs.get(commit.version, [])
             if own is None:
-                return self.last_base(view.base + 1, at_least=commit.version)
-            view = self.advance(view, commit, own)
-        return view
+                return self.last_base(view.base + 1, at_least=commit.version), None
+            view = self.advance(view, commit, own, outcome)
+        return view, commits[-1] if len(settled) < len(commits) else None
 
-    def advance(self, view: View[S], commit: Commit, blobs: Sequence[bytes]) -> View[S]:
-        return advance(
-            view, commit, commit.hash, blobs, self.projection, self.at(self.keys.commit(commit.version))
-        )
+    def _step_or_wait(
+        self, view: View[S], intent: Commit, settled: Settled | None, *, until: int | None
+    ) -> tuple[View[S], Commit | None]:
+        if settled is None:
+            return view, intent
+        after = self.step(view, intent, settled)
+        return (after, None) if after.version == intent.version else self.read_on(after, until=until)
+
+    def step(self, view: View[S], entry: Commit | Tombstone, settled: Settled | None) -> View[S]:
+        """Return the view after `entry`, which follows `view`; that of the last base where expiry has been there."""
+        if isinstance(entry, Commit):
+            blobs = [] if is_aborted(settled) else self.sidecars([entry])[entry.version]
+            if blobs is not None:
+                return self.advance(view, entry, blobs, settled)
+        return self.last_base(view.base + 1, at_least=entry.version)
+
+    def advance(
+        self, view: View[S], commit: Commit, blobs: Sequence[bytes], settled: Settled | None = None
+    ) -> View[S]:
+        location = self.at(self.keys.commit(commit.version))
+        return advance(view, commit, commit.hash, blobs, self.projection, location, settled)
+
+    # What became of intents
+
+    def with_outcomes(
+        self, entries: Iterable[Entry], at_end: Callable[[Commit], Settled | None]
+    ) -> Iterator[tuple[Entry, Settled | None]]:
+        """Yield successive entries, and with each intent what became of it, as the entry after it says.
+
+        For an intent that is the last `at_end` says it; nothing is yielded for one that is undecided.
+        """
+        intent: Entry | None = None
+        for entry in entries:
+            if intent is not None:
+                yield intent, self._settled_by(entry, intent)
+            intent = entry if isinstance(entry, Commit) and entry.intent is not None else None
+            if intent is None:
+                yield entry, None
+        if isinstance(intent, Commit):
+            settled = at_end(intent)
+            if settled is not None:
+                yield intent, settled
+
+    def _settled_by(self, entry: Commit | Tombstone, intent: Commit | Tombstone) -> Settled | None:
+        assert isinstance(intent, Commit)
+        if isinstance(entry, Tombstone):  # expiry has overtaken us
+            return self.decided(intent)
+        if entry.settles is None:
+            raise FormatError(
+                f"{self.at(self.keys.commit(entry.version))} does not say what became of the intent before it; "
+                "restore the log's objects from one backup"
+            )
+        return entry.settles
+
+    def outcome(self, intent: Commit) -> Settled | None:
+        """Return what became of an intent, None while it is undecided. One GET, one more at the head."""
+        following = self.store.get(self.keys.commit(intent.version + 1))
+        if following is not None:
+            return self._settled_by(self.entry(intent.version + 1, following), intent)
+        return self.decided(intent)
+
+    def decided(self, intent: Commit) -> Settled | None:
+        """Return what the decision of an intent says, None while there is none. One GET."""
+        decision = self.decision_place(intent).read()
+        return None if decision is None else decision.settled
+
+    def decision_place(self, intent: Commit) -> DecisionPlace:
+        assert intent.intent is not None
+        location = self.at(self.keys.commit(intent.version))
+        return place_of(intent.intent, self.store, self.keys.folder, self.open_url, location)
+
+    def effects(self, first: int, last: int) -> Iterator[Commit | Tombstone]:
+        """Yield what has an effect from version `first` to `last`, all of which exist and are decided."""
+        for entry, settled in self.with_outcomes(self._entries(first, last), self.outcome):
+            effect = effective(entry, settled)
+            if effect is not None:
+                yield effect
+
+    def _entries(self, first: int, last: int) -> Iterator[Commit | Tombstone]:
+        for start in range(first, last + 1, BATCH_MAX):
+            versions = range(start, min(start + BATCH_MAX, last + 1))
+            for version, data in zip(versions, self.get_versions(versions), strict=True):
+                if data is None:
+                    raise FormatError(
+                        f"{self.at(self.keys.commit(version))} is missing; restore it from a backup"
+                    )
+                yield self.entry(version, data)
 
     def sidecars(self, commits: Sequence[Commit]) -> dict[int, list[bytes] | None]:
         """Return the sidecars of each commit by its version, in one round; None where expiry took one."""
@@ -200,6 +321,10 @@ class Replay(Generic[S]):
     @property
     def location(self) -> str:
         return self.at(self.keys.log).removesuffix("/_log")
+
+
+def is_aborted(settled: Settled | None) -> bool:
+    return settled is not None and settled.outcome == ABORTED
 
 
 def is_outdated(newer_base: bytes | None) -> bool:

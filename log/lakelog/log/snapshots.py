@@ -5,20 +5,25 @@ from collections.abc import Sequence
 from lakelog.log.errors import NotFound
 from lakelog.log.format import encode
 from lakelog.log.keys import blob_version
-from lakelog.log.replay import Replay, is_outdated
+from lakelog.log.replay import Replay, is_aborted, is_outdated
 from lakelog.log.view import Dump, S, View, root_of
 
 
-def write_if_due(replay: Replay[S], view: View[S], commit_size_bytes: int) -> None:
-    """Have a snapshot written in the background if the commit that made `view` was large or its version's turn."""
-    options = replay.options
-    if not options.snapshot_every_versions:
+def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_bytes: int) -> None:
+    """Have a snapshot written in the background if the commit that made `view` was large or its version's turn.
+
+    It is also the turn of who follows an aborted intent whose turn it would have been.
+    """
+    every = replay.options.snapshot_every_versions
+    if not every:
         return
+    turn = before if is_aborted(before.settles) else view
     if (
-        view.version % options.snapshot_every_versions == 0
-        or commit_size_bytes >= options.snapshot_size_bytes
+        turn.version % every == 0
+        or view.version % every == 0
+        or (commit_size_bytes >= replay.options.snapshot_size_bytes)
     ):
-        options.in_background(replay.location, lambda: write(replay, view))
+        replay.options.in_background(replay.location, lambda: write(replay, view))
 
 
 def write(replay: Replay[S], view: View[S]) -> None:

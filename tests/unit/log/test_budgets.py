@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from tests.unit.log.projections import Words, begin, grown, new_log, say
+from tests.unit.log.transactions import logs_in, together, with_options
 
 from lakelog.log import ConflictError, CountingStore, Draft, Log, LogOptions, MemoryStore, refresh_many
 
@@ -108,6 +109,73 @@ def test_a_large_commit_is_followed_by_a_snapshot_so_that_a_cold_load_stays_at_t
     store.reset()
     log.load()
     assert store.rounds == 2
+
+
+def side_by_side(store: CountingStore) -> Callable[[Sequence[Callable[[], None]]], None]:
+    """Run callables so that the rounds of the longest count, as if all of them ran at once."""
+
+    def run(works: Sequence[Callable[[], None]]) -> None:
+        begun = ended = store.rounds
+        for work in works:
+            store.rounds = begun
+            work()
+            ended = max(ended, store.rounds)
+        store.rounds = ended
+
+    return run
+
+
+def counted_logs(count: int) -> tuple[CountingStore, list[Log[Words]]]:
+    store = CountingStore(MemoryStore())
+    logs = logs_in(store, *(f"t{i}" for i in range(count)))
+    return store, [with_options(log, in_parallel=side_by_side(store)) for log in logs]
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_transaction_is_one_put_for_each_log_side_by_side_and_one_more(count: int) -> None:
+    store, logs = counted_logs(count)
+    views = [log.load() for log in logs]
+    store.reset()
+    done = together(logs, "x", views=views)
+    assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": count + 1}, 2)
+    store.reset()
+    logs[0].commit(done[0].view, say("next"))
+    assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": 1}, 1)
+
+
+def test_a_transaction_of_one_log_costs_what_a_commit_costs() -> None:
+    store, logs = counted_logs(1)
+    views = [log.load() for log in logs]
+    store.reset()
+    together(logs, "x", views=views)
+    assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": 1}, 1)
+
+
+def test_what_a_transaction_left_at_the_head_costs_a_reader_one_get_more_and_nobody_after_the_next_commit() -> (
+    None
+):
+    store, logs = counted_logs(2)
+    views = [log.load() for log in logs]
+    done = together(logs, "x", views=views)
+    store.reset()
+    assert logs[0].refresh(views[0]) == done[0].view
+    assert (dict(store.by_kind), store.rounds) == ({"get": 1 + 4 + 1}, 3)
+    view = logs[0].commit(done[0].view, say("next")).view
+    store.reset()
+    assert logs[0].refresh(views[0]) == view
+    assert (dict(store.by_kind), store.rounds) == ({"get": 1 + 4}, 2)
+    store.reset()
+    assert logs[0].load() == view
+    assert store.rounds == 2
+
+
+def test_a_writer_who_lost_to_a_decided_transaction_reads_the_decision_once() -> None:
+    store, logs = counted_logs(2)
+    views = [log.load() for log in logs]
+    together(logs, "x", views=views)
+    store.reset()
+    logs[0].commit(views[0], say("late"))
+    assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": 2, "get": 2}, 4)
 
 
 def _handing_over(log: Log[Words], waiting: list[Callable[[], None]]) -> LogOptions:

@@ -1,0 +1,145 @@
+"""Decisions: the one object that says whether a transaction across logs happened.
+
+Whoever creates it first says it, for ever; it is never overwritten or deleted. Only the coordinator may say
+"committed", and only once all intents stand; anybody may say "aborted". What stands there is obeyed by all.
+"""
+
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lakelog.log.errors import CommitUnknown, FormatError, InvalidInput, StorageError
+from lakelog.log.format import ABORTED, FORMAT, Commit, Decision, Intent, decode_decision, encode
+from lakelog.log.options import LogOptions
+from lakelog.log.settling import place
+from lakelog.log.store import ObjectStore
+
+OpenUrl: TypeAlias = Callable[[str], tuple[ObjectStore, str]]
+"""Return the store and the key of the object at a URL."""
+
+POLL_FIRST_S = 0.02
+POLL_MAX_S = 0.5
+PARTICIPANTS_MAX = 100  # what stands in an object may not make others wait for ever
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPlace:
+    """Where the decision of one transaction is, or will be."""
+
+    store: ObjectStore
+    key: str
+    txn: str
+
+    def read(self) -> Decision | None:
+        """Return the decision, None while there is none. One GET."""
+        data = self.store.get(self.key)
+        return None if data is None else self._decode(data)
+
+    def create(self, decision: Decision, options: LogOptions) -> Decision:
+        """Put `decision` unless there is one, and return what stands there.
+
+        Raises CommitUnknown when that could not be learned, StorageError when nothing can have happened.
+        """
+        data = encode(decision)
+        found = place(
+            self.store,
+            self.key,
+            data,
+            lambda found: found == data,
+            options,
+            f"{decision.commit_id}'s decision",
+        )
+        return self._decode(data if found is None else found)
+
+    def abort(self, commit_id: str, options: LogOptions) -> Decision:
+        """Say "aborted" unless something else was said, and return what stands there. Raises StorageError."""
+        aborted = Decision(format=FORMAT, txn=self.txn, commit_id=commit_id, outcome=ABORTED)
+        try:
+            return self.create(aborted, options)
+        except CommitUnknown as error:
+            raise StorageError(
+                f"could not settle transaction {self.txn} of commit {commit_id}: {error}; try again",
+                location=self.location,
+            ) from error
+
+    @property
+    def location(self) -> str:
+        return f"{self.store.url}/{self.key}"
+
+    def _decode(self, data: bytes) -> Decision:
+        decision = decode_decision(data, self.location)
+        if decision.txn != self.txn:
+            raise FormatError(
+                f"{self.location} holds the decision of transaction {decision.txn}: somebody copied or moved it; "
+                "restore it from a backup"
+            )
+        return decision
+
+
+class Decisions:
+    """The decisions of a warehouse: the objects `<prefix>/_txn/<transaction id>.json` of `store`."""
+
+    def __init__(self, store: ObjectStore, prefix: str = "") -> None:
+        self.store = store
+        self.prefix = prefix
+
+    def place(self, txn: str) -> DecisionPlace:
+        folder = f"{self.prefix}/_txn" if self.prefix else "_txn"
+        return DecisionPlace(self.store, f"{folder}/{txn}.json", txn)
+
+    def reference(self, txn: str, log_store: ObjectStore, log_folder: str) -> str:
+        """Return how an intent of the log in `log_folder` names the decision: relative, so that a warehouse can be
+        moved, or as a URL where the log is in another store."""
+        key = self.place(txn).key
+        if log_store is self.store or log_store.url == self.store.url:
+            return posixpath.relpath(key, log_folder or ".")
+        return f"{self.store.url}/{key}"
+
+
+def place_of(
+    intent: Intent, log_store: ObjectStore, log_folder: str, open_url: OpenUrl | None, location: str
+) -> DecisionPlace:
+    """Return where the decision of an intent is that stands in the log in `log_folder`."""
+    reference = intent.decision
+    if reference.startswith("/") or "://" in reference:
+        inside = reference.removeprefix(log_store.url.rstrip("/") + "/")
+        if inside != reference:
+            return DecisionPlace(log_store, inside, intent.txn)
+        if open_url is None:
+            # A guess at the store's settings could look, and say "aborted", at another place than everybody else.
+            raise InvalidInput(
+                f"{location} is part of a transaction that is decided at {reference}; open this log through its "
+                "catalog, which knows that place"
+            )
+        return DecisionPlace(*open_url(reference), intent.txn)
+    key = posixpath.normpath(posixpath.join(log_folder, reference))
+    if key.startswith("../") or key in (".", ".."):
+        raise FormatError(
+            f"{location} names the decision {reference!r}, which lies outside of {log_store.url}; "
+            "find out who wrote this object"
+        )
+    return DecisionPlace(log_store, key, intent.txn)
+
+
+def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> Decision:
+    """Return what becomes of an intent that was undecided when looked at: patiently at first, then by aborting it.
+
+    The patience grows with the number of participants. Clocks and chance decide only how long this takes.
+    """
+    assert commit.intent is not None
+    patience_s = options.patience_s + options.patience_each_s * min(
+        commit.intent.participants, PARTICIPANTS_MAX
+    )
+    waited_s, pause_s = 0.0, POLL_FIRST_S
+    while waited_s < patience_s:
+        options.sleep_s(pause_s * (0.5 + options.random()))
+        waited_s += pause_s
+        pause_s = min(pause_s * 1.5, POLL_MAX_S)
+        try:
+            decision = place.read()
+        except StorageError:
+            continue  # the abort below tells for certain, or says that it cannot
+        if decision is not None:
+            return decision
+    return place.abort(commit.commit_id, options)

@@ -1,0 +1,249 @@
+"""One change on its way to the head of one log, as a commit of its own or as the intent of a transaction.
+
+Version by version it meets what others committed since, its own earlier commit among them, and is judged anew on
+each state that it is put after. Whoever stands undecided before it is waited for, or aborted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic
+
+from lakelog.log.decisions import wait_or_abort
+from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, LakelogError, StorageError
+from lakelog.log.format import ABORTED, Commit, Intent, Settled, Tombstone
+from lakelog.log.replay import BATCH_MAX, Replay
+from lakelog.log.view import Committed, Draft, S, View, effective
+from lakelog.log.writing import Placed, Writer, check_goes_on, check_may_follow, log_sealed
+
+Decide = Callable[[View[S], Sequence[Commit]], Draft]
+
+
+class Busy(Exception):
+    """Somebody else's intent stands undecided where an impatient placing wants to go on."""
+
+
+class Placing(Generic[S]):
+    """Where one change stands in one log: after `view`, with `passed` between its base and there."""
+
+    def __init__(
+        self, writer: Writer[S], view: View[S], decide: Decide[S], commit_id: str, base: int | None
+    ) -> None:
+        self.base = view.version if base is None else base
+        assert 0 <= self.base <= view.version, (self.base, view.version)
+        self.writer = writer
+        self.replay: Replay[S] = writer.replay
+        self.location = self.replay.location
+        self.view = view
+        self.decide = decide
+        self.commit_id = commit_id
+        self.passed: list[Commit] = []
+        self.lost = 0
+
+    def asked_before(self) -> Committed[S] | None:
+        """Return our own commit where it is between the base and the view: this was asked before."""
+        if self.base == self.view.version:
+            return None
+        with self._or_unknown():
+            return self._look_up(self.base + 1, self.view, self.passed)
+
+    def place(self, intent: Intent | None = None, *, patient: bool = True) -> Placed[S] | Committed[S]:
+        """Put the change at the head, or return it where it turns out to have been committed before.
+
+        One PUT; one GET and one PUT more for each lost race. Raises Busy where it may not be patient, what
+        `decide` raises, LogSealed, WriteFenced, ConflictError, CommitUnknown, StorageError (nothing happened).
+        """
+        options = self.replay.options
+        while self.lost < options.rebases_max:
+            self.lost += 1
+            newer: Iterable[tuple[Commit | Tombstone, Settled | None]]
+            try:
+                draft = self.decide(self.view, tuple(self.passed))
+                check_may_follow(self.view, draft, self.location)
+            except LakelogError:
+                # Judged on a view that may be old. It is final only where nothing is newer, our own commit least.
+                newer = list(self._newer(None, batch=1, patient=patient))
+                if not newer:
+                    raise
+            else:
+                put = self._put(draft, intent)
+                if isinstance(put, Placed):
+                    return put
+                newer = self._newer(put, batch=2 if self.lost > 1 else 0, patient=patient)
+            found = self._rebase(newer)
+            if found is not None:
+                return found
+            if self.lost > 2:
+                options.sleep_s(min(0.001 * self.lost, 0.1) * options.random())
+        raise ConflictError(
+            f"commit {self.commit_id} lost {options.rebases_max} races at {self.location}; try again when fewer write",
+            version=self.view.version,
+            by=self.passed[-1].commit_id if self.passed else None,
+        )
+
+    def catch_up(self) -> Committed[S] | None:
+        """Move to the head without putting anything; nothing stands undecided there then. Returns our own commit."""
+        return self._rebase(self._newer(None, batch=1, patient=True))
+
+    def aborted(self, placed: Placed[S]) -> None:
+        """Go on behind an intent of ours that came to nothing."""
+        self.view = self.replay.advance(placed.before, placed.commit, (), Settled(outcome=ABORTED))
+
+    def committed_elsewhere(self) -> Committed[S]:
+        """Return our own commit, which is in this log because an earlier attempt at the transaction committed."""
+        with self._or_unknown():
+            view = refresh_settled(self.replay, self.view)
+            found = self._look_up(self.base + 1, view, [])
+        if found is None:
+            raise InvalidInput(
+                f"commit {self.commit_id} happened in another log of its transaction, but is not in {self.location} "
+                f"after version {self.base}: ask again with the same logs and the original bases"
+            )
+        return found
+
+    def _put(self, draft: Draft, intent: Intent | None) -> Placed[S] | bytes:
+        try:
+            return self.writer.put(self.view, draft, self.commit_id, base=self.base, intent=intent)
+        except CommitUnknown as error:
+            if intent is None:
+                raise
+            # It may stand there, but is never going to be committed: of that much the coordinator is certain.
+            raise StorageError(
+                f"gave up transaction {intent.txn} of commit {self.commit_id}, of which nothing happened: cannot tell "
+                f"whether its part for {self.location} was written; try again",
+                location=error.location,
+            ) from error
+
+    def _rebase(self, newer: Iterable[tuple[Commit | Tombstone, Settled | None]]) -> Committed[S] | None:
+        """Move over what follows the view, unless our own commit is among it: then return that."""
+        for entry, settled in newer:
+            effect = effective(entry, settled)
+            if effect is not None and is_same_commit(effect, self.commit_id):
+                with self._or_unknown():
+                    return Committed(self._after(entry, settled), entry.version)
+            after = self._after(entry, settled)
+            if isinstance(entry, Tombstone) or after.version != entry.version:
+                return self._past_expiry(after, entry)
+            self.view = after
+            if isinstance(effect, Commit):
+                self.passed.append(effect)
+                check_goes_on(effect, self.location)
+        return None
+
+    def _after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S]:
+        """Return the view after `entry`, which follows ours; the head where expiry has been there."""
+        after = self.replay.step(self.view, entry, settled)
+        return after if after.version == entry.version else self.replay.forward(after)
+
+    def _newer(
+        self, found: bytes | None, *, batch: int, patient: bool
+    ) -> Iterator[tuple[Commit | Tombstone, Settled | None]]:
+        """Yield what follows the view, and for intents what becomes of them: `found`, which is the next, and then all
+        that is there, if `batch` says how many to read first."""
+
+        def at_end(intent: Commit) -> Settled | None:
+            return settle(self.replay, intent, patient=patient)
+
+        return self.replay.with_outcomes(self._read_on(self.view.version + 1, found, batch), at_end)
+
+    def _read_on(self, version: int, found: bytes | None, batch: int) -> Iterator[Commit | Tombstone]:
+        if found is not None:
+            yield self.replay.entry(version, found)
+            version += 1
+        while batch:
+            versions = range(version, version + batch)
+            for version, data in zip(versions, self.replay.get_versions(versions), strict=True):
+                if data is None:
+                    return
+                yield self.replay.entry(version, data)
+            version += 1
+            batch = min(batch * 2, BATCH_MAX)
+
+    def _past_expiry(self, head: View[S], expired: Commit | Tombstone) -> Committed[S]:
+        """Find our own commit among what follows an expired version, or raise: what passed is not known any more."""
+        with self._or_unknown():
+            found = self._look_up(expired.version + 1, head, [])
+        if found is None:
+            raise log_sealed(expired.version, self.location) if expired.seals else self._expired(expired)
+        return found
+
+    def _look_up(self, first: int, view: View[S], passed: list[Commit]) -> Committed[S] | None:
+        """Find our own commit from version `first` to that of `view`; else add what is there to `passed`.
+
+        Raises LogSealed for a seal and ConflictError for an expired version there, but only once all ids up to the
+        head were compared: the view may be older than our commit.
+        """
+        expired: Tombstone | None = None
+        sealed_at = 0
+        for entry in self.replay.effects(first, view.version):
+            if is_same_commit(entry, self.commit_id):
+                return Committed(view, entry.version)
+            if entry.seals or entry.reopens:
+                sealed_at = entry.version
+            if isinstance(entry, Commit):
+                passed.append(entry)
+            else:
+                expired = expired or entry
+        if not sealed_at and expired is None:
+            return None
+        # Our own commit may stand there undecided, left by a process that died: it has to be settled first.
+        head = refresh_settled(self.replay, view)
+        for entry in self.replay.effects(view.version + 1, head.version):
+            if is_same_commit(entry, self.commit_id):
+                return Committed(head, entry.version)
+        if sealed_at or expired is None:
+            raise log_sealed(sealed_at, self.location)
+        raise self._expired(expired)
+
+    def _expired(self, entry: Commit | Tombstone) -> ConflictError:
+        return ConflictError(
+            f"version {entry.version} of {self.location} has expired since this change began, so that it cannot be "
+            "checked against it; start again from the current version",
+            version=entry.version,
+            by=entry.commit_id,
+        )
+
+    @contextmanager
+    def _or_unknown(self) -> Iterator[None]:
+        """Turn a failed read into CommitUnknown where the commit may have happened already."""
+        with or_unknown(self.commit_id, self.location):
+            yield
+
+
+@contextmanager
+def or_unknown(commit_id: str, location: str) -> Iterator[None]:
+    try:
+        yield
+    except StorageError as error:
+        raise CommitUnknown(
+            f"commit {commit_id} to {location} may have happened, but reading the log failed: {error}; "
+            "ask again with the same commit id",
+            commit_id=commit_id,
+            location=location,
+        ) from error
+
+
+def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
+    """Return whether an entry with an effect, expired or not, is the commit that is being asked for (again)."""
+    return entry.commit_id == commit_id
+
+
+def settle(replay: Replay[S], intent: Commit, *, patient: bool) -> Settled:
+    """Return what becomes of an intent that was the last when read. Raises Busy, StorageError.
+
+    One GET where it is decided; else waits for the decision, and in the end aborts the transaction.
+    """
+    settled = replay.decided(intent) or replay.outcome(intent)
+    if settled is not None:
+        return settled
+    if not patient:
+        raise Busy
+    return wait_or_abort(replay.decision_place(intent), intent, replay.options).settled
+
+
+def refresh_settled(replay: Replay[S], view: View[S]) -> View[S]:
+    """Return the head once no undecided intent stands after it."""
+    while True:
+        view, undecided = replay.read_on(view)
+        if undecided is None:
+            return view
+        settle(replay, undecided, patient=True)

@@ -1,0 +1,200 @@
+"""One transaction in several logs: all of its parts happen, or none.
+
+Each part is put into its log as an intent, which locks that log; when all of them stand, one decision makes them
+true. The coordinator is whoever calls this, and needs nobody's trust: if it dies, others abort what it began.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias
+
+from lakelog.log.decisions import DecisionPlace, Decisions
+from lakelog.log.errors import ConflictError, InvalidInput, StorageError
+from lakelog.log.format import COMMITTED, FORMAT, Decision, Intent
+from lakelog.log.log import Log
+from lakelog.log.placing import Busy, Decide, Placing
+from lakelog.log.view import Committed, S, View, commit_time_us
+from lakelog.log.writing import Placed
+
+BACKOFF_FIRST_S = 0.02
+BACKOFF_MAX_S = 1.0
+
+
+@dataclass(frozen=True)
+class Part(Generic[S]):
+    """What is to happen in one log, as Log.commit takes it. `name` tells the parts of a transaction apart and, in
+    every process alike, puts them in order."""
+
+    name: str
+    log: Log[S]
+    view: View[S]
+    decide: Decide[S]
+    base: int | None = None
+
+
+def commit_together(
+    parts: Sequence[Part[Any]],
+    *,
+    decisions: Decisions,
+    commit_id: str | None = None,
+    validate: Callable[[], None] | None = None,
+) -> list[Committed[Any]]:
+    """Commit all the parts or none, and return them in the order of `parts`.
+
+    Each `decide` is judged as Log.commit does it, on the state that its intent follows; those of different parts
+    may run in several threads at once. `validate` runs once all intents stand, when nothing can come in between any
+    more, and raises to abort: whoever depends on logs that he does not write checks there that they are unchanged.
+    To ask again, pass the same commit id, the same logs and the *original* bases.
+
+    Costs one PUT for each part, side by side, and one for the decision; a single part without `validate` is exactly
+    Log.commit. Raises what that raises; CommitUnknown only where the decision itself could not be settled, or that of
+    an earlier ask; everything else means that nothing happened.
+    """
+    if len(parts) == 1 and validate is None:
+        [part] = parts
+        return [part.log.commit(part.view, part.decide, commit_id=commit_id, base=part.base)]
+    if not parts:
+        if validate is not None:
+            validate()
+        return []
+    options = parts[0].log.options
+    if len(parts) > options.participants_max:
+        raise InvalidInput(
+            f"a transaction of {len(parts)} logs is above the limit of {options.participants_max}: make several"
+        )
+    return _Transaction(parts, decisions, commit_id or options.new_id(), validate).commit()
+
+
+# What became of the attempt to place one part; None: it was not tried.
+_Found: TypeAlias = Placed[Any] | Committed[Any] | Exception | None
+
+
+class _Transaction:
+    def __init__(
+        self,
+        parts: Sequence[Part[Any]],
+        decisions: Decisions,
+        commit_id: str,
+        validate: Callable[[], None] | None,
+    ) -> None:
+        assert len({part.name for part in parts}) == len(parts), [part.name for part in parts]
+        assert len({part.log.location for part in parts}) == len(parts), [part.log.location for part in parts]
+        self.parts = parts
+        self.decisions = decisions
+        self.commit_id = commit_id
+        self.validate = validate
+        self.options = parts[0].log.options
+        self.placings: list[Placing[Any]] = [
+            part.log.placing(part.view, part.decide, commit_id, part.base) for part in parts
+        ]
+        self.in_order = sorted(range(len(parts)), key=lambda i: parts[i].name)
+
+    def commit(self) -> list[Committed[Any]]:
+        asked_before = [placing.asked_before() for placing in self.placings]
+        if any(asked_before):
+            return self._committed_before(asked_before)
+        pause_s = BACKOFF_FIRST_S
+        for tried in range(self.options.transaction_tries):
+            if tried:
+                self.options.sleep_s(pause_s * self.options.random())
+                pause_s = min(pause_s * 2, BACKOFF_MAX_S)
+            done = self._attempt(side_by_side=tried == 0)
+            if done is not None:
+                return done
+        raise ConflictError(
+            f"commit {self.commit_id} to {len(self.parts)} logs, {self.parts[0].log.location} among them, was aborted "
+            f"by others {self.options.transaction_tries} times; try again when fewer write"
+        )
+
+    def _attempt(self, *, side_by_side: bool) -> list[Committed[Any]] | None:
+        """Return the parts if they were committed, by this or an earlier attempt; None to try again."""
+        txn = self.options.new_id()
+        place = self.decisions.place(txn)
+        found: list[_Found] = [None] * len(self.parts)
+        if side_by_side:
+            self.options.in_parallel([lambda i=i: self._place(i, txn, found) for i in self.in_order])  # type: ignore[misc]
+        else:
+            # Whoever stands in the way is waited for before anything is locked, and then one after another in an order
+            # that all transactions share: so they queue up, instead of each waiting for what another one has.
+            for i in self.in_order:
+                found[i] = self.placings[i].catch_up()
+            for i in self.in_order if not any(found) else ():
+                self._place(i, txn, found, patient=True)
+                if not isinstance(found[i], Placed):
+                    break
+        standing = [one for one in found if isinstance(one, Placed)]
+        if len(standing) < len(found):
+            self._give_up(place, found)
+            if any(isinstance(one, Committed) for one in found):
+                return self._committed_before([one if isinstance(one, Committed) else None for one in found])
+            for error in found:
+                if isinstance(error, Exception) and not isinstance(error, Busy):
+                    raise error
+            return None
+        if self.validate is not None:
+            try:
+                self.validate()
+            except Exception:
+                self._give_up(place, found)
+                raise
+        decision = self._decide(place, standing, found)
+        if decision.outcome != COMMITTED:
+            for placing, placed in zip(self.placings, standing, strict=True):
+                placing.aborted(placed)
+            return None
+        return [
+            Committed(placing.writer.settled(placed, decision.settled), placed.commit.version)
+            for placing, placed in zip(self.placings, standing, strict=True)
+        ]
+
+    def _place(self, i: int, txn: str, found: list[_Found], *, patient: bool = False) -> None:
+        log = self.parts[i].log
+        intent = Intent(
+            txn=txn,
+            decision=self.decisions.reference(txn, log.store, log.keys.folder),
+            participants=len(self.parts),
+        )
+        try:
+            found[i] = self.placings[i].place(intent, patient=patient)
+        except Exception as error:  # for the thread that decides what becomes of the whole
+            found[i] = error
+
+    def _decide(
+        self, place: DecisionPlace, standing: Sequence[Placed[Any]], found: Sequence[_Found]
+    ) -> Decision:
+        """Say that the transaction is committed, unless it was aborted, and return what stands there."""
+        latest_us = max(placed.commit.time_us for placed in standing)
+        decision = Decision(
+            format=FORMAT,
+            txn=place.txn,
+            commit_id=self.commit_id,
+            outcome=COMMITTED,
+            time_us=commit_time_us(latest_us - 1, self.options.clock_us(), place.store.now_us()),
+            positions={
+                part.name: placed.commit.version for part, placed in zip(self.parts, standing, strict=True)
+            },
+        )
+        try:
+            return place.create(decision, self.options)
+        except StorageError:
+            self._give_up(place, found)
+            raise
+
+    def _give_up(self, place: DecisionPlace, found: Sequence[_Found]) -> None:
+        """Abort what was begun, so that nobody has to wait for it. Where that fails, whoever meets it does it."""
+        if not any(isinstance(one, Placed | StorageError) for one in found):
+            return
+        try:
+            place.abort(self.commit_id, self.options)
+        except StorageError:
+            return
+        for placing, one in zip(self.placings, found, strict=True):
+            if isinstance(one, Placed):
+                placing.aborted(one)
+
+    def _committed_before(self, found: Sequence[Committed[Any] | None]) -> list[Committed[Any]]:
+        """An earlier attempt was committed in one log, so it was in all of them: find it in the others."""
+        return [
+            placing.committed_elsewhere() if one is None else one
+            for placing, one in zip(self.placings, found, strict=True)
+        ]

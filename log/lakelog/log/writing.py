@@ -1,0 +1,155 @@
+"""Putting one draft at one version: what may follow a view, the bytes of the commit, and its sidecars before it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from lakelog.log import snapshots
+from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, WriteFenced
+from lakelog.log.format import (
+    COMMIT_SIZE_MAX,
+    COMMITTED,
+    FORMAT,
+    Commit,
+    Intent,
+    Json,
+    Settled,
+    Sidecar,
+    check_features,
+    encode,
+    hash_of,
+    own_commit,
+)
+from lakelog.log.replay import Replay
+from lakelog.log.settling import place, put_patiently
+from lakelog.log.view import Draft, S, View, commit_time_us
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Generic[S]):
+    """A commit of ours that stands in the log after the view `before`. An intent has `after` only once committed."""
+
+    before: View[S]
+    after: View[S]
+    commit: Commit
+    blobs: tuple[bytes, ...]
+    size_bytes: int
+
+
+class Writer(Generic[S]):
+    """The writing half of a log."""
+
+    def __init__(self, replay: Replay[S], writer: Mapping[str, Json]) -> None:
+        self.replay = replay
+        self.writer = dict(writer)
+
+    def put(
+        self,
+        view: View[S],
+        draft: Draft,
+        commit_id: str,
+        *,
+        base: int,
+        log_id: str = "",
+        intent: Intent | None = None,
+    ) -> Placed[S] | bytes:
+        """Put the draft after `view`. Returns what was placed, or the bytes of who was there first."""
+        replay, options, location = self.replay, self.replay.options, self.replay.location
+        check_fence(view, draft, location)
+        if draft.features:
+            check_features(draft.features, options.features, location)
+        attempt_id = options.new_id()
+        data = encode(
+            Commit(
+                format=FORMAT,
+                log_id=log_id or view.log_id,
+                version=view.version + 1,
+                commit_id=commit_id,
+                attempt_id=attempt_id,
+                base=base,
+                prev=view.hash,
+                time_us=commit_time_us(view.time_us, options.clock_us(), replay.store.now_us()),
+                writer=self.writer,
+                write=draft.write,
+                features=draft.features,
+                fence=draft.fence,
+                seals=draft.seals,
+                reopens=bool(log_id and view.version),
+                restores=draft.restores,
+                purges=draft.purges,
+                intent=intent,
+                settles=view.settles,
+                sidecars=self.write_sidecars(draft.blobs, commit_id if intent is None else intent.txn),
+                events=draft.events,
+            )
+        )
+        if len(data) > COMMIT_SIZE_MAX:
+            raise InvalidInput(
+                f"a commit of {len(data)} bytes to {location} is above the limit of {COMMIT_SIZE_MAX}: "
+                "split it into several"
+            )
+        # Folded before it is put, from the bytes that readers will get: what cannot be read is never committed.
+        commit = own_commit(data)
+        assumed = None if intent is None else Settled(outcome=COMMITTED, time_us=commit.time_us)
+        after = replay.advance(view, commit, draft.blobs, assumed)
+
+        def is_mine(found: bytes) -> bool:
+            return replay.entry(after.version, found).attempt_id == attempt_id
+
+        taken = place(replay.store, replay.keys.commit(after.version), data, is_mine, options, commit_id)
+        if taken is not None:
+            return taken
+        return Placed(view, after, commit, draft.blobs, len(data) + sum(map(len, draft.blobs)))
+
+    def settled(self, placed: Placed[S], settled: Settled | None = None) -> View[S]:
+        """Return the view after what was placed, now that it is settled, and see to the snapshots that are due."""
+        after = placed.after
+        if settled is not None:
+            after = self.replay.advance(placed.before, placed.commit, placed.blobs, settled)
+        snapshots.write_if_due(self.replay, placed.before, after, placed.size_bytes)
+        return after
+
+    def write_sidecars(self, blobs: Sequence[bytes], owner: str) -> tuple[Sidecar, ...]:
+        """Write the blobs under names that no other version of the log has: expiry deletes them with their own."""
+        sidecars = []
+        for blob in blobs:
+            digest = hash_of(blob)
+            name = f"{owner}-{digest[:16]}.bin"
+            put_patiently(self.replay.store, self.replay.keys.sidecar(name), blob, self.replay.options)
+            sidecars.append(Sidecar(name=name, size_bytes=len(blob), hash=digest))
+        return tuple(sidecars)
+
+
+def check_goes_on(passed: Commit, location: str) -> None:
+    """Refuse a change that was prepared before a seal or a reopening: what follows is no longer what it was about."""
+    if passed.seals or passed.reopens:
+        raise log_sealed(passed.version, location)
+
+
+def check_may_follow(view: View[S], draft: Draft, location: str) -> None:
+    """Refuse what may not follow a seal or a purge, and what only may."""
+    after_seal = draft.restores or draft.purges
+    if view.purged or (view.sealed and not after_seal):
+        raise log_sealed(view.version, location)
+    if after_seal and not view.sealed:
+        raise ConflictError(
+            f"{location} is not sealed at version {view.version}, so that there is nothing to restore or purge: "
+            "somebody else restored it or created it anew; look at it again",
+            version=view.version,
+        )
+    if (draft.restores and draft.purges) or (draft.seals and after_seal):
+        raise InvalidInput(f"a commit to {location} can either seal, restore or purge the log: make several")
+
+
+def log_sealed(version: int, location: str) -> LogSealed:
+    return LogSealed(f"{location} was sealed at version {version}: it was dropped; look its name up again")
+
+
+def check_fence(view: View[S], draft: Draft, location: str) -> None:
+    """Refuse a write that started before the fence: vacuum may have taken its files for abandoned ones."""
+    if draft.write is not None and draft.write.version < view.fence:
+        raise WriteFenced(
+            f"write {draft.write.id} to {location} started at version {draft.write.version}, and writes older than "
+            f"version {view.fence} were fenced off: their files may be gone; write them again",
+            version=view.version,
+        )

@@ -1,0 +1,509 @@
+"""Transactions across logs: all parts or none, once, whoever dies; and how readers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from tests.unit.log.projections import START_US, Clock, Words, say
+from tests.unit.log.test_reading import altered
+from tests.unit.log.transactions import Stopping, log_in, logs_in, stopped, together, with_options
+
+from lakelog.log import (
+    Commit,
+    CommitUnknown,
+    ConflictError,
+    Decisions,
+    Draft,
+    FormatError,
+    InvalidInput,
+    LocalStore,
+    Log,
+    LogSealed,
+    MemoryStore,
+    NotFound,
+    Part,
+    PermissionDenied,
+    StorageError,
+    View,
+    commit_together,
+    refresh_many,
+)
+from lakelog.log.expiry import expire
+from lakelog.log.format import Tombstone, decode_decision, decode_entry
+
+NO = "no"
+
+
+def refuse(view: View[Words], passed: Sequence[Commit]) -> Draft:
+    raise ConflictError(NO)
+
+
+def decision_keys(store: MemoryStore) -> list[str]:
+    return [key for key in store.list_after("") if "_txn/" in key]
+
+
+def test_all_parts_happen_at_one_time_and_everybody_sees_them() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "deep/er/b")
+    warm = [a.load(), b.load()]
+    b.commit(b.load(), say("two"))
+    done = together([a, b], "both", views=warm)
+    assert [d.version for d in done] == [2, 3]
+    assert (
+        [d.view for d in done] == [a.load(), b.load()] == refresh_many(list(zip([a, b], warm, strict=True)))
+    )
+    assert a.load().state == ("one", "both") and b.load().state == ("one", "two", "both")
+    assert a.load().time_us == b.load().time_us
+    [key] = decision_keys(store)
+    decision = decode_decision(store.get(key) or b"", key)
+    assert decision.outcome == "committed" and decision.positions == {"a": 2, "deep/er/b": 3}
+    assert decision.time_us == a.load().time_us
+    intents = [entry.intent for log, v in ((a, 2), (b, 3)) if (entry := entry_at(log, v)).intent]
+    assert [intent.decision for intent in intents] == [f"../{key}", f"../../../{key}"]
+
+
+def entry_at(log: Log[Words], version: int) -> Commit:
+    entry = decode_entry(log.store.get(log.keys.commit(version)) or b"", "here")
+    assert isinstance(entry, Commit)
+    return entry
+
+
+def test_the_commit_after_an_intent_says_what_became_of_it() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    view = together([a, b], "both")[0].view
+    a.commit(view, say("next"))
+    settles = entry_at(a, 3).settles
+    assert settles is not None and (settles.outcome, settles.time_us) == ("committed", view.time_us)
+    stopped(store, [a, b], "_txn")
+    b.commit(b.load(), say("next"))
+    settles = entry_at(b, 4).settles
+    assert settles is not None and (settles.outcome, settles.time_us) == ("aborted", 0)
+    assert b.load().state == ("one", "both", "next")
+    assert [log.load() for log in (a, b)] == [log_in(store, n).load() for n in ("a", "b")]
+
+
+@pytest.mark.parametrize("at", ["a/_log/00000000000000000002", "b/_log/00000000000000000002", "_txn/"])
+@pytest.mark.parametrize("after", [False, True])
+def test_whoever_dies_at_whatever_point_leaves_all_or_nothing(at: str, after: bool) -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    warm = [a.load(), b.load()]
+    stopped(store, [a, b], at, after=after)
+    happened = after and at == "_txn/"
+    expected = ("one", "lost") if happened else ("one",)
+    for view in (a.load(), b.load(), a.refresh(warm[0]), *refresh_many([(a, warm[0]), (b, warm[1])])):
+        assert view.state == expected
+    # Others go on, cold and warm.
+    assert a.commit(warm[0], say("next")).view.state == (*expected, "next")
+    assert b.commit(b.load(), say("next")).view.state == (*expected, "next")
+    assert together([a, b], "again")[1].view.state == (*expected, "next", "again")
+    assert a.load().state == log_in(store, "a").load().state == (*expected, "next", "again")
+
+
+def test_an_undecided_version_cannot_be_read_in_any_way() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b", every=2)
+    stopped(store, [a, b], "_txn")
+    assert a.load().version == 1 and a.version_at_time(START_US * 2) == 1
+    assert [c.version for c in a.commits()] == [c.version for c in a.commits(newest_first=True)] == [1]
+    assert list(a.commits(2, 2)) == []
+    with pytest.raises(NotFound, match="no version 2: the newest is 1"):
+        a.view_at(2)
+    with pytest.raises(NotFound):
+        expire(a, 2)
+    assert a.commit(a.load(), say("next")).version == 3
+    assert a.view_at(2).state == ("one",) and [c.version for c in a.commits()] == [1, 3]
+    assert [c.version for c in a.commits(newest_first=True)] == [3, 1]
+
+
+def test_refreshing_settled_leaves_nothing_behind_the_view() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    view = a.load()
+    assert a.refresh_settled(view) is view
+    stopped(store, [a, b], "_txn")
+    assert a.refresh(view) is view
+    settled = a.refresh_settled(view)
+    assert (settled.version, settled.state) == (2, ("one",)) and a.load() == settled
+    assert b.load().version == 2
+    done = together([a, b], "both")
+    assert a.refresh_settled(view) == done[0].view
+
+
+def test_a_refusal_of_one_part_undoes_all() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    with pytest.raises(ConflictError, match=NO):
+        together([a, b], "x", decides=[say("x"), refuse])
+    assert (a.load().state, b.load().version) == (("one",), 1)
+    a.commit(a.load(), lambda view, passed: Draft(seals=True))
+    with pytest.raises(LogSealed):
+        together([a, b], "x")
+    assert b.load().state == ("one",)
+
+
+def test_what_validate_raises_undoes_all_and_it_sees_all_intents() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+
+    def validate() -> None:
+        assert entry_at(a, 2).intent and entry_at(b, 2).intent and not decision_keys(store)
+        raise ConflictError(NO)
+
+    with pytest.raises(ConflictError, match=NO):
+        together([a, b], "x", validate=validate)
+    assert (a.load().state, b.load().state) == (("one",), ("one",))
+    assert together([a], "x", validate=lambda: None)[0].view.state == ("one", "x")
+
+
+def test_asking_again_gives_the_first_commit_from_whatever_views() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    views = [a.load(), b.load()]
+    first = together([a, b], "x", views=views, commit_id="c")
+    a.commit(first[0].view, say("other"))
+    for again in (views, [a.load(), views[1]], [views[0], b.load()], [a.load(), b.load()]):
+        done = together([a, b], "x", views=again, commit_id="c", bases=[1, 1])
+        assert [d.version for d in done] == [2, 2]
+        done = together([a, b], "x", views=again, commit_id="c", bases=[1, 1], decides=[refuse, refuse])
+        assert [d.version for d in done] == [2, 2]
+    assert a.load().state == ("one", "x", "other")
+    expire(a, 3)
+    done = together([a, b], "x", views=views, commit_id="c", bases=[1, 1])
+    assert [d.version for d in done] == [2, 2]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_asking_again_after_the_coordinator_died_happens_once(after: bool) -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    views = [a.load(), b.load()]
+    stopped(store, [a, b], "_txn", after=after, commit_id="c")
+    done = together([a, b], "lost", views=views, commit_id="c", bases=[1, 1])
+    assert [d.version for d in done] == ([2, 2] if after else [3, 3])
+    assert [a.load().state, b.load().state] == [("one", "lost")] * 2
+
+
+def test_aborted_attempts_are_not_the_commit_also_after_they_expired() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    views = [a.load(), b.load()]
+    stopped(store, [a, b], "_txn", commit_id="c")
+    a.commit(a.load(), say("next"))
+    expire(a, 3)
+    tombstone = decode_entry(store.get(a.keys.commit(2)) or b"", "here")
+    assert isinstance(tombstone, Tombstone) and tombstone.outcome == "aborted"
+    assert a.find("c", 1, 3) is None
+    with pytest.raises(ConflictError, match="expired"):
+        together([a, b], "lost", views=views, commit_id="c", bases=[1, 1])
+    assert b.load().state == ("one",)
+
+
+def test_tombstones_of_intents_tell_the_outcome_and_the_time_of_the_transaction() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    done = together([a, b], "x", commit_id="c")
+    expire(a, 2)
+    tombstone = decode_entry(store.get(a.keys.commit(2)) or b"", "here")
+    assert isinstance(tombstone, Tombstone)
+    assert (tombstone.outcome, tombstone.time_us) == ("committed", done[0].view.time_us)
+    assert log_in(store, "a").load().state == ("one", "x")
+    assert a.commit(done[0].view, say("next")).view.state == ("one", "x", "next")
+    assert a.find("c", 1, 3) == 2
+
+
+class CountingAborts(Stopping):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: list[str] = []
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if self.lost and self.lost[0] in key:
+            self.lost.pop(0)
+            raise StorageError("503", location=key)
+        return super().put_if_absent(key, data)
+
+
+def test_an_intent_whose_answer_is_lost_for_good_means_that_nothing_happened() -> None:
+    store = CountingAborts()
+    a, b = logs_in(store, "a", "b")
+    store.lost = ["b/_log"] * 8
+    with pytest.raises(StorageError, match="nothing happened"):
+        together([a, b], "x")
+    assert [a.load().state, b.load().state] == [("one",)] * 2
+    assert a.commit(a.load(), say("next")).version == 3
+
+
+def test_a_decision_whose_answer_is_lost_for_good_is_unknown_and_can_be_asked_again() -> None:
+    store = CountingAborts()
+    a, b = logs_in(store, "a", "b")
+    views = [a.load(), b.load()]
+    store.lost = ["_txn"] * 8
+    with pytest.raises(CommitUnknown, match="c's decision"):
+        together([a, b], "x", views=views, commit_id="c")
+    done = together([a, b], "x", views=views, commit_id="c", bases=[1, 1])
+    assert [d.version for d in done] == [3, 3] and a.load().state == ("one", "x")
+
+
+def test_a_decision_that_may_not_be_written_means_that_nothing_happened() -> None:
+    class Denied(Stopping):
+        def put_if_absent(self, key: str, data: bytes) -> bool:
+            if b'"committed"' in data and "_txn" in key:
+                raise PermissionDenied("403", location=key)
+            return super().put_if_absent(key, data)
+
+    store = Denied()
+    a, b = logs_in(store, "a", "b")
+    with pytest.raises(PermissionDenied):
+        together([a, b], "x")
+    assert a.commit(a.load(), say("next")).view.state == ("one", "next")
+
+
+def test_a_coordinator_who_was_aborted_by_others_tries_again_in_order() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    rounds: list[str] = []
+
+    def validate() -> None:
+        rounds.append("validated")
+        if len(rounds) < 3:
+            log_in(store, "a").commit(a.load(), say(f"impatient {len(rounds)}"))
+
+    done = together([b, a], "x", validate=validate)
+    assert len(rounds) == 3
+    assert done[1].view.state == ("one", "impatient 1", "impatient 2", "x")
+    assert done[0].view.state == ("one", "x") and len(decision_keys(store)) == 3
+
+
+def test_a_coordinator_who_is_always_aborted_gives_up_with_a_conflict() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    with pytest.raises(ConflictError, match="aborted by others 20 times"):
+        together([a, b], "x", validate=lambda: log_in(store, "a").commit(a.load(), say("y")) and None)
+    assert "x" not in a.load().state and b.load().state == ("one",)
+
+
+def test_a_transaction_waits_for_another_one_before_it_locks_anything() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    slept: list[float] = []
+    stopped(store, [a, b], "_txn")
+    patient = [with_options(log, sleep_s=slept.append) for log in (a, b)]
+    assert [d.version for d in together(patient, "x")] == [3, 3]
+    assert sum(slept) > 2.0 and sum(slept) < 10.0
+
+
+def test_the_patience_grows_with_the_participants() -> None:
+    waited = []
+    for names in ("ab", "abcdefgh"):
+        store = Stopping()
+        logs = logs_in(store, *names)
+        stopped(store, logs, "_txn")
+        slept: list[float] = []
+        with_options(logs[0], sleep_s=slept.append, random=lambda: 0.5).commit(logs[0].load(), say("x"))
+        waited.append(sum(slept))
+    assert waited[0] < waited[1] < 10.0
+
+
+def test_what_reads_before_a_transaction_is_decided_on_what_it_left() -> None:
+    """A writer that lost to an intent is judged on its effect, and told of it only where it has one."""
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    view = a.load()
+    stopped(store, [a, b], "_txn")
+    together([a, b], "both", commit_id="c")
+    seen: list[tuple[Words, list[tuple[str, int]]]] = []
+
+    def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        seen.append((view.state, [(commit.commit_id, commit.time_us) for commit in passed]))
+        return Draft(events=({"word": "x"},))
+
+    a.commit(view, decide)
+    assert seen[-1] == (("one", "both"), [("c", b.load().time_us)])
+
+
+def test_times_are_the_transactions_and_versions_are_found_by_them() -> None:
+    clock, late = Clock(), Clock()
+    store = Stopping(clock)
+    a, b = logs_in(store, "a", "b", clock=clock)
+    late.now_us += 30_000_000
+    for _ in range(5):
+        stopped(store, [a, b], "_txn")
+        a.refresh_settled(a.load())
+    together([log_in(store, "a", clock=late), log_in(store, "b", clock=clock)], "both")
+    b.commit(b.load(), say("after"))
+    a.commit(a.load(), say("after"))
+    time_us = a.view_at(7).time_us
+    assert time_us == b.view_at(7).time_us
+    for log in (a, b):
+        assert [c.time_us for c in log.commits()] == sorted({c.time_us for c in log.commits()})
+        assert log.version_at_time(time_us) == 7 and log.view_at(7).state == ("one", "both")
+        assert log.view_at(log.version_at_time(time_us - 1)).state == ("one",)
+        expire(log, 7)
+        assert log.version_at_time(time_us) == 7
+        assert log.view_at(log.version_at_time(log.load().time_us)).state == ("one", "both", "after")
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_snapshots_hints_and_bases_at_an_intent_know_what_became_of_it(decided: bool) -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b", every=2)
+    if decided:
+        together([a, b], "both")
+    else:
+        stopped(store, [a, b], "_txn")
+        a.refresh_settled(a.load())
+        a.snapshot(a.load())
+    expected = ("one", "both") if decided else ("one",)
+    cold = log_in(store, "a")
+    assert store.get(a.keys.latest) is not None and cold.load().version == 2
+    assert cold.load().settles == a.load().settles and cold.load().settles is not None
+    assert cold.commit(cold.load(), say("next")).view.state == (*expected, "next")
+    expire(b, b.refresh_settled(b.load()).version)
+    store.delete([b.keys.latest, *store.list_after(b.keys.snapshots)])
+    cold = log_in(store, "b")
+    assert cold.commit(cold.load(), say("next")).view.state == (*expected, "next")
+
+
+def test_the_turn_of_an_aborted_version_to_have_a_snapshot_goes_to_the_next() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b", every=2)
+    stopped(store, [a, b], "_txn")
+    assert store.get(a.keys.latest) is None
+    a.commit(a.load(), say("next"))
+    assert store.get(a.keys.latest) is not None
+
+
+def test_sidecars_of_an_aborted_attempt_are_not_those_of_the_next() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+
+    def bulk(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        return Draft(events=({"blob": 0},), blobs=(b"bulk",))
+
+    views = [a.load(), b.load()]
+    stopped(store, [a, b], "_txn", decides=[bulk, bulk], commit_id="c")
+    together([a, b], "x", views=views, decides=[bulk, bulk], commit_id="c", bases=[1, 1])
+    expire(a, 2)
+    assert log_in(store, "a").load().state == ("one", "bulk")
+
+
+def test_logs_in_other_stores_find_the_decision_by_its_url(tmp_path: Path) -> None:
+    home, away = LocalStore(str(tmp_path / "home")), LocalStore(str(tmp_path / "away"))
+    asked: list[str] = []
+
+    def open_url(url: str) -> tuple[LocalStore, str]:
+        asked.append(url)
+        return home, url.removeprefix(f"{home.url}/")
+
+    [a] = logs_in(home, "a")
+    plain = logs_in(away, "b")[0]
+    b = Log(away, "b", plain.projection, options=plain.options, open_url=open_url)
+    parts = [Part(log.keys.folder, log, log.load(), say("both")) for log in (a, b)]
+    commit_together(parts, decisions=Decisions(home, "sub"))
+    assert b.load().state == ("one", "both") and asked[-1].startswith(f"{tmp_path}/home/sub/_txn/")
+    with pytest.raises(InvalidInput, match="open this log through its catalog"):
+        plain.load()
+    above = Log(LocalStore(str(tmp_path)), "away/b", plain.projection, options=plain.options)
+    assert above.load().state == ("one", "both")
+
+
+def test_a_sealed_log_is_restored_or_purged_by_a_transaction() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    sealed = a.commit(a.load(), lambda view, passed: Draft(seals=True)).view
+
+    def restore(view: View[Words], passed: Sequence[Commit]) -> Draft:
+        return Draft(restores=True)
+
+    stopped(store, [a, b], "_txn", decides=[restore, say("linked")])
+    assert a.load().sealed
+    with pytest.raises(LogSealed):
+        a.commit(sealed, say("late"))
+    done = together([a, b], "x", decides=[restore, say("linked")])
+    assert not done[0].view.sealed and done[0].view.state == ("one",)
+    together([a, b], "x", decides=[lambda view, passed: Draft(seals=True), say("unlinked")])
+    stopped(store, [a, b], "_txn", decides=[restore, say("linked")])
+    anew = a.create(Draft(events=({"word": "anew"},)), log_id="second")
+    assert anew.state == ("anew",) and a.load() == anew
+
+
+def broken(change: Callable[[MemoryStore, Log[Words]], None], match: str) -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    together([a, b], "both")
+    a.commit(a.load(), say("next"))
+    change(store, a)
+    with pytest.raises(FormatError, match=match):
+        a.load()
+
+
+def test_an_intent_and_the_commit_after_it_that_do_not_fit_are_damage() -> None:
+    broken(
+        lambda store, log: altered(store, log.keys.commit(3), b'"settles":{', b'"settles":{"x":1,'),
+        "not what format",
+    )
+    broken(
+        lambda store, log: altered(store, log.keys.commit(3), b'"committed"', b'"perhaps"'), "not what format"
+    )
+    broken(
+        lambda store, log: altered(store, log.keys.commit(3), b'"time_us":17', b'"time_us":16'),
+        "before its own|belongs",
+    )
+
+    def without(store: MemoryStore, log: Log[Words]) -> None:
+        settles = entry_at(log, 3).settles
+        assert settles is not None
+        text = f'"settles":{{"outcome":"committed","time_us":{settles.time_us}}},'
+        altered(store, log.keys.commit(3), text.encode(), b"")
+
+    broken(without, "does not say what became of the intent")
+
+
+def test_a_settlement_without_an_intent_or_against_the_decision_is_damage() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    a.commit(a.load(), say("two"))
+    altered(store, a.keys.commit(2), b'"events":', b'"settles":{"outcome":"aborted"},"events":')
+    with pytest.raises(FormatError, match="says that an intent aborted before it, but there was no intent"):
+        a.load()
+    view = together([b, log_in(store, "c")], "x", views=[b.load(), logs_in(store, "c")[0].load()])[0].view
+    b.commit(view, say("next"))
+    altered(store, b.keys.commit(3), b'"outcome":"committed"', b'"outcome":"aborted"')
+    with pytest.raises(FormatError, match="says that an intent aborted"):
+        b.refresh(view)
+
+
+def test_a_decision_of_another_transaction_or_outside_of_the_store_is_refused() -> None:
+    store = Stopping()
+    a, b = logs_in(store, "a", "b")
+    together([a, b], "x")
+    together([a, b], "y")
+    first, second = decision_keys(store)
+    good = store.get(second) or b""
+    store.put(second, store.get(first) or b"")
+    with pytest.raises(FormatError, match="holds the decision of transaction"):
+        a.load()
+    store.put(second, good)
+    altered(store, a.keys.commit(3), b'"decision":"../', b'"decision":"../../')
+    with pytest.raises(FormatError, match="lies outside of"):
+        a.load()
+
+
+def test_too_many_logs_are_refused_by_the_limit() -> None:
+    store = Stopping()
+    logs = [with_options(log, participants_max=2) for log in logs_in(store, "a", "b", "c")]
+    with pytest.raises(InvalidInput, match="3 logs is above the limit of 2"):
+        together(logs, "x")
+
+
+def test_nothing_and_a_single_part_are_what_they_are_without_a_transaction() -> None:
+    store = Stopping()
+    [a] = logs_in(store, "a")
+    assert together([a], "x", commit_id="c")[0].version == 2 and entry_at(a, 2).intent is None
+    assert commit_together([], decisions=Decisions(store)) == []
+    with pytest.raises(ConflictError):
+        commit_together([], decisions=Decisions(store), validate=lambda: refuse(a.load(), ()) and None)
