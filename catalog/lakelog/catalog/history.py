@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from lakelog.catalog.conflicts import Operation
 from lakelog.log import Commit, Json
 
 _WORDS = {
@@ -36,6 +37,9 @@ _WORDS = {
     "history-expired": "expire",
     "files-vacuumed": "vacuum",
 }
+OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Operation}
+"""Every word for what a commit can do."""
+
 _SHOWN = {
     "entry-linked": ("kind", "name"),
     "entry-unlinked": ("kind", "name"),
@@ -75,23 +79,29 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 def entry_of(commit: Commit) -> HistoryEntry:
     """Tell what `commit` did. Needs no state, so that it works on a commit by itself."""
-    operations: list[str] = []
-    details: dict[str, Json] = {}
-    for event in commit.events:
-        word = _word(event)
-        if word not in operations:
-            operations.append(word)
-        details.update(_details(event))
     return HistoryEntry(
         version=commit.version,
         timestamp_us=commit.time_us,
-        operation=", ".join(operations) or "nothing",
-        details=details,
+        operation=", ".join(operations_of(commit)) or "nothing",
+        details=details_of(commit),
         writer=dict(commit.writer),
         commit_id=commit.commit_id,
         write_id=commit.write.id if commit.write is not None else None,
         base=commit.base,
     )
+
+
+def operations_of(commit: Commit) -> tuple[str, ...]:
+    """Return the words for what `commit` did, each once."""
+    return tuple(dict.fromkeys(_word(event) for event in commit.events))
+
+
+def details_of(commit: Commit) -> dict[str, Json]:
+    """Return with what `commit` did it: counts of files and rows, names, a filter."""
+    details: dict[str, Json] = {}
+    for event in commit.events:
+        details.update(_details(event))
+    return details
 
 
 def _word(event: Mapping[str, Any]) -> str:
