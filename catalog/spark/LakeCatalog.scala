@@ -4,11 +4,12 @@ import java.util.{Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JArray, JBool, JInt, JObject, JString}
+import org.json4s.JsonAST.{JArray, JBool, JInt, JObject, JString, JValue}
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -20,17 +21,18 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * be asked for again when the Python process dies. An identifier without namespace whose name is a path or an url is
  * the table at that place.
  */
-class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog {
+class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog with ProcedureCatalog {
 
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
   private var failures: Failures = _
-  private lazy val bridge = Bridge.of(BridgeSettings(python, options - "python"))
+  private var session: LakeSession = _
 
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
     catalogName = name
     options = settings.asScala.toMap
     failures = new Failures(name)
+    session = new LakeSession(name, LakeCatalog.connection(options), options.getOrElse("statement-text", "normalized"))
     if (!options.contains("warehouse")) {
       throw Failures.invalid(
         s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or an s3:// url.")
@@ -44,19 +46,20 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   override def listNamespaces(): Array[Array[String]] = listNamespaces(Array.empty)
 
   override def listNamespaces(parent: Array[String]): Array[Array[String]] = failures.namespace(parent) {
-    Json.list(bridge.call("list_namespaces", about(parent)), "namespaces").map(Json.stringList(_).toArray).toArray
+    Json.list(ask("list_namespaces", about(parent)), "namespaces").map(Json.stringList(_).toArray).toArray
   }
 
   override def namespaceExists(names: Array[String]): Boolean = failures.namespace(names) {
-    Json.bool(bridge.call("namespace_exists", about(names)), "exists")
+    LakeCatalog.isSystem(names) || Json.bool(ask("namespace_exists", about(names)), "exists")
   }
 
   override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
-    Json.stringMap(bridge.call("load_namespace", about(names)), "properties").asJava
+    Json.stringMap(ask("load_namespace", about(names)), "properties").asJava
   }
 
   override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =
     failures.namespace(names) {
+      refuseSystem(names)
       try change("create_namespace", about(names), "properties" -> Json.strings(properties))
       catch {
         case gone: LakelogFailure if gone.kind == "no-such-namespace" => throw failures.ofNamespace(gone, names.init)
@@ -69,6 +72,13 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     change("alter_namespace", about(names), "set" -> JObject(set.toList), "remove" -> Json.texts(remove))
   }
 
+  /** What a user had there would be hard to tell from what lakelog has there. */
+  private def refuseSystem(names: Array[String]): Unit = if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
+    throw Failures.invalid(
+      s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and tables: " +
+        "choose another name.")
+  }
+
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
     Json.bool(change("drop_namespace", about(names), "cascade" -> JBool(cascade)), "dropped")
   }
@@ -79,7 +89,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     JSet.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE)
 
   override def listTables(names: Array[String]): Array[Identifier] = failures.namespace(names) {
-    Json.list(bridge.call("list_tables", about(names)), "tables").map(Json.stringList(_).toArray).map { parts =>
+    Json.list(ask("list_tables", about(names)), "tables").map(Json.stringList(_).toArray).map { parts =>
       Identifier.of(parts.init, parts.last)
     }.toArray
   }
@@ -89,7 +99,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
 
   override def tableExists(ident: Identifier): Boolean = failures.table(ident) {
-    Json.bool(bridge.call("table_exists", about(ident)), "exists")
+    Json.bool(ask("table_exists", about(ident)), "exists")
   }
 
   override def loadTable(ident: Identifier): Table = load(ident, about(ident))
@@ -104,7 +114,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     load(ident, Json.merge(about(ident), "timestamp_us" -> JInt(timestampUs)))
 
   private def load(ident: Identifier, params: JObject): Table = failures.table(ident) {
-    table(ident, bridge.call("load_table", params))
+    val channel = session.channel
+    table(ident, channel, channel.call("load_table", params))
   }
 
   override def createTable(
@@ -133,7 +144,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table = failures.table(ident) {
     val asked = JArray(changes.map(Requests.tableChange).toList)
-    table(ident, change("alter_table", about(ident), "changes" -> asked))
+    val channel = session.channel
+    table(ident, channel, change(channel, "alter_table", about(ident), "changes" -> asked))
   }
 
   override def dropTable(ident: Identifier): Boolean = failures.table(ident) {
@@ -205,10 +217,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   private def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
       properties: JMap[String, String]): StagedLakeTable = failures.table(ident) {
+    refuseSystem(ident.namespace)
     val params = Json.merge(Requests.newTable(about(ident), schema, partitions, properties), "kind" -> JString(kind))
-    val answer = bridge.call("stage", params)
-    val facts = TableFacts(Json.child(answer, "table"))
-    new StagedLakeTable(table(ident, facts), Json.child(answer, "stage"))
+    val channel = session.channel
+    val answer = channel.call("stage", params)
+    new StagedLakeTable(table(ident, channel, Json.child(answer, "table")), Json.child(answer, "stage"))
   }
 
   private def refuseConstraints(info: TableInfo): Unit =
@@ -225,6 +238,24 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     Some(ident.name).filter(_ => ident.namespace.isEmpty).flatMap(TransformFunctions.named)
       .getOrElse(throw new NoSuchFunctionException(ident))
 
+  // ---- procedures
+
+  override def listProcedures(names: Array[String]): Array[Identifier] =
+    if (LakeCatalog.isSystem(names)) procedures.keys.toArray.sorted.map(Identifier.of(names, _))
+    else if (names.isEmpty || namespaceExists(names)) Array.empty
+    else failures.namespace(names)(throw new LakelogFailure("no-such-namespace", names.mkString(".")))
+
+  override def loadProcedure(ident: Identifier): UnboundProcedure = {
+    val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name) else None
+    named.map(new LakeProcedure(_, session, failures)).getOrElse(throw Failures.invalid(
+      s"There is no procedure ${SparkInternals.quoted(catalogName +: ident.namespace.toSeq :+ ident.name)}: " +
+        s"SHOW PROCEDURES IN $catalogName.${LakeCatalog.SystemNamespace} lists those that there are."))
+  }
+
+  private lazy val procedures: Map[String, ProcedureDeclaration] =
+    Json.objects(ask("procedures", JObject(Nil)), "procedures").map(new ProcedureDeclaration(_))
+      .map(procedure => procedure.name -> procedure).toMap
+
   // ---- asking
 
   private def about(names: Array[String]): JObject = Json.obj("namespace" -> Json.texts(names))
@@ -233,17 +264,35 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     if (Locations.isPath(ident)) Json.obj("location" -> JString(ident.name))
     else Json.obj("identifier" -> Json.texts(ident.namespace :+ ident.name))
 
+  private def ask(method: String, params: JObject): JObject = session.channel.call(method, params)
+
+  private def change(method: String, subject: JObject, params: (String, JValue)*): JObject =
+    change(session.channel, method, subject, params: _*)
+
   /** Asks for a change, with the token that makes it the same change however often it is asked for. */
-  private def change(method: String, subject: JObject, params: (String, org.json4s.JValue)*): JObject = {
-    val token = bridge.call("token", subject)
-    bridge.call(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
+  private def change(channel: Channel, method: String, subject: JObject, params: (String, JValue)*): JObject = {
+    val token = channel.call("token", subject)
+    channel.change(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
   }
 
-  private def table(ident: Identifier, answer: JObject): LakeTable = table(ident, TableFacts(answer))
+  private def table(ident: Identifier, channel: Channel, facts: JObject): LakeTable =
+    new LakeTable(TableAccess(catalogName, ident, channel, failures, options), TableFacts(facts))
+}
 
-  private def table(ident: Identifier, facts: TableFacts): LakeTable =
-    new LakeTable(TableAccess(catalogName, ident, bridge, failures, options), facts)
+private[lakelog] object LakeCatalog {
 
-  private def python: String =
-    PythonChoice.of(options.get("python"), SparkInternals.sparkSetting, key => Option(System.getenv(key)))
+  /** The namespace of procedures, which nobody else may create. */
+  val SystemNamespace = "system"
+
+  def isSystem(names: Array[String]): Boolean = names.toSeq == Seq(SystemNamespace)
+
+  /** What concerns Spark's side only. */
+  private val Ours = Set("python", "statement-text")
+
+  /** Makes the connection when it is first needed; whoever keeps it does not keep a catalog. */
+  private def connection(options: Map[String, String]): () => Bridge = () => {
+    val python = PythonChoice.of(
+      options.get("python"), SparkInternals.sparkSetting, key => Option(System.getenv(key)))
+    Bridge.of(BridgeSettings(python, options -- Ours))
+  }
 }

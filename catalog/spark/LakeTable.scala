@@ -16,12 +16,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** How a table that was loaded reaches Python, and what its errors and files are called. */
 private[lakelog] final case class TableAccess(
-    catalog: String, ident: Identifier, bridge: Bridge, failures: Failures, options: Map[String, String]) {
+    catalog: String, ident: Identifier, channel: Channel, failures: Failures, options: Map[String, String]) {
 
   def hadoopSettings: Map[String, String] = Locations.hadoopSettings(options)
 
   /** Asks about this table. */
-  def call(method: String, params: JObject): JObject = failures.table(ident)(bridge.call(method, params))
+  def call(method: String, params: JObject): JObject = failures.table(ident)(channel.call(method, params))
+
+  /** Asks for a change of this table. */
+  def change(method: String, params: JObject): JObject = failures.table(ident)(channel.change(method, params))
 }
 
 /** One version of a table. It never changes: Spark loads the table anew for each statement. */
@@ -88,7 +91,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   private def change(method: String, params: (String, org.json4s.JValue)*): Unit = {
     val token = access.call("token", facts.reference)
-    access.call(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
+    access.change(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
   }
 
   /** Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. */

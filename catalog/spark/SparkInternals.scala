@@ -15,12 +15,14 @@ import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, Parque
 import org.apache.parquet.hadoop.api.WriteSupport
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.io.OutputFile
+import org.json4s.JsonAST.{JNull, JObject, JString}
 
 import org.apache.spark.{QueryContext, SparkEnv}
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
@@ -28,9 +30,11 @@ import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReferenc
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.errors.QueryCompilationErrors
+import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.internal.connector.PredicateUtils
 import org.apache.spark.sql.sources.Filter
@@ -50,6 +54,39 @@ private[lakelog] object SparkInternals {
   def conf: SQLConf = session.sessionState.conf
 
   def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
+
+  /** Where the session is in the catalog of that name; the root where it is in another one. */
+  def currentNamespace(catalog: String): Seq[String] = {
+    val manager = session.sessionState.catalogManager
+    if (manager.currentCatalog.name == catalog) manager.currentNamespace.toSeq else Nil
+  }
+
+  /** Whether this thread runs a streaming query. */
+  def isStreaming: Boolean =
+    SparkSession.getActiveSession.exists(_.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY) != null)
+
+  /**
+   * Who runs the statement under way, and its words where it has any.
+   *
+   * A command runs under the id of its execution, which leads to its plan; a CALL runs while it is analysed, when its
+   * words are those of the tree node at hand.
+   */
+  def statement(text: String): JObject = {
+    val context = session.sparkContext
+    def property(key: String) = Option(context.getLocalProperty(key))
+    val execution = property(SQLExecution.EXECUTION_ID_KEY)
+    val running = execution.flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
+    val words = running.flatMap(_.logical.origin.sqlText).orElse(CurrentOrigin.get.sqlText)
+    Json.obj(
+      "application" -> JString(context.applicationId),
+      "application_name" -> JString(context.appName),
+      "user" -> JString(context.sparkUser),
+      "execution" -> execution.map(JString(_)).getOrElse(JNull),
+      "query" -> property(SQLExecution.QUERY_ID_KEY).map(JString(_)).getOrElse(JNull),
+      "plan" -> running.map(query => JString(query.logical.nodeName)).getOrElse(JNull),
+      "statement" -> words.map(JString(_)).getOrElse(JNull),
+      "statement_text" -> JString(text))
+  }
 
   def externalTableWithoutLocation: Throwable = QueryCompilationErrors.createExternalTableWithoutLocationError()
 

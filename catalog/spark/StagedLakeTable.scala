@@ -45,7 +45,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   def commit(): LakeTable =
     try {
       val params = Json.obj("stage" -> stage, "files" -> JArray(files.map(JsonMethods.parse(_)).toList))
-      new LakeTable(access, TableFacts(access.bridge.call("commit_stage", params)))
+      new LakeTable(access, TableFacts(access.channel.change("commit_stage", params)))
     } catch {
       case failure: LakelogFailure =>
         outcomeUnknown = failure.outcomeUnknown

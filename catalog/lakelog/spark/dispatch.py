@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from lakelog.log.errors import InvalidInput, LakelogError, Unsupported
+from lakelog.log.errors import LakelogError, Unsupported
+from lakelog.spark import calls
+from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.jar import version
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ Params = Mapping[str, Any]
 Answer = tuple[Mapping[str, Any], bytes]
 T = TypeVar("T")
 
-SETTINGS = frozenset({"warehouse", "endpoint", "region", "path_style", "fsync"})
 HANDLES = 128
 """How many loaded tables are remembered, so that planning needs no request to the store."""
 
@@ -42,9 +43,7 @@ class Dispatch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._settings: dict[str, str] = {}
-        self._spark = ""
-        self._made: Catalog | None = None
+        self._catalogs = Catalogs({}, "")
         self._handles: OrderedDict[tuple[str, str, int, bool], Table] = OrderedDict()
 
     def answer(self, method: str, params: Params, body: bytes) -> Answer:
@@ -64,39 +63,34 @@ class Dispatch:
                 f"the Spark adapter's jar is of lakelog {theirs}, but the Python package is {ours}: use the jar that "
                 "`python -m lakelog.spark jar` prints there, or install the same version in both places"
             )
-        unknown = sorted(params["settings"].keys() - SETTINGS)
-        if unknown:
-            raise InvalidInput(
-                f"the catalog has the settings {', '.join(unknown)}, which lakelog does not know: it knows "
-                f"{', '.join(sorted(SETTINGS))}; correct spark.sql.catalog.<name>.{unknown[0]}"
-            )
-        self._settings = dict(params["settings"])
-        self._spark = params["spark"]
+        self._catalogs = Catalogs(params["settings"], params["spark"])
         return {"version": ours}
 
     # Namespaces
 
     def on_list_namespaces(self, params: Params) -> Params:
-        return {"namespaces": self._catalog.list_namespaces(params["namespace"])}
+        return {"namespaces": self._catalog(params).list_namespaces(params["namespace"])}
 
     def on_namespace_exists(self, params: Params) -> Params:
-        return {"exists": self._catalog.namespace_exists(params["namespace"])}
+        return {"exists": self._catalog(params).namespace_exists(params["namespace"])}
 
     def on_load_namespace(self, params: Params) -> Params:
-        return {"properties": self._catalog.load_namespace(params["namespace"])}
+        return {"properties": self._catalog(params).load_namespace(params["namespace"])}
 
     def on_create_namespace(self, params: Params) -> Params:
-        self._catalog.create_namespace(params["namespace"], params["properties"], token=_token(params))
+        self._catalog(params).create_namespace(
+            params["namespace"], params["properties"], token=_token(params)
+        )
         return {}
 
     def on_alter_namespace(self, params: Params) -> Params:
-        self._catalog.alter_namespace(
+        self._catalog(params).alter_namespace(
             params["namespace"], set=params["set"], remove=params["remove"], token=_token(params)
         )
         return {}
 
     def on_drop_namespace(self, params: Params) -> Params:
-        dropped = self._catalog.drop_namespace(
+        dropped = self._catalog(params).drop_namespace(
             params["namespace"], cascade=params["cascade"], token=_token(params)
         )
         return {"dropped": dropped}
@@ -104,15 +98,15 @@ class Dispatch:
     # Tables
 
     def on_list_tables(self, params: Params) -> Params:
-        return {"tables": self._catalog.list_tables(params["namespace"])}
+        return {"tables": self._catalog(params).list_tables(params["namespace"])}
 
     def on_table_exists(self, params: Params) -> Params:
         from lakelog.catalog.errors import NoSuchTable
 
         if "identifier" in params:
-            return {"exists": self._catalog.table_exists(params["identifier"])}
+            return {"exists": self._catalog(params).table_exists(params["identifier"])}
         try:
-            self._catalog.table_at(params["location"])
+            self._catalog(params).table_at(params["location"])
         except NoSuchTable:
             return {"exists": False}
         return {"exists": True}
@@ -120,25 +114,25 @@ class Dispatch:
     def on_load_table(self, params: Params) -> Params:
         past = {key: params[key] for key in ("version", "timestamp_us") if key in params}
         if "identifier" in params:
-            table = self._catalog.load_table(params["identifier"], **past)
+            table = self._catalog(params).load_table(params["identifier"], **past)
         else:
-            table = self._catalog.table_at(params["location"], **past)
+            table = self._catalog(params).table_at(params["location"], **past)
         return self._facts(table, past=bool(past))
 
     def on_alter_table(self, params: Params) -> Params:
         if "identifier" in params:
-            table = self._catalog.load_table(params["identifier"])
+            table = self._catalog(params).load_table(params["identifier"])
         else:
-            table = self._catalog.table_at(params["location"])
+            table = self._catalog(params).table_at(params["location"])
         return self._facts(table.alter(params["changes"], token=_token(params)))
 
     def on_drop_table(self, params: Params) -> Params:
         if "identifier" in params:
-            return {"dropped": self._catalog.drop_table(params["identifier"], token=_token(params))}
-        return {"dropped": self._catalog.drop_table_at(params["location"], token=_token(params))}
+            return {"dropped": self._catalog(params).drop_table(params["identifier"], token=_token(params))}
+        return {"dropped": self._catalog(params).drop_table_at(params["location"], token=_token(params))}
 
     def on_rename_table(self, params: Params) -> Params:
-        self._catalog.rename_table(params["identifier"], params["to"], token=_token(params))
+        self._catalog(params).rename_table(params["identifier"], params["to"], token=_token(params))
         return {}
 
     # Staged tables
@@ -147,7 +141,7 @@ class Dispatch:
         from lakelog.catalog.spark_types import schema_from_spark
         from lakelog.spark.facts import of_stage
 
-        stage = self._catalog.stage(
+        stage = self._catalog(params).stage(
             params["kind"],
             params.get("identifier"),
             schema_from_spark(params["schema"]),
@@ -163,7 +157,7 @@ class Dispatch:
         from lakelog.catalog.staging import Stage
 
         stage = msgspec.convert(params["stage"], Stage, str_keys=True)
-        return self._facts(self._catalog.commit_stage(stage, _files(params)))
+        return self._facts(self._catalog(params).commit_stage(stage, _files(params)))
 
     # Reading and writing a table that was loaded
 
@@ -197,7 +191,7 @@ class Dispatch:
         Both name that version, whatever is the newest: what was committed since may conflict with what was read.
         """
         write = self._writable(params).begin_write()
-        token = self._catalog.token_at(params["location"])
+        token = self._catalog(params).token_at(params["location"])
         bases = {log: min(base, params["version"]) for log, base in token.bases.items()}
         return {
             "write": msgspec.to_builtins(write) | {"version": params["version"]},
@@ -218,26 +212,24 @@ class Dispatch:
 
     def on_token(self, params: Params) -> Params:
         if "location" in params:
-            token = self._catalog.token_at(params["location"])
+            token = self._catalog(params).token_at(params["location"])
         else:
-            token = self._catalog.token(params.get("identifier") or params.get("namespace") or ())
+            token = self._catalog(params).token(params.get("identifier") or params.get("namespace") or ())
         made: Params = msgspec.to_builtins(token)
         return made
 
+    # Procedures
+
+    def on_procedures(self, params: Params) -> Params:
+        return calls.declarations()
+
+    def on_call(self, params: Params) -> Params:
+        return calls.run(self._catalogs, params)
+
     # Inside
 
-    @property
-    def _catalog(self) -> "Catalog":
-        with self._lock:
-            if self._made is None:
-                import getpass
-
-                from lakelog.catalog import Catalog
-
-                options = {key: value for key, value in self._settings.items() if key != "warehouse"}
-                writer = {"engine": f"spark {self._spark}", "user": getpass.getuser()}
-                self._made = Catalog(self._settings["warehouse"], options=options, writer=writer)
-            return self._made
+    def _catalog(self, params: Params) -> "Catalog":
+        return self._catalogs.of(params)
 
     def _facts(self, table: "Table", *, past: bool = False) -> Params:
         from lakelog.spark.facts import of_table
@@ -276,7 +268,7 @@ class Dispatch:
     def _newest(self, params: Params) -> "Table":
         from lakelog.catalog.errors import NoSuchTable
 
-        table = self._catalog.table_at(params["location"])
+        table = self._catalog(params).table_at(params["location"])
         if table.id != params["id"]:
             raise NoSuchTable(
                 f"the table at {params['location']} is another one by now: it was dropped and created again"

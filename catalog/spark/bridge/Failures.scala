@@ -29,6 +29,10 @@ private[lakelog] final class Failures(catalog: String) {
   def namespace[T](names: Array[String])(ask: => T): T =
     try ask catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
 
+  /** Runs `ask`, whose subject only its own words tell. */
+  def procedure[T](ask: => T): T =
+    try ask catch { case failure: LakelogFailure => throw plain(failure) }
+
   def ofTable(failure: LakelogFailure, ident: Identifier): Throwable = {
     val name = parts(ident.namespace :+ ident.name)
     failure.kind match {
@@ -44,17 +48,25 @@ private[lakelog] final class Failures(catalog: String) {
       case "no-such-namespace" => new NoSuchNamespaceException(name.toArray)
       case "namespace-already-exists" => new NamespaceAlreadyExistsException(name.toArray)
       case "namespace-not-empty" => new NonEmptyNamespaceException(name.toArray)
-      case "unsupported" => Failures.unsupported(failure.getMessage)
-      case "invalid-input" | "no-such-column" | "column-already-exists" | "not-found" | "already-exists" =>
-        Failures.invalid(failure.getMessage)
-      case _ => new LakelogException(failure.getMessage, null)
+      case _ => plain(failure)
     }
+  }
+
+  private def plain(failure: LakelogFailure): Throwable = failure.kind match {
+    case "unsupported" => Failures.unsupported(failure.getMessage)
+    case kind if Failures.OfStatement(kind) => Failures.invalid(failure.getMessage)
+    case _ => new LakelogException(failure.getMessage, null)
   }
 
   private def parts(names: Array[String]): Seq[String] = catalog +: names.toSeq
 }
 
 private[lakelog] object Failures {
+
+  /** The kinds that say that a statement cannot work as it stands. */
+  private val OfStatement = Set(
+    "invalid-input", "not-found", "already-exists", "no-such-table", "no-such-namespace", "no-such-column",
+    "table-already-exists", "namespace-already-exists", "column-already-exists", "namespace-not-empty")
 
   /** A statement that can never work as it stands. */
   def invalid(message: String): Throwable = SparkInternals.analysisException(message)

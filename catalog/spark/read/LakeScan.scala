@@ -83,7 +83,7 @@ private[lakelog] final class LakeScan(
 
   private def plan(wanted: Seq[Predicate]): PlannedFiles = table.access.failures.table(table.access.ident) {
     val params = Json.merge(facts.reference, "predicate" -> Predicates.toJson(wanted))
-    SparkInternals.plannedFiles(table.access.bridge.ask("plan", params).body)
+    SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body)
   }
 
   override def equals(other: Any): Boolean = other match {

@@ -28,7 +28,7 @@ private[lakelog] final class TableCommit(access: TableAccess, facts: TableFacts)
 
   override def commit(operation: WriteOperation, files: Seq[String]): Unit =
     try {
-      access.bridge.call("commit_write", Json.merge(
+      access.channel.change("commit_write", Json.merge(
         facts.reference,
         "write" -> Json.child(begun, "write"),
         "token" -> Json.child(begun, "token"),

@@ -1,0 +1,112 @@
+"""What a procedure is: a declaration that Spark shows and checks calls against, and the Python that it runs.
+
+Types are Spark's, in SQL's spelling: STRING, BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, ARRAY<…> and MAP<STRING, …> of
+these. A time is a number of microseconds since 1970 (UTC) on the Python side, as everywhere in lakelog. Every value may
+be None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from lakelog.catalog.names import Identifier, identifier, table_identifier
+from lakelog.log.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakelog.catalog import Catalog
+    from lakelog.catalog.commits import Token
+
+Rows: TypeAlias = Iterable[Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a call may give by name or position. `default` is SQL; without one the parameter is required."""
+
+    name: str
+    type: str
+    comment: str
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the result."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One CALL. `arguments` has a value for every parameter.
+
+    `catalog` is the session's catalog, or its transaction where one is open; what is changed through it is told from
+    other changes by the statement's text and application. `token` makes the change happen once, however often the
+    same call is asked for: pass it on to the method that changes something.
+    """
+
+    catalog: Catalog
+    catalog_name: str
+    current_namespace: Identifier
+    arguments: Mapping[str, Any]
+    token: Token | None = None
+
+    def __getitem__(self, parameter: str) -> Any:
+        return self.arguments[parameter]
+
+    def table(self, parameter: str) -> Identifier:
+        """Return the table that an argument names, in the way in which Spark takes a table's name in a statement."""
+        return table_identifier(self._resolved(parameter))
+
+    def namespace(self, parameter: str) -> Identifier:
+        """Return the namespace that an argument names; the root for the catalog's own name or an empty text."""
+        text = self.arguments[parameter]
+        if text is None or text in ("", self.catalog_name):
+            return ()
+        return self._resolved(parameter)
+
+    def _resolved(self, parameter: str) -> Identifier:
+        text = self.arguments[parameter]
+        if text is None:
+            raise InvalidInput(f"the argument {parameter} is NULL: give a name")
+        parts = identifier(text)
+        if len(parts) > 1 and parts[0] == self.catalog_name:
+            return parts[1:]
+        if len(parts) == 1:
+            return (*self.current_namespace, *parts)
+        return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A procedure in the namespace `system`. `run` returns the rows of the result, in the order of `columns`.
+
+    `session` marks the three procedures that open and end the session's transaction. A procedure that is not
+    `in_transaction` is refused while one is open.
+    """
+
+    name: str
+    description: str
+    run: Callable[[Call], Rows]
+    parameters: tuple[Parameter, ...] = ()
+    columns: tuple[Column, ...] = ()
+    session: Literal["begins", "commits", "rolls-back"] | None = None
+    in_transaction: bool = True
+
+    def declaration(self) -> dict[str, Any]:
+        """Return all that Spark needs to know, as JSON."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": [
+                {"name": p.name, "type": p.type, "default": p.default, "comment": p.comment}
+                for p in self.parameters
+            ],
+            "columns": [{"name": c.name, "type": c.type, "comment": c.comment} for c in self.columns],
+            "session": self.session,
+            "in_transaction": self.in_transaction,
+        }

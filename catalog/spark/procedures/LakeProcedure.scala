@@ -1,0 +1,54 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Collections, Iterator => JIterator}
+
+import org.json4s.JsonAST.JArray
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
+import org.apache.spark.sql.connector.read.{LocalScan, Scan}
+import org.apache.spark.sql.types.{StructField, StructType}
+
+/**
+ * Any of the procedures: what it is called and takes was declared by Python, which also runs it.
+ *
+ * It is no `SimpleProcedure`, although that would let Spark describe the parameters by itself: Spark takes one for bound
+ * at once, and fails on arguments that it has not brought into their order yet. So the description has them.
+ */
+private[lakelog] final class LakeProcedure(declaration: ProcedureDeclaration, session: LakeSession, failures: Failures)
+  extends UnboundProcedure {
+
+  override def name: String = declaration.name
+
+  override def description: String = declaration.description + "\n" + declaration.signature
+
+  override def bind(given: StructType): BoundProcedure = new BoundLakeProcedure(declaration, session, failures)
+}
+
+private final class BoundLakeProcedure(declaration: ProcedureDeclaration, session: LakeSession, failures: Failures)
+  extends BoundProcedure {
+
+  private val input = StructType(declaration.parameters.map(p => StructField(p.name, p.dataType)))
+
+  override def name: String = declaration.name
+
+  override def description: String = declaration.description
+
+  override def parameters: Array[ProcedureParameter] = declaration.parameters
+
+  override def isDeterministic: Boolean = false
+
+  override def call(arguments: InternalRow): JIterator[Scan] = {
+    val answered = failures.procedure(session.call(declaration, JsonValues.toJson(arguments, input)))
+    val rows = answered.map {
+      case JArray(values) => JsonValues.toRow(values, declaration.result)
+      case other => throw new IllegalStateException(s"Python gave a row that is no list: $other")
+    }
+    if (declaration.result.isEmpty) Collections.emptyIterator()
+    else Collections.singleton[Scan](new ResultRows(rows.toArray, declaration.result)).iterator
+  }
+}
+
+private final class ResultRows(override val rows: Array[InternalRow], schema: StructType) extends LocalScan {
+  override def readSchema(): StructType = schema
+}

@@ -1,0 +1,146 @@
+"""Procedures through Spark: what CALL, SHOW and DESCRIBE make of what Python declares."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+
+pytestmark = pytest.mark.adapter
+
+# A Python side with one more procedure, which tells what it was given.
+ECHO = """
+from lakelog.log.errors import ConflictError, InvalidInput, Unsupported
+from lakelog.spark.procedures import Column, Parameter, Procedure, all_procedures
+KINDS = {"invalid": InvalidInput, "unsupported": Unsupported, "conflict": ConflictError}
+def run(call):
+    if call["fails"] is not None:
+        raise KINDS[call["fails"]]("this is why")
+    return [
+        (call["text"], call["number"], call["flag"], call["at"], call["share"], call["names"], call["map"]),
+        (None, None, None, None, None, None, None),
+    ]
+def where(call):
+    return [(".".join(call.table("table")), ".".join(call.namespace("namespace")))]
+all_procedures()["echo"] = Procedure(
+    name="echo",
+    description="Tell what was given.",
+    run=run,
+    parameters=(
+        Parameter("text", "STRING", "any text"),
+        Parameter("number", "BIGINT", "any number", default="7"),
+        Parameter("flag", "BOOLEAN", "yes or no", default="true"),
+        Parameter("at", "TIMESTAMP", "when", default="NULL"),
+        Parameter("share", "DOUBLE", "a part", default="0.5"),
+        Parameter("names", "ARRAY<STRING>", "some", default="array('x', NULL)"),
+        Parameter("map", "MAP<STRING, BIGINT>", "more", default="map('k', 1)"),
+        Parameter("fails", "STRING", "how", default="NULL"),
+    ),
+    columns=(
+        Column("text", "STRING", "as it came"), Column("number", "BIGINT"), Column("flag", "BOOLEAN"),
+        Column("at", "TIMESTAMP"), Column("share", "DOUBLE"), Column("names", "ARRAY<STRING>"),
+        Column("map", "MAP<STRING, BIGINT>"),
+    ),
+)
+all_procedures()["where"] = Procedure(
+    name="where",
+    description="Tell what is named.",
+    run=where,
+    parameters=(Parameter("table", "STRING", "a table"), Parameter("namespace", "STRING", "one", default="''")),
+    columns=(Column("table", "STRING"), Column("namespace", "STRING")),
+)
+from lakelog.spark.bridge import main
+main()
+"""
+
+
+@pytest.fixture
+def echo(make_lake, tmp_path: Path):
+    script = tmp_path / "python"
+    script.write_text(f"#!{sys.executable}\n{ECHO}")
+    script.chmod(0o755)
+    return make_lake(python=str(script))
+
+
+def test_arguments_of_every_type_go_in_and_come_out_by_position_and_name_with_defaults(echo):
+    nothing = (None,) * 7
+    first, second = echo.sql("CALL lake.system.echo('a')")
+    assert first == ("a", 7, True, None, 0.5, ["x", None], {"k": 1})
+    assert second == nothing
+    ((text, number, flag, at, share, names, more), _) = echo.sql(
+        "CALL lake.system.echo(flag => false, text => 'ä', number => 2, at => '2026-01-02 03:04:05.678901', "
+        "share => 2, names => array('n'), map => map('a', 1, 'b', NULL))"
+    )
+    assert (text, number, flag, share, names) == ("ä", 2, False, 2.0, ["n"])
+    assert more == {"a": 1, "b": None}
+    assert at.isoformat() == "2026-01-02T03:04:05.678901"
+    assert echo.sql("CALL lake.system.echo('a', 3)")[0][1] == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "condition"),
+    [
+        ("echo()", "REQUIRED_PARAMETER_NOT_FOUND"),
+        ("echo(text => 'a', numbr => 1)", "UNRECOGNIZED_PARAMETER_NAME"),
+        ("echo('a', text => 'b')", "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED"),
+        ("echo('a', number => array(1))", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+        ("echo('a', 1, true, NULL, 0.1, NULL, NULL, NULL, 9)", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_sparks_own_words(echo, call, condition):
+    with pytest.raises(AnalysisException) as error:
+        echo.sql(f"CALL lake.system.{call}")
+    assert error.value.getCondition() == condition
+
+
+def test_a_procedure_is_only_in_the_namespace_system(echo):
+    echo.sql("CREATE NAMESPACE lake.a")
+    for place in ("lake.system.ecco", "lake.a.echo", "lake.echo", "lake.system.b.echo"):
+        with pytest.raises(AnalysisException, match=r"no procedure .*SHOW PROCEDURES IN"):
+            echo.sql(f"CALL {place}('a')")
+
+
+@pytest.mark.parametrize("kind", ["invalid", "unsupported", "conflict"])
+def test_the_words_of_an_error_in_a_procedure_reach_the_user(echo, kind):
+    with pytest.raises(Exception, match="this is why"):
+        echo.sql(f"CALL lake.system.echo('a', fails => '{kind}')")
+
+
+def test_procedures_are_shown_and_described(echo):
+    shown = echo.sql(f"SHOW PROCEDURES IN {echo.name}.system")
+    assert (echo.name, ["system"], "system", "echo") in shown
+    described = "\n".join(line for (line,) in echo.sql("DESCRIBE PROCEDURE lake.system.echo"))
+    assert "Tell what was given." in described
+    assert "number BIGINT DEFAULT 7: any number" in described
+    echo.sql("CREATE NAMESPACE lake.a")
+    assert echo.sql("SHOW PROCEDURES IN lake.a") == []
+    with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):
+        echo.sql("SHOW PROCEDURES IN lake.nowhere")
+
+
+def test_names_are_taken_as_spark_takes_them_in_statements(echo):
+    name = echo.name
+    assert echo.sql("CALL lake.system.where('t')") == [("t", "")]
+    assert echo.sql("CALL lake.system.where('a.b.t', 'a.b')") == [("a.b.t", "a.b")]
+    assert echo.sql(f"CALL lake.system.where('{name}.t', '{name}.a')") == [("t", "a")]
+    echo.sql("CREATE NAMESPACE lake.a")
+    try:
+        echo.sql("USE lake.a")
+        assert echo.sql("CALL system.where('t', 'b')") == [("a.t", "a.b")]
+        assert echo.sql("CALL system.where('a.t')") == [("a.t", "")]
+    finally:
+        echo.sql("USE spark_catalog.default")
+
+
+def test_the_namespace_system_is_lakelogs_own(lake):
+    with pytest.raises(AnalysisException, match="choose another name"):
+        lake.sql("CREATE NAMESPACE lake.system")
+    with pytest.raises(AnalysisException, match="choose another name"):
+        lake.sql("CREATE TABLE lake.system.t (id INT)")
+    with pytest.raises(AnalysisException, match="choose another name"):
+        lake.sql("CREATE TABLE lake.system.t AS SELECT 1 AS id")
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE NAMESPACE lake.a.system")
+    lake.sql("CREATE TABLE lake.a.system.t AS SELECT 1 AS id")
+    assert lake.sql("SELECT * FROM lake.a.system.t") == [(1,)]
+    assert lake.sql(f"SHOW NAMESPACES IN {lake.name}") == [("a",)]
