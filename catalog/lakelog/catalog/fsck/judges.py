@@ -1,0 +1,149 @@
+"""What tables and namespaces tell a check of their logs: the manifests that they name, and how two states differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.data_file import decode_files
+from lakelog.catalog.events import (
+    FilesChanged,
+    NamespaceCreated,
+    NamespaceMoved,
+    NamespaceRestored,
+    TableCreated,
+    TableMoved,
+    TableRestored,
+    namespace_events,
+    table_events,
+)
+from lakelog.catalog.file_set import Root as FilesRoot
+from lakelog.catalog.file_tables import converted
+from lakelog.catalog.manifests import Fetch
+from lakelog.catalog.namespace_state import NamespaceProjection, NamespaceState
+from lakelog.catalog.table_state import TableState
+from lakelog.log import Commit, Json
+from lakelog.log.errors import LakelogError
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class NamespaceJudge:
+    """Judges a namespace's log, and notes in which namespace (a location) it is to be linked: None where not known."""
+
+    linked_in: str | None = None
+
+    def manifests(self, state: Json) -> Mapping[str, str]:
+        return {}
+
+    def difference(self, replayed: NamespaceState, stored: NamespaceState) -> str | None:
+        one, other = (NamespaceProjection().dump(state, 1).root for state in (replayed, stored))
+        differing = [name for name in one | other if one.get(name) != other.get(name)]
+        return f"other {', '.join(differing)} than in a replay" if differing else None
+
+    def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
+        for event in _known(namespace_events, commit):
+            if isinstance(event, NamespaceCreated | NamespaceMoved | NamespaceRestored):
+                self.linked_in = event.parent
+
+    def begins(self, state: NamespaceState) -> None:
+        """Nothing of a namespace lies outside of its state."""
+
+
+@dataclass(slots=True)
+class DataFileFacts:
+    """What a commit said of a data file."""
+
+    size_bytes: int
+    rows: int
+
+
+@dataclass(slots=True)
+class TableJudge:
+    """Judges a table's log, and notes where it is to be linked and all data files of the versions that can be read."""
+
+    fetch: Fetch
+    linked_in: str | None = None
+    retained: dict[str, DataFileFacts] = field(default_factory=dict)
+
+    def manifests(self, state: Json) -> Mapping[str, str]:
+        files = msgspec.convert(state["files"], FilesRoot)
+        return {each.name: each.sha256 for each in (*files.manifests, *files.removed)}
+
+    def difference(self, replayed: TableState, stored: TableState) -> str | None:
+        if replayed.metadata != stored.metadata:
+            return "other metadata than in a replay"
+        counts = ("file_count", "row_count", "size_bytes")
+        for name in counts:
+            one, other = getattr(replayed.files, name), getattr(stored.files, name)
+            if one != other:
+                return f"{name} is {other} there, and {one} in a replay"
+        try:
+            return different_files(replayed.files.table(self.fetch), stored.files.table(self.fetch))
+        except LakelogError as error:
+            return str(error)
+
+    def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
+        for event in _known(table_events, commit):
+            if isinstance(event, TableCreated | TableMoved | TableRestored):
+                self.linked_in = event.namespace
+            if isinstance(event, FilesChanged):
+                for file in event.added:
+                    self.retained[file.path] = DataFileFacts(file.size_bytes, file.rows)
+                if event.added_sidecar is not None and blobs is not None:
+                    self._retain(decode_files(blobs[event.added_sidecar]))
+
+    def begins(self, state: TableState) -> None:
+        try:
+            self._retain(state.files.table(self.fetch))
+        except LakelogError:
+            return  # the manifest is reported
+
+    def _retain(self, files: pa.Table) -> None:
+        columns = (files[name].to_pylist() for name in ("path", "size", "rows"))
+        for path, size, rows in zip(*columns, strict=True):
+            self.retained[path] = DataFileFacts(size, rows)
+
+
+def different_files(one: pa.Table, other: pa.Table) -> str | None:
+    """Say how two sets of files differ, None where they do not: neither order nor the width of types counts."""
+    one, other = (table.combine_chunks().sort_by("path") for table in (one, other))
+    if not one["path"].equals(other["path"]):
+        return "other data files than in a replay"
+    for name in sorted({*one.column_names, *other.column_names}):
+        left, right = (
+            table[name] if name in table.column_names else pa.chunked_array([pa.nulls(table.num_rows)])
+            for table in (one, other)
+        )
+        if not _same(left, right):
+            return f"other values of {name} than in a replay"
+    return None
+
+
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    if left.null_count == right.null_count == len(left):
+        return True
+    if left.null_count != right.null_count:
+        return False
+    try:
+        right = converted(right, left.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        left = converted(left, right.type)
+    equal = pc.or_(pc.equal(left, right).fill_null(False), pc.and_(pc.is_null(left), pc.is_null(right)))
+    if pa.types.is_floating(left.type):
+        equal = pc.or_(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)).fill_null(False))
+    return bool(pc.all(equal).as_py())
+
+
+def _known(decode: Callable[[Commit], Sequence[T]], commit: Commit) -> Sequence[T]:
+    """Return the events of a commit; none where they cannot be read, which the fold reports."""
+    try:
+        return decode(commit)
+    except LakelogError:
+        return []

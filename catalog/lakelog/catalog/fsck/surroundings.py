@@ -1,0 +1,74 @@
+"""What lies in a warehouse beside the logs that names lead to: logs of nobody, foreign objects, temporary files."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from lakelog.catalog.fsck.walk import Walk
+from lakelog.log import LocalStore
+from lakelog.log.local_store import TEMPORARY
+
+_LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
+_LOGS_OBJECT = re.compile(rf"({_LOG})_log/.+")
+_DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/)data/.+")
+_SHARED = re.compile(r"_(txn|cut)/[^/]+\.json")
+NOTES_MAX = 100
+
+
+def check(walk: Walk) -> None:
+    """Note what nothing leads to. One LIST of the whole warehouse."""
+    logs, findings = walk.logs, walk.findings
+    store = logs.store(logs.warehouse)
+    unlinked: dict[str, int] = {}
+    foreign = 0
+    for key in store.list_after(""):
+        match = _LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key)
+        if match is None:
+            if not _SHARED.fullmatch(key) and not _is_below_a_table(walk, key):
+                foreign += 1
+                if foreign <= NOTES_MAX:
+                    findings.note(
+                        "foreign-object",
+                        f"{store.url}/{key}",
+                        "this object is not lakelog's",
+                        "delete it if nobody needs it",
+                    )
+            continue
+        location = match[1].rstrip("/")
+        if location not in walk.checked:
+            unlinked[location] = unlinked.get(location, 0) + 1
+    for location, objects in unlinked.items():
+        findings.note(
+            "log-unlinked",
+            logs.url(location),
+            f"no name leads to these {objects:,} objects: of a creation under way or given up, or of what was dropped",
+            "leave it to vacuum; lakelog fsck with this place as its argument looks into it",
+        )
+    if isinstance(store, LocalStore):
+        for path in _temporary(Path(store.url)):
+            findings.note(
+                "temporary-file",
+                str(path),
+                "a writer has just begun to write here, or died at it",
+                "delete it if no writer runs any more",
+            )
+
+
+def is_own(key: str) -> bool:
+    """Whether a key of a warehouse is one of lakelog's."""
+    return bool(_LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key) or _SHARED.fullmatch(key))
+
+
+def _is_below_a_table(walk: Walk, key: str) -> bool:
+    """Whether a key lies in a table whose place a user chose inside of the warehouse."""
+    parts = key.split("/")
+    return any("/".join(parts[:depth]) in walk.checked for depth in range(1, len(parts)))
+
+
+def _temporary(root: Path) -> list[Path]:
+    found = []
+    for folder, _, names in os.walk(root):
+        found += [Path(folder, name) for name in names if name.startswith(TEMPORARY)]
+    return sorted(found)

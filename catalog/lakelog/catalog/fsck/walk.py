@@ -1,0 +1,274 @@
+"""From a namespace down: every log that a name leads to, or that can be restored, and the data files of every table.
+
+Reads logs directly and never through the tree of names, because looking a name up there finishes what others left
+half done: a check changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from lakelog.catalog.fsck.data_checks import DataCheck, unreferenced
+from lakelog.catalog.fsck.judges import NamespaceJudge, TableJudge
+from lakelog.catalog.log_cache import LogCache, TrackedLog
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState
+from lakelog.catalog.table_state import TableState
+from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.findings import Findings
+from lakelog.log.verify import Verified, verify
+
+T = TypeVar("T")
+LOGS_AT_ONCE = 4
+NOTES_MAX = 20
+"""So many files of one kind are named for each table; of the rest only the number is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How much of the data is read: footers of the current versions' files; of all versions; every page."""
+
+    deep: bool = False
+    all_versions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A log that was checked, and what is known of it."""
+
+    tracked: TrackedLog[Any]
+    verified: Verified[Any]
+    name: Identifier | None
+
+
+@dataclass(frozen=True, slots=True)
+class HalfDone:
+    """A name in the namespace at `parent` that leads to a log which is sealed: a drop stopped before it was removed."""
+
+    parent: str
+    space: str
+    name: str
+    entry: Entry
+
+
+@dataclass(slots=True)
+class Walk:
+    """One check's way through a warehouse."""
+
+    logs: LogCache
+    findings: Findings
+    depth: Depth
+    checked: dict[str, Checked] = field(default_factory=dict)
+    half_done: list[HalfDone] = field(default_factory=list)
+    _linked: dict[str, str] = field(default_factory=dict)
+
+    def namespace(
+        self,
+        location: str,
+        path: Identifier | None,
+        entry: Entry | None = None,
+        parent: str | None = None,
+        *,
+        dropped: bool = False,
+    ) -> None:
+        """Check the namespace at `location` and all that is below it."""
+        tracked, judge = self.logs.namespace(location), NamespaceJudge()
+        verified = self._verify(tracked, judge, entry, path)
+        self.findings.count("namespaces")
+        if verified is None:
+            return
+        state = self._links(verified, judge.linked_in, tracked, entry, parent, path, NAMESPACE, dropped)
+        if state is not None:
+            self._below(state, location, path, gone=dropped or verified.view is None or verified.view.sealed)
+
+    def table(
+        self,
+        location: str,
+        path: Identifier | None,
+        entry: Entry | None = None,
+        parent: str | None = None,
+        *,
+        dropped: bool = False,
+    ) -> None:
+        """Check the table at `location`: its log, and its data files."""
+        tracked = self.logs.table(location)
+        judge = TableJudge(tracked.log.read_blobs)
+        verified = self._verify(tracked, judge, entry, path)
+        self.findings.count("tables")
+        if verified is None:
+            return
+        state = self._links(verified, judge.linked_in, tracked, entry, parent, path, RELATION, dropped)
+        if state is not None and not (verified.view is not None and verified.view.purged):
+            self._data(tracked, state, judge)
+
+    def _verify(
+        self, tracked: TrackedLog[T], judge: Any, entry: Entry | None, path: Identifier | None
+    ) -> Verified[T] | None:
+        own_place = entry is not None and _is_own_place(entry)
+        log_id = entry.id if entry is not None and own_place else None
+        try:
+            verified = verify(tracked.log, judge, self.findings, log_id=log_id)
+        except NotFound:
+            if entry is None:
+                raise
+            self.findings.damage(
+                "log-missing",
+                self.logs.url(entry.location),
+                f"{_shown(path)} is said to be there, but there is no log",
+                "restore the folder from a backup, or drop the name",
+            )
+            return None
+        self.checked[tracked.location] = Checked(tracked, verified, path)
+        return verified
+
+    def _links(
+        self,
+        verified: Verified[T],
+        linked_in: str | None,
+        tracked: TrackedLog[T],
+        entry: Entry | None,
+        parent: str | None,
+        path: Identifier | None,
+        space: str,
+        dropped: bool,
+    ) -> T | None:
+        """Check that a name and the log that it leads to agree. Returns the log's state, None where it is another's."""
+        view, url = verified.view, self.logs.url(tracked.location)
+        if view is None:
+            return None
+        if entry is None or parent is None or path is None:
+            return view.state
+        if view.log_id != entry.id:
+            if _is_own_place(entry):
+                self.findings.damage(
+                    "log-foreign",
+                    url,
+                    f"{_shown(path)} is the log {entry.id}, but log {view.log_id} is there",
+                    "restore the folder from a backup",
+                )
+            elif not dropped:
+                self.half_done.append(HalfDone(parent, space, path[-1], entry))
+                self.findings.repairable(
+                    "name-outlived",
+                    url,
+                    f"{_shown(path)} is the log {entry.id}, which was dropped, and another one is at its place by now",
+                    "lakelog fsck --repair removes the name; so does whoever looks it up",
+                )
+            return None
+        if dropped and not view.sealed and verified.complete:
+            self.findings.repairable(
+                "dropped-alive",
+                url,
+                f"{_shown(path)} is said to be dropped, but its log is not sealed",
+                "restore it by its id, or drop it again",
+            )
+        elif not dropped and view.sealed:
+            self.half_done.append(HalfDone(parent, space, path[-1], entry))
+            self.findings.repairable(
+                "drop-unfinished",
+                url,
+                f"{_shown(path)} was dropped, and its name is still there",
+                "lakelog fsck --repair removes the name; so does whoever looks it up",
+            )
+        if not dropped and not view.sealed and linked_in is not None and linked_in != parent:
+            self.findings.damage(
+                "link-disagrees",
+                url,
+                f"{_shown(path)} is linked in {self.logs.url(parent)}, but its log says that it is linked in "
+                f"{self.logs.url(linked_in)}",
+                "find out which of the two namespaces should have it, and restore the other from a backup",
+            )
+        return view.state
+
+    def _below(self, state: NamespaceState, location: str, path: Identifier | None, *, gone: bool) -> None:
+        """Check all that a namespace leads to. What is below one that is dropped can be restored with it."""
+        tables: list[Callable[[], None]] = []
+        for space, names in state.entries.items():
+            for name, entry in names.items():
+                child = (*(path or ()), name)
+                if not gone and not self._first_link(entry.location, child):
+                    continue
+                if space == NAMESPACE:
+                    self.namespace(entry.location, child, entry, location, dropped=gone)
+                elif space == RELATION:
+                    tables.append(_later(self.table, entry.location, child, entry, location, dropped=gone))
+        for id, was in state.dropped.items():
+            self._dropped(id, was, location, path, tables)
+        with ThreadPoolExecutor(LOGS_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
+            for _ in pool.map(lambda check: check(), tables):
+                pass
+
+    def _dropped(
+        self,
+        id: str,
+        was: Dropped,
+        location: str,
+        path: Identifier | None,
+        tables: list[Callable[[], None]],
+    ) -> None:
+        if was.location in self._linked or was.location in self.checked:
+            return
+        entry = Entry(kind=was.kind, id=id, location=was.location)
+        child = (*(path or ()), was.name)
+        if was.space == NAMESPACE:
+            self.namespace(was.location, child, entry, location, dropped=True)
+        else:
+            tables.append(_later(self.table, was.location, child, entry, location, dropped=True))
+
+    def _first_link(self, location: str, path: Identifier) -> bool:
+        known = self._linked.setdefault(location, quoted(path))
+        if known == quoted(path):
+            return True
+        self.findings.damage(
+            "linked-twice",
+            self.logs.url(location),
+            f"both {known} and {quoted(path)} lead there",
+            "find out which of the two is right, and restore the other's namespace from a backup",
+        )
+        return False
+
+    def _data(self, tracked: TrackedLog[TableState], state: TableState, judge: TableJudge) -> None:
+        check = DataCheck(tracked.store, tracked.prefix, self.findings, self.depth.deep)
+        try:
+            files = state.files.table(tracked.log.read_blobs)
+        except LakelogError:
+            files = None  # the manifest is reported
+        if files is not None and state.metadata is not None:
+            check.live(files, state.metadata.schema)
+        live = set() if files is None else set(files["path"].to_pylist())
+        if self.depth.all_versions:
+            check.older({path: facts for path, facts in judge.retained.items() if path not in live})
+        if files is not None:
+            self._notes(
+                "data-file-unused",
+                [
+                    f"{tracked.store.url}/{key}"
+                    for key in unreferenced(tracked.store, tracked.prefix, live | judge.retained.keys())
+                ],
+                "no version that can be read names this file: of a write under way or given up, or of a lost commit",
+                "leave it to vacuum",
+            )
+
+    def _notes(self, kind: str, urls: list[str], what: str, todo: str) -> None:
+        for url in urls[:NOTES_MAX]:
+            self.findings.note(kind, url, what, todo)
+        if len(urls) > NOTES_MAX:
+            self.findings.note(
+                kind, f"{urls[NOTES_MAX]} and on", f"{len(urls) - NOTES_MAX} more: {what}", todo
+            )
+
+
+def _later(check: Callable[..., None], *arguments: Any, **named: Any) -> Callable[[], None]:
+    return lambda: check(*arguments, **named)
+
+
+def _is_own_place(entry: Entry) -> bool:
+    """Whether the catalog chose the place: then one log is there for ever, under the id that the folder is named by."""
+    return entry.location.endswith(f"-{entry.id}")
+
+
+def _shown(path: Iterable[str] | None) -> str:
+    return "the root namespace" if not path else quoted(tuple(path))

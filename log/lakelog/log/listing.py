@@ -1,0 +1,58 @@
+"""What stands below a log, told from a listing: for checks only, since no answer of a log may rest on one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from lakelog.log.keys import Keys
+from lakelog.log.store import ObjectStore
+
+_VERSION = re.compile(r"(\d{20})\.json")
+_BASE = re.compile(r"bases/(\d{20})\.json")
+_SNAPSHOT = re.compile(r"snapshots/\d{20}-[0-9a-f]{16}\.json")
+_MANIFEST = re.compile(r"manifests/(\d{20}-.+)")
+_SIDECAR = re.compile(r"sidecars/([a-z2-7]{26}-[0-9a-f]{16}\.bin)")
+
+
+@dataclass(slots=True)
+class Listing:
+    """`snapshots` and `foreign` are keys; the others are what stands in the keys."""
+
+    versions: list[int] = field(default_factory=list)
+    bases: list[int] = field(default_factory=list)
+    snapshots: list[str] = field(default_factory=list)
+    manifests: set[str] = field(default_factory=set)
+    sidecars: set[str] = field(default_factory=set)
+    hint: bool = False
+    foreign: list[str] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of a log is there."""
+        return not (
+            self.versions or self.bases or self.snapshots or self.manifests or self.sidecars or self.hint
+        )
+
+
+def list_log(store: ObjectStore, keys: Keys) -> Listing:
+    """Return what is there. What is derived is listed before the versions, so that each has its version listed too."""
+    listing = Listing()
+    for key in store.list_after(f"{keys.log}/"):
+        name = key.removeprefix(f"{keys.log}/")
+        if match := _BASE.fullmatch(name):
+            listing.bases.append(int(match[1]))
+        elif _SNAPSHOT.fullmatch(name):
+            listing.snapshots.append(key)
+        elif match := _MANIFEST.fullmatch(name):
+            listing.manifests.add(match[1])
+        elif match := _SIDECAR.fullmatch(name):
+            listing.sidecars.add(match[1])
+        elif key == keys.latest:
+            listing.hint = True
+        elif not _VERSION.fullmatch(name):
+            listing.foreign.append(key)
+    for key in store.list_after(f"{keys.log}/0"):
+        if match := _VERSION.fullmatch(key.removeprefix(f"{keys.log}/")):
+            listing.versions.append(int(match[1]))
+    return listing

@@ -1,0 +1,396 @@
+"""Checking one log, offline: every object by itself, against its neighbours, and what is derived against a replay.
+
+It reads everything once, in batches, and believes nothing: a broken object is reported and stepped over, so that the
+rest is checked all the same. It changes nothing; `repair` writes what is derived anew, and only that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic
+
+from lakelog.log import snapshots
+from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
+from lakelog.log.findings import Findings
+from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
+from lakelog.log.listing import Listing, list_log
+from lakelog.log.log import Log
+from lakelog.log.replay import hash_before_expiry
+from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, Judge
+from lakelog.log.view import S, View, advance, effective, empty_view
+
+ALL_TOGETHER = "restore the objects of this log from one backup"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRead:
+    """What stands where an intent says that its decision is: `decision` is None where nothing sound does."""
+
+    where: str
+    decision: Decision | None
+    broken: str = ""
+
+
+@dataclass(slots=True)
+class Verified(Generic[S]):
+    """What a check learned of a log. `view` is the newest state that could be derived, None where none could.
+
+    `head` is the newest version there is and `first` the oldest that can be read. `complete` tells whether `view` is
+    what readers have to see; `intents` are those of all commits by their versions, with what became of them (None:
+    undecided). `undecided` is the intent that stands at the head without a decision.
+    """
+
+    log_id: str
+    head: int
+    first: int
+    view: View[S] | None
+    complete: bool
+    broken: list[str]
+    intents: dict[int, tuple[Intent, Settled | None]] = field(default_factory=dict)
+    log_ids: list[str] = field(default_factory=list)
+    undecided: Commit | None = None
+
+
+def verify(
+    log: Log[S],
+    judge: Judge[S],
+    findings: Findings,
+    *,
+    log_id: str | None = None,
+) -> Verified[S]:
+    """Check the log. `log_id` is what it has to be, where somebody else says so. NotFound where nothing of a log is.
+
+    Costs three LISTs and about one GET for each object below `_log/`, in parallel rounds.
+    """
+    hint = log.store.get(log.keys.latest)
+    listing = list_log(log.store, log.keys)
+    if listing.is_empty:
+        raise NotFound(f"there is no log at {log.location}; check the location")
+    derived = Derived(log, judge, findings, listing, hint)
+    derived.read()
+    checking = _Verification(log, judge, findings, listing, derived, log_id)
+    result = checking.run()
+    derived.finish(result.head)
+    for key in listing.foreign:
+        findings.note(
+            "foreign-object",
+            log.replay.at(key),
+            "this object is not lakelog's",
+            "delete it if nobody needs it",
+        )
+    return result
+
+
+def repair(log: Log[S], verified: Verified[S], findings: Findings) -> bool:
+    """Delete broken derived objects and write snapshot and hint anew from the replayed state, if that is complete.
+
+    Returns whether it could. Touches no commit, base or decision.
+    """
+    if verified.view is None or not verified.complete:
+        return False
+    log.store.delete(verified.broken)
+    snapshots.write(log.replay, verified.view)
+    findings.repaired.append(
+        f"{log.location}: wrote snapshot and hint of version {verified.view.version} anew"
+        + (f", deleted {', '.join(verified.broken)} before" if verified.broken else "")
+    )
+    return True
+
+
+class _Verification(Generic[S]):
+    """The walk over all versions, from the first to the last."""
+
+    def __init__(
+        self,
+        log: Log[S],
+        judge: Judge[S],
+        findings: Findings,
+        listing: Listing,
+        derived: Derived[S],
+        log_id: str | None,
+    ) -> None:
+        self.log = log
+        self.judge = judge
+        self.findings = findings
+        self.listing = listing
+        self.derived = derived
+        last_base = derived.last_base
+        self.own_id = log_id or (None if last_base is None else last_base.log_id)
+        self.view: View[S] | None = empty_view(log.projection)
+        self.replayed = True
+        self.time_us = 0
+        self.result = Verified[S](
+            log_id="", head=max(listing.versions, default=0), first=1, view=None, complete=False, broken=[]
+        )
+        self._named: set[str] = set()
+
+    def run(self) -> Verified[S]:
+        result, before = self.result, None
+        if not self.listing.versions:
+            where = self._at(1)
+            self.findings.damage("commit-missing", where, "all commits of this log are missing", RESTORE)
+        entries = list[Commit | Tombstone | None]()
+        for entry in self._entries():
+            entries.append(entry)
+            if len(entries) == 2:
+                before = self._step(before, entries.pop(0), entries[0])
+        for entry in entries:
+            before = self._step(before, entry, None)
+        decided = result.head - (result.undecided is not None)
+        result.view = self.view
+        result.complete = self.view is not None and self.view.version == decided
+        result.broken = self.derived.broken
+        if self.view is not None:
+            result.log_id = self.view.log_id
+        for name in sorted(self.listing.sidecars - self._named):
+            self.findings.note(
+                "sidecar-unused",
+                self.log.replay.at(self.log.keys.sidecar(name)),
+                "no commit names this sidecar: of a commit that did not happen, or of one that is lost",
+                "leave it to vacuum",
+            )
+        return result
+
+    def _entries(self) -> Iterator[Commit | Tombstone | None]:
+        """Yield what is at each version from 1 on, None for what is missing or broken, which is reported."""
+        head, log = self.result.head, self.log
+        for start in range(1, head + 1, OBJECTS_AT_ONCE):
+            self.findings.progress(f"{log.location}: version {start:,} of {head:,}")
+            versions = range(start, min(start + OBJECTS_AT_ONCE, head + 1))
+            for version, data in zip(
+                versions, log.store.get_many([log.keys.commit(v) for v in versions]), strict=True
+            ):
+                yield self._decoded(version, data)
+
+    def _decoded(self, version: int, data: bytes | None) -> Commit | Tombstone | None:
+        where = self._at(version)
+        if data is None:
+            self.findings.damage(
+                "commit-missing", where, f"version {version} is missing, and a later one is there", RESTORE
+            )
+            return None
+        try:
+            entry = decode_entry(data, where, self.log.options.features)
+        except UnsupportedFormat as error:
+            self.findings.damage("unsupported", where, str(error), "upgrade lakelog, then check again")
+            return None
+        except FormatError as error:
+            self.findings.damage("commit-altered", where, str(error), RESTORE)
+            return None
+        self.findings.count("commits")
+        if entry.version != version:
+            self.findings.damage(
+                "commit-misplaced",
+                where,
+                f"holds version {entry.version}: somebody copied or moved it",
+                "delete it if there was no such version, else " + RESTORE,
+            )
+            return None
+        return entry
+
+    def _step(
+        self,
+        before: Commit | Tombstone | None,
+        entry: Commit | Tombstone | None,
+        following: Commit | Tombstone | None,
+    ) -> Commit | Tombstone | None:
+        """Take one entry: `before` is the sound one before it, `following` that after it. Returns it if it is sound."""
+        if entry is None or not self._continues(before, entry, following):
+            self.view, self.replayed = None, False
+            return None
+        if not self.result.log_ids or self.result.log_ids[-1] != entry.log_id:
+            self.result.log_ids.append(entry.log_id)
+        settled = None
+        if isinstance(entry, Commit):
+            self._named.update(sidecar.name for sidecar in entry.sidecars)
+            if entry.intent is not None:
+                settled = self._settled(entry, entry.intent, following)
+                self.result.intents[entry.version] = (entry.intent, settled)
+                if settled is None:
+                    return self._leave_undecided(entry)
+            self._apply(entry, settled)
+        else:
+            self._pass_tombstone(entry)
+        self._check_time(entry, settled)
+        self.view = self.derived.compare(entry, self.view, self.replayed)
+        return entry
+
+    def _continues(
+        self,
+        before: Commit | Tombstone | None,
+        entry: Commit | Tombstone,
+        following: Commit | Tombstone | None,
+    ) -> bool:
+        """Return whether an entry belongs here, or report which of two that do not fit together is the wrong one."""
+        fits_after = following is not None and _broken_link(entry, following) is None
+        if before is None:
+            wrong = "is not version 1" if entry.version == 1 and entry.prev else None
+            if self.own_id not in (None, entry.log_id) and not fits_after:
+                wrong = f"belongs to log {entry.log_id}, and this is the place of {self.own_id}"
+            if wrong:
+                self._foreign(entry.version, f"{wrong}: somebody copied or moved it")
+            return not wrong
+        link = _broken_link(before, entry)
+        if link is None:
+            return True
+        if fits_after and before.version == 1:
+            self._foreign(1, f"is not what version 2 continues ({self._at(2)} {link})")
+            self.view, self.replayed = None, False
+            return True
+        other = (
+            ""
+            if following is not None or self.own_id == before.log_id
+            else f", or {self._at(before.version)} is wrong"
+        )
+        self._foreign(entry.version, f"{link}{other}")
+        return False
+
+    def _foreign(self, version: int, what: str) -> None:
+        self.findings.damage("commit-foreign", self._at(version), what, RESTORE)
+
+    def _settled(
+        self, commit: Commit, intent: Intent, following: Commit | Tombstone | None
+    ) -> Settled | None:
+        """Return what became of an intent, from the commit after it and from its decision, which have to agree."""
+        said = following.settles if isinstance(following, Commit) else None
+        read = read_decision(self.log, commit)
+        if read.decision is None:
+            if following is not None or read.broken:
+                self.findings.damage(
+                    "decision-altered" if read.broken else "decision-missing",
+                    read.where,
+                    (read.broken or f"the decision of transaction {intent.txn} is missing")
+                    + f"; {self._at(commit.version)} is its intent",
+                    RESTORE,
+                )
+            return said
+        decided = read.decision.settled
+        if said is not None and said != decided:
+            self.findings.damage(
+                "decision-disagrees",
+                read.where,
+                f"says {decided.outcome} at {decided.time_us} µs, and {self._at(commit.version + 1)} says "
+                f"{said.outcome} at {said.time_us} µs",
+                ALL_TOGETHER,
+            )
+            return said
+        if decided.outcome == COMMITTED and commit.version not in read.decision.positions.values():
+            self.findings.damage(
+                "decision-disagrees",
+                read.where,
+                f"does not name version {commit.version} of {self.log.location}, whose intent names it",
+                ALL_TOGETHER,
+            )
+        return decided
+
+    def _leave_undecided(self, commit: Commit) -> Commit:
+        if commit.version == self.result.head:
+            self.result.undecided = commit
+            assert commit.intent is not None
+            self.findings.repairable(
+                "transaction-undecided",
+                self._at(commit.version),
+                f"transaction {commit.intent.txn} stands here without a decision: its writer is at it, or died",
+                "the next writer of this log aborts it, and so does lakelog fsck --repair",
+            )
+        else:
+            self.view, self.replayed = None, False
+        return commit
+
+    def _apply(self, commit: Commit, settled: Settled | None) -> None:
+        """Fold a commit into the view, where there is one."""
+        if self.view is None or self.view.version != commit.version - 1:
+            self.view = self.derived.before(commit)
+        effect = effective(commit, settled)
+        blobs = [] if effect is None else self._sidecars(commit)
+        if effect is not None:
+            self.judge.passed(effect, blobs)
+        if self.view is None or blobs is None:
+            self.view, self.replayed = None, False
+            return
+        try:
+            where = self._at(commit.version)
+            self.view = advance(self.view, commit, commit.hash, blobs, self.log.projection, where, settled)
+        except (LakelogError, LookupError, ValueError, AssertionError) as error:
+            kind = "unsupported" if isinstance(error, UnsupportedFormat) else "commit-disagrees"
+            self.findings.damage(kind, where, str(error) or repr(error), ALL_TOGETHER)
+            self.view, self.replayed = None, False
+
+    def _sidecars(self, commit: Commit) -> list[bytes] | None:
+        """Return the commit's sidecars, None where one is missing or broken, which is reported."""
+        keys = [self.log.keys.sidecar(sidecar.name) for sidecar in commit.sidecars]
+        blobs = list[bytes]()
+        for sidecar, key, data in zip(
+            commit.sidecars, keys, self.log.store.get_many(keys) if keys else (), strict=True
+        ):
+            where = self.log.replay.at(key)
+            self.findings.count("sidecars")
+            if data is not None and len(data) == sidecar.size_bytes and hash_of(data) == sidecar.hash:
+                blobs.append(data)
+            elif data is not None:
+                self.findings.damage(
+                    "sidecar-altered", where, f"is not what version {commit.version} names", RESTORE
+                )
+            elif commit.version > self._expired:  # else expiry deletes sidecars before it writes tombstones
+                self.findings.damage(
+                    "sidecar-missing", where, f"is missing, and version {commit.version} needs it", RESTORE
+                )
+        return blobs if len(blobs) == len(keys) else None
+
+    @property
+    def _expired(self) -> int:
+        """The version up to which commits may be tombstones."""
+        return 0 if self.derived.last_base is None else self.derived.last_base.root.version
+
+    def _pass_tombstone(self, tombstone: Tombstone) -> None:
+        self.view, self.replayed = None, True
+        if tombstone.version > self._expired:
+            # Expiry may have begun since the bases were read.
+            self.derived.read_bases(range(len(self.derived.bases) + 1, len(self.derived.bases) + 2))
+        if tombstone.version > self._expired:
+            self.findings.damage(
+                "tombstone-uncovered",
+                self._at(tombstone.version),
+                f"version {tombstone.version} has expired, but the last base is at version {self._expired}: what it "
+                "did is lost",
+                "restore the base after that, or the commit, from a backup",
+            )
+        self.result.first = max(self.result.first, self._expired)
+
+    def _check_time(self, entry: Commit | Tombstone, settled: Settled | None) -> None:
+        effect = effective(entry, settled)
+        if effect is None:
+            return
+        if effect.time_us <= self.time_us:
+            self.findings.damage(
+                "time-backwards",
+                self._at(entry.version),
+                f"version {entry.version} is of {effect.time_us} µs, not after {self.time_us} µs before it",
+                "AS OF a time gives wrong versions of this log; find out which client wrote this",
+            )
+        self.time_us = max(self.time_us, effect.time_us)
+
+    def _at(self, version: int) -> str:
+        return self.log.replay.at(self.log.keys.commit(version))
+
+
+def read_decision(log: Log[S], commit: Commit) -> DecisionRead:
+    """Read the decision of an intent."""
+    try:
+        place = log.replay.decision_place(commit)
+    except LakelogError as error:
+        return DecisionRead(log.replay.at(log.keys.commit(commit.version)), None, str(error))
+    try:
+        return DecisionRead(place.location, place.read())
+    except FormatError as error:
+        return DecisionRead(place.location, None, str(error))
+
+
+def _broken_link(before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
+    """Say why `entry` does not continue `before`, None where it does."""
+    if (entry.log_id != before.log_id) != entry.reopens:
+        return f"belongs to log {entry.log_id}, not to {before.log_id}: somebody copied or moved it"
+    if entry.prev != hash_before_expiry(before):
+        return f"continues another version {before.version} than the one before it"
+    return None

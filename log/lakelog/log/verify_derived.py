@@ -1,0 +1,314 @@
+"""The part of a log's check that is about what is derived: bases, snapshots, the hint, manifests.
+
+A base is derived too, but once the commits before it are tombstones it is the only truth about them. The others
+cost time when they are lost; whoever can replay the log can write them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from lakelog.log.errors import FormatError, LakelogError
+from lakelog.log.findings import Findings
+from lakelog.log.format import Base, Commit, Json, Root, Tombstone, decode_base, decode_root, hash_of
+from lakelog.log.keys import blob_version
+from lakelog.log.listing import Listing
+from lakelog.log.log import Log
+from lakelog.log.replay import hash_before_expiry
+from lakelog.log.view import S, View, view_of
+
+T = TypeVar("T", contravariant=True)
+OBJECTS_AT_ONCE = 64
+MANIFESTS_AT_ONCE = 8
+
+RESTORE = "restore this object from a backup"
+REWRITE = "lakelog fsck --repair writes it anew from the log"
+
+
+class Judge(Protocol[T]):
+    """What only those who know the events can tell of a log."""
+
+    def manifests(self, state: Json) -> Mapping[str, str]:
+        """Return the manifests that a root's state names, with the SHA-256 of each."""
+        ...
+
+    def difference(self, replayed: T, stored: T) -> str | None:
+        """Say in what a stored state differs from the replayed one, None where they are the same. Reads manifests."""
+        ...
+
+    def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
+        """Take note of a sound commit and its effect, in the order of versions; `blobs` are None where one is lost."""
+        ...
+
+    def begins(self, state: T) -> None:
+        """Take note of the state that the oldest readable version has, where that is a base's."""
+        ...
+
+
+class Derived(Generic[S]):
+    """What is derived in one log, read and checked by itself; `compare` holds it against a replay."""
+
+    def __init__(
+        self, log: Log[S], judge: Judge[S], findings: Findings, listing: Listing, hint: bytes | None
+    ) -> None:
+        self.log = log
+        self.judge = judge
+        self.findings = findings
+        self.listing = listing
+        self.last_base: Base | None = None
+        self.bases: dict[int, Base] = {}
+        self.roots: dict[int, list[str]] = {}
+        """Keys of the sound snapshots and hint by the version that they are of."""
+        self.broken: list[str] = []
+        """Keys of derived objects that are no good."""
+        self._hint = hint
+        self._hinted = ""
+        self._bad_manifests: set[str] = set()
+        self._used: set[str] = set()
+
+    def at(self, key: str) -> str:
+        return self.log.replay.at(key)
+
+    def read(self) -> None:
+        """Read bases, hint, snapshots and manifests, and check each by itself."""
+        self.read_bases(range(1, max(self.listing.bases, default=0) + 1))
+        sums: dict[str, str] = {}
+        if self._hint is not None:
+            self._take(self.log.keys.latest, self._hint, sums)
+        for start in range(0, len(self.listing.snapshots), OBJECTS_AT_ONCE):
+            keys = self.listing.snapshots[start : start + OBJECTS_AT_ONCE]
+            for key, data in zip(keys, self.log.store.get_many(keys), strict=True):
+                if data is not None:  # else expiry has been there since the listing
+                    self._take(key, data, sums)
+        truth = {} if self.last_base is None else dict(self.judge.manifests(self.last_base.root.state))
+        self._check_manifests(sums | truth, truth)
+
+    def read_bases(self, numbers: Iterable[int]) -> None:
+        """Read more bases and check each by itself and against the one before it."""
+        log, findings = self.log, self.findings
+        for number in numbers:
+            key = log.keys.base(number)
+            data = log.store.get(key)
+            if data is None and number > max(self.listing.bases, default=0):
+                continue
+            if data is None:
+                findings.damage(
+                    "base-missing",
+                    self.at(key),
+                    f"base {number} is missing, and a later one is there",
+                    RESTORE,
+                )
+                continue
+            try:
+                base = decode_base(data, self.at(key), log.options.features)
+            except FormatError as error:
+                findings.damage("base-altered", self.at(key), str(error), RESTORE)
+                continue
+            findings.count("bases")
+            wrong = self._wrong_base(base, number)
+            if wrong:
+                findings.damage("base-disagrees", self.at(key), f"base {number} {wrong}", RESTORE)
+                continue
+            self.bases[base.root.version] = base
+            self.last_base = base
+
+    def _wrong_base(self, base: Base, number: int) -> str | None:
+        before = self.last_base
+        if base.number != number or base.root.base != number:
+            return f"says that it is base {base.number}: somebody copied or moved it"
+        if before is not None and base.root.version <= before.root.version:
+            return f"is at version {base.root.version}, not after version {before.root.version} of the one before it"
+        return None
+
+    def _take(self, key: str, data: bytes, sums: dict[str, str]) -> None:
+        """Check a snapshot or the hint by itself."""
+        keys = self.log.keys
+        self.findings.count("snapshots")
+        try:
+            root = decode_root(data, self.at(key), self.log.options.features)
+        except FormatError as error:
+            self._bad_root(key, "altered", str(error))
+            return
+        head = max(self.listing.versions, default=0)
+        if key != keys.latest and key != keys.snapshot(root.version, root.commit_hash):
+            self._bad_root(
+                key, "misplaced", f"holds the snapshot of version {root.version}: somebody copied or moved it"
+            )
+            return
+        if root.version > head:
+            self.findings.damage(
+                "head-lost",
+                self.at(key),
+                f"this snapshot is of version {root.version} of log {root.log_id}, but the log ends at {head}: either "
+                "the newest commits are lost, or the snapshot was copied from elsewhere",
+                f"restore {self.at(keys.commit(root.version))} and those before it from a backup; if this snapshot "
+                "does not belong here, delete it",
+            )
+            return
+        try:
+            named = self.judge.manifests(root.state)
+        except (LakelogError, ValueError) as error:
+            self._bad_root(key, "altered", f"its state cannot be read: {error}")
+            return
+        self.roots.setdefault(root.version, []).append(key)
+        if key == keys.latest:
+            self._hinted = keys.snapshot(root.version, root.commit_hash)
+        if not self.is_outdated(root):
+            sums.update(named)
+
+    def _bad_root(self, key: str, kind: str, what: str) -> None:
+        self.broken.append(key)
+        word = "hint" if key == self.log.keys.latest else "snapshot"
+        self.findings.repairable(f"{word}-{kind}", self.at(key), what, REWRITE)
+
+    def is_outdated(self, root: Root) -> bool:
+        """Whether a later base than the root's own is there: nobody starts from it, and its manifests may be gone."""
+        return self.last_base is not None and root.base < self.last_base.number
+
+    def _check_manifests(self, sums: Mapping[str, str], truth: Mapping[str, str]) -> None:
+        log, names = self.log, sorted(sums)
+        self._used = set(names)
+        for start in range(0, len(names), MANIFESTS_AT_ONCE):
+            some = names[start : start + MANIFESTS_AT_ONCE]
+            for name, data in zip(
+                some, log.store.get_many([log.keys.manifest(name) for name in some]), strict=True
+            ):
+                self.findings.count("manifests")
+                if data is not None and hash_of(data) == sums[name]:
+                    continue
+                self._bad_manifests.add(name)
+                where = self.at(log.keys.manifest(name))
+                kind = "manifest-missing" if data is None else "manifest-altered"
+                what = (
+                    "a manifest is missing"
+                    if data is None
+                    else "a manifest's content is not what was written there"
+                )
+                if name in truth:
+                    self.findings.damage(kind, where, f"{what}; the last base needs it", RESTORE)
+                else:
+                    self.findings.repairable(kind, where, f"{what}; only snapshots need it", REWRITE)
+
+    def compare(self, entry: Commit | Tombstone, view: View[S] | None, replayed: bool) -> View[S] | None:
+        """Hold what is derived at the version of `entry` against it, and against the state after it where known.
+
+        Returns `view`, or else one from a base, snapshot or hint. `replayed` tells whether `view` comes from commits.
+        """
+        base = self.bases.get(entry.version)
+        if base is not None:
+            view = self._compare_base(base, entry, view)
+        for key in self.roots.get(entry.version, ()):
+            data = self.log.store.get(key) if key != self.log.keys.latest else self._hint
+            if data is None:
+                continue
+            root = decode_root(data, self.at(key), self.log.options.features)
+            if not names(root, entry):
+                self._bad_root(key, "disagrees", f"names another commit than version {entry.version} is")
+            elif self.is_outdated(root):
+                continue
+            elif view is None:
+                view = self._view_of(root)
+            elif replayed:
+                difference = self._difference(root, view)
+                if difference is not None:
+                    self._bad_root(
+                        key, "differs", f"is not the state at version {entry.version}: {difference}"
+                    )
+                elif self._bad_manifests.intersection(self.judge.manifests(root.state)):
+                    self.broken.append(key)
+        return view
+
+    def before(self, commit: Commit) -> View[S] | None:
+        """Return the state before `commit` where a snapshot of the version before it, which is broken, is sound."""
+        for key in self.roots.get(commit.version - 1, ()):
+            data = self.log.store.get(key) if key != self.log.keys.latest else self._hint
+            root = None if data is None else decode_root(data, self.at(key), self.log.options.features)
+            if root is not None and root.commit_hash == commit.prev and root.log_id == commit.log_id:
+                return self._view_of(root)
+        return None
+
+    def _compare_base(self, base: Base, entry: Commit | Tombstone, view: View[S] | None) -> View[S] | None:
+        where = self.at(self.log.keys.base(base.number))
+        if not names(base.root, entry):
+            self.findings.damage(
+                "base-disagrees", where, f"names another commit than version {entry.version} is", RESTORE
+            )
+            return view
+        if base is not self.last_base:
+            return view
+        if view is None:
+            view = self._view_of(base.root)
+            if view is not None and not self._bad_manifests.intersection(
+                self.judge.manifests(base.root.state)
+            ):
+                self.judge.begins(view.state)
+        elif isinstance(entry, Commit):
+            difference = self._difference(base.root, view)
+            if difference is not None:
+                self.findings.damage(
+                    "base-disagrees", where, f"is not the state replayed: {difference}", RESTORE
+                )
+        return view
+
+    def _view_of(self, root: Root) -> View[S] | None:
+        try:
+            return view_of(root, self.log.projection)
+        except (LakelogError, ValueError):
+            return None
+
+    def _difference(self, root: Root, view: View[S]) -> str | None:
+        for name in ("log_id", "time_us", "fence", "sealed", "purged", "settles", "features"):
+            if getattr(root, name) != getattr(view, name):
+                return f"{name} is {getattr(root, name)!r} there, and {getattr(view, name)!r} in a replay"
+        if self._bad_manifests.intersection(self.judge.manifests(root.state)):
+            return None  # reported already
+        stored = self._view_of(root)
+        if stored is None:
+            return "its state cannot be read"
+        return self.judge.difference(view.state, stored.state)
+
+    def finish(self, head: int) -> None:
+        """Check what needs all versions to have been seen: what nothing names, and what is not there."""
+        log, findings = self.log, self.findings
+        for name in sorted(self.listing.manifests - self._used):
+            where = self.at(log.keys.manifest(name))
+            if blob_version(name) > head:
+                findings.damage(
+                    "head-lost",
+                    where,
+                    f"this manifest is of version {blob_version(name)}, but the log ends at version {head}: either the "
+                    "newest commits are lost, or the manifest was copied from elsewhere",
+                    "restore the newest commits from a backup; if it does not belong here, delete it",
+                )
+            else:
+                findings.note(
+                    "manifest-unused",
+                    where,
+                    "no snapshot that counts names this manifest",
+                    "leave it to vacuum",
+                )
+        every = log.options.snapshot_every_versions
+        last = 0 if self.last_base is None else self.last_base.root.version
+        if self._hint is None and every and head >= max(every, last + every):
+            findings.repairable(
+                "hint-missing",
+                self.at(log.keys.latest),
+                f"there is no hint, though the log has {head} versions: reading it takes long",
+                REWRITE,
+            )
+        believed = self._hinted and log.keys.latest not in self.broken
+        if believed and self._hinted not in self.listing.snapshots:
+            version = log.keys.snapshot_version(self._hinted) or 0
+            if version > last and log.store.get(self._hinted) is None:
+                findings.repairable(
+                    "snapshot-missing",
+                    self.at(self._hinted),
+                    f"the hint is of version {version}, but the snapshot of that version is missing",
+                    REWRITE,
+                )
+
+
+def names(root: Root, entry: Commit | Tombstone) -> bool:
+    """Return whether a root was taken of exactly this commit."""
+    return root.log_id == entry.log_id and root.commit_hash == hash_before_expiry(entry)

@@ -1,0 +1,111 @@
+"""The command that checks: every object of a warehouse, or of one thing in it, and what can be repaired."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+
+import click
+
+from lakelog.catalog.fsck import Findings, Severity, check
+from lakelog.catalog.log_cache import LogCache
+from lakelog.catalog.names import identifier
+from lakelog.cli import answer
+from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.log import LogOptions
+
+EXIT_CODES = {None: 0, Severity.NOTE: 0, Severity.REPAIRABLE: 3, Severity.DAMAGE: 4}
+PROGRESS_EVERY_S = 2.0
+
+
+@click.command()
+@click.argument("what", metavar="[PLACE]", default="")
+@click.argument("name", metavar="[NAME]", default="")
+@click.option("--deep", is_flag=True, help="Read every page of the data files too, and check the values.")
+@click.option("--all-versions", is_flag=True, help="Check the data files of all versions that can be read.")
+@click.option("--repair", is_flag=True, help="Do what is provably safe, then check again.")
+@takes_place
+def fsck(place: Place, what: str, name: str, deep: bool, all_versions: bool, repair: bool) -> None:
+    """Check every object of a warehouse, and say what is wrong.
+
+    PLACE is a warehouse, or the folder or URL of one table or namespace; NAME is one thing in the warehouse.
+    Without PLACE, --warehouse is checked.
+
+    \b
+    Findings are of three kinds:
+      damage      data or history is lost or wrong: restore the object that is named
+      repairable  derived or unfinished: --repair mends it, and so does normal work
+      note        good to know: leftovers of writers that died, foreign objects
+
+    --repair writes hints and snapshots anew, aborts transactions that stand undecided, and removes the names of
+    drops that stopped half-way. It never touches commits, decisions, bases or data files.
+
+    Exit code: 0 clean (notes at most), 3 something repairable is left, 4 damage; 1 could not check, 2 wrong usage.
+    """
+    findings = _check(place, what, name, deep=deep, all_versions=all_versions, repair=repair)
+    listed = sorted(
+        findings.found, key=lambda finding: (list(Severity).index(finding.severity), finding.where)
+    )
+    if place.as_json:
+        answer.in_json(
+            {
+                "findings": [asdict(finding) for finding in listed],
+                "checked": dict(sorted(findings.checked.items())),
+                "repaired": findings.repaired,
+            }
+        )
+    else:
+        for line in findings.repaired:
+            click.echo(f"repaired: {line}")
+        for finding in listed:
+            click.echo(f"{finding.severity}: {finding.kind}: {finding.where}")
+            click.echo(f"    {finding.what}. {finding.todo[:1].upper()}{finding.todo[1:]}.")
+        click.echo(_summary(findings))
+    raise click.exceptions.Exit(EXIT_CODES[findings.worst])
+
+
+COMMANDS = (fsck,)
+
+
+def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool, repair: bool) -> Findings:
+    warehouse, location = place.warehouse, None
+    if name or (what and is_location(what) and warehouse is None):
+        # What is at a place is told by what stands there, so that a warehouse and a table are given alike.
+        warehouse, location = what, None if name else what
+    elif what and is_location(what):
+        location = what
+    elif what:
+        name = what
+    if warehouse is None:
+        warehouse = place.required_warehouse
+    logs = LogCache(warehouse, place.store_options, {"engine": "lakelog fsck"}, LogOptions())
+    return check(
+        logs,
+        identifier(name),
+        location=location,
+        deep=deep,
+        all_versions=all_versions,
+        repair=repair,
+        progress=_Progress(),
+    )
+
+
+def _summary(findings: Findings) -> str:
+    counted = ", ".join(f"{answer.count(number)} {what}" for what, number in sorted(findings.checked.items()))
+    found = ", ".join(
+        f"{len(findings.of(severity))} {severity}" for severity in Severity if findings.of(severity)
+    )
+    return f"checked {counted or 'nothing: the warehouse is empty'}: {found or 'nothing to report'}"
+
+
+class _Progress:
+    """Says on stderr how far the work is, but only where it takes long."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, message: str) -> None:
+        if time.monotonic() - self._last > PROGRESS_EVERY_S:
+            self._last = time.monotonic()
+            print(f"lakelog: {message}", file=sys.stderr, flush=True)
