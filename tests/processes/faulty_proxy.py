@@ -35,10 +35,11 @@ LATE_MAX_S = 3.0
 PIECES = 8
 PIECE_PAUSE_MAX_S = 0.05
 
-ANY = {"latency": 0.02, "reset": 0.004, "lost-reset": 0.004, "500": 0.004, "503": 0.006, "lost-500": 0.004}
-READ = {"truncated": 0.008, "slow": 0.008}
-WRITE = {"late": 0.004, "lost-503": 0.006}
-CONDITIONAL = {"409": 0.02, "lost-409": 0.01, "lost-reset": 0.02, "lost-500": 0.02, "late": 0.02}
+ANY = {"latency": 0.003, "reset": 0.001, "lost-reset": 0.001, "500": 0.001, "503": 0.001, "lost-500": 0.0005}
+READ = {"truncated": 0.001, "slow": 0.002}
+WRITE = {"latency": 0.02, "reset": 0.01, "lost-reset": 0.01, "late": 0.01, "500": 0.005, "lost-503": 0.01}
+CONDITIONAL = {"409": 0.03, "lost-409": 0.01, "lost-reset": 0.02, "lost-500": 0.02, "late": 0.02}
+"""How often, of all requests. Writes get most of it: it is they whose answers have to be understood."""
 
 
 class Chance:

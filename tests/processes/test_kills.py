@@ -1,11 +1,13 @@
-"""Writers in processes of their own, killed at any moment: on a folder, and on a real S3 server behind a faulty proxy."""
+"""Writers in processes of their own, killed at any moment: on a folder, and on an S3 server behind a faulty proxy."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.processes.driver import Settings, run
+from tests.processes.driver import S3, Settings, run
+
+from lakelog.testing.versitygw import INSTALL, find_versitygw
 
 SECONDS = 20.0
 
@@ -28,3 +30,26 @@ def test_killed_writers_lose_and_double_nothing_in_a_folder(tmp_path: Path) -> N
 @pytest.mark.parametrize("seed", range(2, 5))
 def test_killed_writers_lose_and_double_nothing_in_a_folder_for_minutes(tmp_path: Path, seed: int) -> None:
     hold(Settings(seed=seed, seconds=180.0), tmp_path)
+
+
+def needs_versitygw() -> None:
+    if find_versitygw() is None:
+        pytest.skip(
+            f"no versitygw on this machine, so nobody was killed on a real S3 server; install it: {INSTALL}"
+        )
+
+
+@pytest.mark.s3
+def test_killed_writers_and_spoilt_answers_lose_and_double_nothing_on_s3(tmp_path: Path) -> None:
+    needs_versitygw()
+    hold(Settings(seed=1, seconds=SECONDS, store=S3), tmp_path)
+
+
+@pytest.mark.s3
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_killed_writers_and_spoilt_answers_lose_and_double_nothing_on_s3_for_minutes(
+    tmp_path: Path, seed: int
+) -> None:
+    needs_versitygw()
+    hold(Settings(seed=seed, seconds=180.0, store=S3, intensity=2.0), tmp_path)
