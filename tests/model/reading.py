@@ -1,0 +1,193 @@
+"""How a log is read: from the hint, from the bases, and on from a view; one log or several at one cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model.machine import Program, Report
+from tests.model.rules import Rule, on
+from tests.model.world import Decision, Root, State, Tombstone, View, applied, base_key, fold, log_key, slim
+
+
+def last_base(place: str, after: int) -> Program:
+    """The last base of those after number `after`; None if there is none."""
+    found = None
+    newer = yield ("get", base_key(place, after + 1))
+    while newer is not None:
+        found, after = newer, after + 1
+        newer = yield ("get", base_key(place, after + 1))
+    return found
+
+
+def load(root: Root) -> Program:
+    """The view of a snapshot; None if one of its manifests is gone."""
+    state, left = State(), root.view.uses
+    while left:
+        events = yield ("get", ("manifest", root.view.place, left[0]))
+        if events is None:
+            return None
+        state, left = fold(state, events), left[1:]
+    return root.view._replace(state=state, base=root.number)
+
+
+def from_bases(place: str, after: int = 0) -> Program:
+    """The view of the last base that can be loaded; of an empty log without one. None: damage."""
+    base = yield from last_base(place, after)
+    if base is None:
+        return View(place) if after == 0 else None
+    view = yield from load(base)
+    while view is None:
+        base = yield from last_base(place, base.number) if on(Rule.WALK_ON) else nothing()
+        if base is None:
+            return None
+        view = yield from load(base)
+    return view
+
+
+def nothing() -> Program:
+    return None
+    yield
+
+
+def forward(view: View) -> Program:
+    """The view at the last decided version; None: damage."""
+    place = view.place
+    found = yield ("get", log_key(place, view.version + 1))
+    while found is not None:
+        if isinstance(found, Tombstone):
+            version = found.version
+            view = yield from jump(view, found)
+            if view is None or view.version < version:
+                return None
+        else:
+            outcome, time = "committed", found.time
+            if found.intent is not None:
+                decision = yield ("get", found.intent)
+                if decision is None and on(Rule.UNDECIDED_UNSEEN):
+                    return view
+                outcome, time = effect(decision, found.time)
+            view = applied(view, found, outcome, time)
+            if view is None:
+                return None
+        found = yield ("get", log_key(place, view.version + 1))
+    return view
+
+
+def effect(decision: Decision | None, intent_time: int) -> tuple[str, int]:
+    """An intent's outcome and time by its decision."""
+    if decision is None:
+        return "committed", intent_time
+    if decision.outcome == "committed" and not on(Rule.ONE_TIME):
+        return "committed", intent_time
+    if decision.outcome == "committed" and not on(Rule.TIME_AFTER_DECISION):
+        return "committed", intent_time
+    return decision.outcome, decision.time
+
+
+def jump(view: View, found: Tombstone) -> Program:
+    """The view at the last base, after a tombstone was met."""
+    if not on(Rule.BASES_ARE_KEPT):
+        base = yield ("get", ("base", view.place, ("at", found.base)))
+        if base is None:
+            return None
+        return (yield from load(base))
+    newer = yield from from_bases(view.place, view.base)
+    return newer
+
+
+def cold(place: str) -> Program:
+    """The view at the head, of a reader that knows nothing. None: damage."""
+    hint = yield ("get", ("hint", place))
+    if hint == "broken" and not on(Rule.HINT_IS_A_HINT):
+        return None
+    if hint is None and not on(Rule.HINT_IS_A_HINT):
+        return None
+    if isinstance(hint, Root):
+        at = yield ("get", log_key(place, hint.view.version))
+        following = yield ("get", log_key(place, hint.view.version + 1))
+        further = None
+        if following is None and not on(Rule.FIRST_ABSENCE):
+            further = yield ("get", log_key(place, hint.view.version + 2))
+        newer = yield ("get", base_key(place, hint.number + 1))
+        believed = at is not None and (at.attempt == hint.view.hash or not on(Rule.HINT_HASH))
+        if believed and (newer is None or not on(Rule.NEWER_BASE_DISTRUSTS)):
+            view = yield from load(hint)
+            if view is not None and further is not None:
+                return applied(view, further, "committed", further.time)
+            if view is not None and following is None:
+                return view
+            if view is not None:
+                return (yield from forward(view))
+            if not on(Rule.NEWER_BASE_DISTRUSTS):
+                return None
+    view = yield from from_bases(place)
+    if view is None:
+        return None
+    return (yield from forward(view))
+
+
+def reader(place: str) -> Program:
+    """A cold reader that reports what it sees."""
+    floor = yield ("mark",)
+    view = yield from cold(place)
+    yield Report("view", (place, floor, view and slim(view)))
+
+
+def warm_reader(view: View) -> Program:
+    """A reader with an old view that refreshes it."""
+    floor = yield ("mark",)
+    place = view.place
+    view = yield from forward(view)
+    yield Report("view", (place, floor, view and slim(view)))
+
+
+def cut(views: tuple[View, ...]) -> Program:
+    """Several logs at one cut: collect, and look again at all of them until nothing has changed.
+
+    What is looked at is the version after each view, and the decision of the intent that stands there undecided.
+    """
+    n, quiet, pending = 0, 0, (None,) * len(views)
+    views = tuple(slim(view) for view in views)
+    while quiet < len(views):
+        view = views[n]
+        waits = pending[n]
+        if waits is not None:
+            decision = None
+            if on(Rule.RECHECK_DECISIONS) or quiet == 0:
+                decision = yield ("get", waits)
+            moved = decision is not None
+        else:
+            found = yield ("get", log_key(view.place, view.version + 1))
+            moved = found is not None
+        if moved:
+            newer, waits = yield from pending_forward(view)
+            moved = newer != view
+            if newer is None:
+                yield Report("cut", (None,))
+                return
+            views = (*views[:n], newer, *views[n + 1 :])
+            pending = (*pending[:n], waits, *pending[n + 1 :])
+        quiet = quiet + 1 if not moved else 1 if on(Rule.RECHECK_CURSORS) else quiet + 1
+        n = (n + 1) % len(views)
+    yield Report("cut", (views,))
+
+
+def pending_forward(view: View) -> Program:
+    """As `forward`, with the decision that the reader would have to wait for."""
+    found: Any = yield ("get", log_key(view.place, view.version + 1))
+    while found is not None:
+        if isinstance(found, Tombstone):
+            view = yield from jump(view, found)
+        else:
+            outcome, time = "committed", found.time
+            if found.intent is not None:
+                decision = yield ("get", found.intent)
+                if decision is None:
+                    return view, found.intent
+                outcome, time = effect(decision, found.time)
+            view = applied(view, found, outcome, time)
+        if view is None:
+            return None, None
+        view = slim(view)
+        found = yield ("get", log_key(view.place, view.version + 1))
+    return view, None

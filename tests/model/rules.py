@@ -1,0 +1,86 @@
+"""The rules of the protocol, each a switch: a search can be made with any of them taken away.
+
+A rule of log/README.md that protects from several things is several switches, one for each. `on(rule)` is asked by the
+programs at the place where the rule matters; `without(rule)` takes it away for a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+
+
+class Rule(Enum):
+    CONDITIONAL_PUT = "A commit is created by put-if-absent."
+    DECIDED_CURSOR = "A writer puts behind a decided version only; nothing follows an undecided intent."
+    TAKEN_IS_READ = "After `taken` the writer reads who took it: it may be the echo of its own success."
+    ERROR_IS_READ = "After an error the writer reads what is there: its put may have been applied."
+    ABSENT_IS_REPEATED = "An absent key after an error proves nothing: the same put is repeated."
+    REBASE_DECIDES = "A rebase evaluates the precondition anew on the state at its cursor."
+    INTENT_DECIDES = "An intent that rebases evaluates its precondition anew, too."
+    REFUSAL_AT_HEAD = "A refusal is final only where nothing follows the view that it was decided on."
+    SETTLES = "The commit after an intent records that intent's outcome and time."
+    ORIGINAL_BASE = "Who asks again compares the ids of all versions since the original base."
+    JUMP_COMPARES = "A rebase that jumps to a base compares the ids of what it jumps over."
+    ABORTED_IS_NOT_DONE = "An aborted attempt with my id is not me having been applied."
+    SNAPSHOT_DECIDED = "A snapshot is written for a decided version only."
+    HINT_HASH = "A hint names the hash of its commit, and a reader compares it."
+    FIRST_ABSENCE = "Of versions read in parallel only those before the first absent one count."
+    UNDECIDED_UNSEEN = "An undecided intent has no effect for a reader."
+    FRESH_TXN = "A transaction's id is new for each attempt and process."
+    ALL_INTENTS_FIRST = "The decision is put after all intents are settled."
+    COORDINATOR_COMMITS = "Only the coordinator writes `committed`; others write `aborted`."
+    DECISION_SETTLED = "A doubtful decision is settled by reading it."
+    DECISION_KEPT = "A decision is never deleted."
+    ANYBODY_ABORTS = "Who meets an undecided intent may abort it."
+    OBEY_DECISION = "Who tried to abort obeys what the decision then says."
+    ONE_TIME = "A transaction has the decision's time in all its logs."
+    TIME_AFTER_DECISION = "The times of an intent's successors are after its decision's time."
+    DECISION_AFTER_INTENTS = "A decision's time is not before any of its intents' times."
+    RECHECK_CURSORS = "A reader of several logs looks again at all of them, until nothing has changed."
+    RECHECK_DECISIONS = "A reader of several logs looks again at the decisions that were pending."
+    EXTEND_THEN_CHECK = "A cut reads the log that it takes in first, and then checks those taken before."
+    VALIDATE_READS = "Logs that a transaction only read are checked between its last intent and its decision."
+    TOMBSTONES = "Expiry overwrites commits with tombstones; keys are never freed."
+    TOMBSTONE_OUTCOME = "A tombstone tells whether the commit that it replaces took effect."
+    BASE_BEFORE_TOMBSTONES = "Tombstones are put after their base."
+    MANIFESTS_BEFORE_BASE = "A base's manifests are durable before the base."
+    BASES_ARE_KEPT = "Bases stand under keys of their own, in a sequence, not as a pointer in a tombstone."
+    WALK_ON = "A reader whose manifest is gone walks on to the next base."
+    DERIVED_FROM_LAST = "A base is derived from the base before it, and uses nothing that one gave up."
+    NEWER_BASE_DISTRUSTS = "A hint that was derived from a base that is not the last is not believed."
+    HINT_IS_A_HINT = "A broken or missing hint falls back to the bases."
+    FORGET_FIRST = "A cleaner removes an unlinked table only after its id is forgotten in its namespace."
+    FENCE_FIRST = "A cleaner removes files of writes under way only after a fence."
+    RETAINED_FILES = "A cleaner keeps all files of all versions since the last base."
+    RESOLVE_RECHECKED = "A write by name looks again at the namespace before each put."
+    MOVED_LOG_WRITTEN = "A rename writes into the log that it renames, too."
+    DROP_SEALS = "A drop seals the dropped log in the same transaction."
+    ROOT_TAKES_PART = "A move of a namespace takes the catalog's root log as a participant."
+    ANCESTRY_RECHECKED = "A move of a namespace looks at the ancestors again after its intents are placed."
+    EMPTY_IS_PRECONDITION = "`Is empty` is decided anew on the state that a drop seals."
+    PURGE_COMMITTED = "Files of a dropped table are deleted only after a commit that purges."
+    PURGED_IS_FINAL = "Nothing but a commit that reopens follows a purge."
+    RESTORES_SAME_LOG = "A restore is refused where another log was opened since the seal."
+    SEALED_IS_CLOSED = "Nothing but restores, purges and reopens follows a seal."
+    NO_INTENT_OPENS = "The first version of a log is never an intent, nor is the one that reopens."
+    DELETION_VECTOR_REPLACES = "A deletion vector replaces exactly the one of its file that it was made from."
+    REWRITE_SEES_DELETES = "A rewrite conflicts with a deletion vector that its files got since its base."
+
+
+_missing: set[Rule] = set()
+
+
+def on(rule: Rule) -> bool:
+    return rule not in _missing
+
+
+@contextmanager
+def without(*rules: Rule) -> Iterator[None]:
+    """Take rules away for a block."""
+    _missing.update(rules)
+    try:
+        yield
+    finally:
+        _missing.difference_update(rules)

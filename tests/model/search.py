@@ -1,0 +1,379 @@
+"""Breadth-first search over all that a scenario's actors, its store and its faults can do.
+
+A world is a tuple of small numbers: the store's contents, what was reported, the puts under way, the faults that are left, and
+each actor's state. Everything behind a number is interned. One step is one request's effect with its answer; what an
+actor does between two requests is no step. An actor that stops for ever needs no step either: the others' steps are explored
+from every world, whether it goes on or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tests.model.machine import Machine, Program, Report
+from tests.model.rules import Rule, on
+
+Why = tuple[Any, ...]
+World = tuple[int, ...]
+ABSENT, OK, TAKEN, ERROR = range(4)
+STORE, TOLD, FLIGHT, FAULTS, FIRST_ACTOR = range(5)
+
+
+class Actor(NamedTuple):
+    name: str
+    program: Callable[[], Program]
+    after: str = ""  # starts when that one has ended or crashed; and that one may crash
+    like: str = ""  # does the same as that one, so that it need not start before it
+
+
+class Scenario(NamedTuple):
+    name: str
+    actors: tuple[Actor, ...]
+    setup: tuple[Callable[[], Program], ...]  # run one after another, undisturbed
+    faults: int = 0
+    kinds: frozenset[str] = frozenset({"lost", "echo", "late", "double"})
+    clean: bool = True  # whether the search must find nothing
+
+
+class Violation(NamedTuple):
+    sentence: str
+    detail: str
+
+
+class Result(NamedTuple):
+    scenario: str
+    worlds: int
+    steps: int
+    depth: int
+    seconds: float
+    finished: bool
+    violation: Violation | None
+    trace: tuple[str, ...]
+
+
+class Store:
+    """All contents that the store ever had, each a number; keys and values are numbers, too."""
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = []
+        self.values: list[Any] = []
+        self._key_ids: dict[Any, int] = {}
+        self._value_ids: dict[Any, int] = {}
+        for value in (None, "ok", "taken", "error"):
+            self.value_id(value)
+        self.contents: list[dict[int, int]] = [{}]
+        self._content_ids: dict[Any, int] = {(): 0}
+        self._moves: dict[tuple[int, int, int], int] = {}
+
+    def key_id(self, key: Any) -> int:
+        if key not in self._key_ids:
+            self._key_ids[key] = len(self.keys)
+            self.keys.append(key)
+        return self._key_ids[key]
+
+    def value_id(self, value: Any) -> int:
+        if value not in self._value_ids:
+            self._value_ids[value] = len(self.values)
+            self.values.append(value)
+        return self._value_ids[value]
+
+    def value(self, number: int) -> Any:
+        return self.values[number]
+
+    def get(self, content: int, key: Any) -> Any:
+        number = self._key_ids.get(key)
+        return None if number is None else self.values[self.contents[content].get(number, ABSENT)]
+
+    def changed(self, content: int, key: int, value: int) -> int:
+        """The content with the key put (or deleted: ABSENT). The first value of a log's key is kept for the checks."""
+        move = (content, key, value)
+        if move not in self._moves:
+            new = dict(self.contents[content])
+            if value == ABSENT:
+                new.pop(key, None)
+            else:
+                new[key] = value
+                name = self.keys[key]
+                if name[0] in ("log", "txn"):
+                    new.setdefault(self.key_id(("first", name)), value)
+            frozen = tuple(sorted(new.items()))
+            number = self._content_ids.get(frozen)
+            if number is None:
+                number = self._content_ids[frozen] = len(self.contents)
+                self.contents.append(new)
+            self._moves[move] = number
+        return self._moves[move]
+
+    def listed(self, content: int, kind: str, place: str) -> tuple[Any, ...]:
+        names = (self.keys[key] for key in self.contents[content])
+        return tuple(sorted((name for name in names if name[0] == kind and name[1] == place), key=repr))
+
+
+class Search:
+    """One scenario under the rules that are on."""
+
+    def __init__(self, scenario: Scenario, checks: Callable[[Search], Any]) -> None:
+        self.scenario = scenario
+        self.store = Store()
+        self.machine = Machine(self.store.value)
+        self.told: list[frozenset[Any]] = [frozenset()]
+        self._told_ids: dict[frozenset[Any], int] = {frozenset(): 0}
+        self.flights: list[tuple[tuple[str, int, int], ...]] = [()]
+        self._flight_ids: dict[Any, int] = {(): 0}
+        self._requests: dict[int, tuple[Any, ...]] = {}
+        self.checks = checks(self)
+        self.violation: Violation | None = None
+        names = [actor.name for actor in scenario.actors]
+        content = 0
+        for make in scenario.setup:
+            content = self.alone(make, content)[0]
+        self._starts = [self.machine.start(actor.program) for actor in scenario.actors]
+        self._after = [names.index(actor.after) if actor.after else -1 for actor in scenario.actors]
+        self._like = [names.index(actor.like) if actor.like else -1 for actor in scenario.actors]
+        self._mortal = [any(actor.after == name for actor in scenario.actors) for name in names]
+        self.start: World = (content, 0, 0, scenario.faults, *self._starts)
+
+    # ---- running
+
+    def run(self, limit: int = 10_000_000, seconds: float = 1e9) -> Result:
+        began = time.perf_counter()
+        seen: dict[World, int] = {self.start: 0}
+        order: list[World] = [self.start]
+        parents = [0]
+        depths = [0]
+        steps = 0
+        done = 0
+        self._inspect(self.start)
+        while done < len(order) and self.violation is None:
+            if done > limit or (done % 1024 == 0 and time.perf_counter() - began > seconds):
+                break
+            world = order[done]
+            for child, why in self._successors(world):
+                steps += 1
+                if self.violation is None and child not in seen:
+                    self._inspect(child)
+                if self.violation is not None:
+                    parents.append(done)
+                    trace = self._trace(order, parents, done, why)
+                    return self._result(order, steps, depths[done] + 1, began, False, trace)
+                if child not in seen:
+                    seen[child] = len(order)
+                    order.append(child)
+                    parents.append(done)
+                    depths.append(depths[done] + 1)
+            done += 1
+        return self._result(order, steps, depths[-1], began, done == len(order), ())
+
+    def alone(self, make: Callable[[], Program], content: int) -> tuple[int, tuple[Report, ...] | None]:
+        """Run a program undisturbed: the content after it and its reports, or None where it never ends."""
+        state, reports = self.machine.start(make), ()
+        for _ in range(400):
+            if state == 0:
+                return content, reports
+            answers = list(self._answers(state, content))
+            if not answers:
+                return content, None
+            content, answer = answers[0]
+            state, more = self._resume(state, answer)
+            reports += more
+        return content, None
+
+    def _result(
+        self, order: list[World], steps: int, depth: int, began: float, finished: bool, trace: Iterable[str]
+    ) -> Result:
+        seconds = time.perf_counter() - began
+        name = self.scenario.name
+        return Result(name, len(order), steps, depth, seconds, finished, self.violation, tuple(trace))
+
+    def _inspect(self, world: World) -> None:
+        if self.violation is None:
+            self.violation = self.checks.state(world[STORE], world[TOLD])
+
+    # ---- steps
+
+    def _successors(self, world: World) -> Iterator[tuple[World, Why]]:
+        """All steps. A violation that a step makes is noted before the step is yielded."""
+        content, told, flight, faults = world[:FIRST_ACTOR]
+        for place, (kind, key, value) in enumerate(self.flights[flight]):
+            rest = self.flights[flight][:place] + self.flights[flight][place + 1 :]
+            landed = content
+            if kind == "put" or key not in self.store.contents[content] or not on(Rule.CONDITIONAL_PUT):
+                landed = self._land(content, key, value)
+            child = (landed, told, self._flying(rest, landed), *world[FAULTS:])
+            yield child, ("late", kind, key, value)
+        for n, start in enumerate(self._starts):
+            state = world[FIRST_ACTOR + n]
+            if state == 0:
+                continue
+            if state == start:
+                if self._after[n] >= 0 and world[FIRST_ACTOR + self._after[n]] != 0:
+                    continue
+                if self._like[n] >= 0 and world[FIRST_ACTOR + self._like[n]] == self._starts[self._like[n]]:
+                    continue
+            elif self._mortal[n]:
+                child = (*world[: FIRST_ACTOR + n], 0, *world[FIRST_ACTOR + n + 1 :])
+                yield child, ("crash", n)
+            for new_content, answer in self._answers(state, content):
+                yield self._step(world, n, state, new_content, answer, flight, faults, "")
+            if faults:
+                for new_content, answer, late, word in self._faults(state, content):
+                    flying = flight
+                    if late is not None:
+                        flying = self._flying((*self.flights[flight], late), new_content)
+                    yield self._step(world, n, state, new_content, answer, flying, faults - 1, word)
+
+    def _step(
+        self, world: World, n: int, state: int, content: int, answer: int, flight: int, faults: int, word: str
+    ) -> tuple[World, Why]:
+        new, reports = self._resume(state, answer)
+        told = world[TOLD]
+        for report in reports:
+            if report.what in ("ok", "failed"):
+                key = self.told[told] | {(report.what, *report.data)}
+                if key not in self._told_ids:
+                    self._told_ids[key] = len(self.told)
+                    self.told.append(key)
+                told = self._told_ids[key]
+            elif self.violation is None:
+                self.violation = self.checks.report(report, content)
+        if flight and content != world[STORE]:
+            flight = self._flying(self.flights[flight], content)
+        place = FIRST_ACTOR + n
+        child = (content, told, flight, faults, *world[FIRST_ACTOR:place], new, *world[place + 1 :])
+        return child, ("step", n, state, answer, word, reports)
+
+    def _request(self, state: int) -> tuple[Any, ...]:
+        """The request of an actor's state, with numbers for keys and values."""
+        if state not in self._requests:
+            op, *about = self.machine.requests[state]
+            if op in ("get", "delete"):
+                compiled: tuple[Any, ...] = (op, self.store.key_id(about[0]))
+            elif op in ("create", "put"):
+                compiled = (op, self.store.key_id(about[0]), self.store.value_id(about[1]))
+            else:
+                compiled = (op, *about)
+            self._requests[state] = compiled
+        return self._requests[state]
+
+    def _answers(self, state: int, content: int) -> Iterable[tuple[int, int]]:
+        """What may happen without a fault: the content afterwards and the answer."""
+        request = self._request(state)
+        op = request[0]
+        here = self.store.contents[content]
+        if op == "get":
+            return ((content, here.get(request[1], ABSENT)),)
+        if op == "create":
+            if request[1] in here and on(Rule.CONDITIONAL_PUT):
+                return ((content, TAKEN),)
+            return ((self._land(content, request[1], request[2]), OK),)
+        if op == "put":
+            return ((self._land(content, request[1], request[2]), OK),)
+        if op == "delete":
+            return ((self.store.changed(content, request[1], ABSENT), OK),)
+        if op == "list":
+            return ((content, self.store.value_id(self.store.listed(content, request[1], request[2]))),)
+        if op == "mark":
+            return ((content, self.store.value_id(self.checks.heads(content))),)
+        if op == "choose":
+            return tuple((content, self.store.value_id(n)) for n in range(request[1]))
+        assert op == "never", op
+        return ()
+
+    def _faults(self, state: int, content: int) -> Iterable[tuple[int, int, Any, str]]:
+        """What may go wrong: the content afterwards, the answer, a put that is under way from now on, and a word."""
+        request = self._request(state)
+        op, kinds = request[0], self.scenario.kinds
+        if op == "create":
+            late = ("create", request[1], request[2])
+            if request[1] in self.store.contents[content] and on(Rule.CONDITIONAL_PUT):
+                return
+            after = self._land(content, request[1], request[2])
+            if "lost" in kinds:
+                yield after, ERROR, None, "applied, but the answer is lost"
+            if "echo" in kinds:
+                yield after, TAKEN, None, "applied, but a resent request is answered"
+            if "late" in kinds:
+                yield content, ERROR, late, "not applied yet, and the connection breaks"
+            if "double" in kinds and not on(Rule.TOMBSTONES):
+                yield after, OK, late, "applied, and a double is under way"
+        elif op in ("put", "delete"):
+            value = request[2] if op == "put" else ABSENT
+            late = ("put", request[1], value)
+            if "late" in kinds:
+                yield content, ERROR, late, "not applied yet, and the connection breaks"
+            if "double" in kinds:
+                after = (
+                    self._land(content, request[1], value)
+                    if value
+                    else self.store.changed(content, request[1], ABSENT)
+                )
+                yield after, OK, late, "applied, and a double is under way"
+
+    def _resume(self, state: int, answer: int) -> tuple[int, tuple[Report, ...]]:
+        return self.machine.resume(state, answer)
+
+    def _land(self, content: int, key: int, value: int) -> int:
+        after = self.store.changed(content, key, value)
+        if self.violation is None and after != content:
+            self.violation = self.checks.landed(content, after, key)
+        return after
+
+    def _flying(self, puts: Iterable[tuple[str, int, int]], content: int) -> int:
+        """The number of the puts under way, without those that can have no effect any more."""
+        if on(Rule.TOMBSTONES) and on(Rule.CONDITIONAL_PUT) and on(Rule.DECISION_KEPT):
+            here = self.store.contents[content]
+            puts = (put for put in puts if put[0] != "create" or put[1] not in here)
+        key = tuple(sorted(puts))
+        if key not in self._flight_ids:
+            self._flight_ids[key] = len(self.flights)
+            self.flights.append(key)
+        return self._flight_ids[key]
+
+    # ---- telling
+
+    def _trace(self, order: list[World], parents: list[int], last: int, why: Why) -> list[str]:
+        told = [self._words(order[last], why)]
+        self_violation, child = self.violation, last
+        while child != 0:
+            parent = parents[child]
+            for found, reason in self._successors(order[parent]):
+                if found == order[child]:
+                    told.append(self._words(order[parent], reason))
+                    break
+            child = parent
+        self.violation = self_violation
+        return [f"{n}. {line}" for n, line in enumerate(reversed(told), 1)]
+
+    def _words(self, world: World, why: Why) -> str:
+        if why[0] == "late":
+            _, kind, key, value = why
+            return f"a late {kind} lands: {show(self.store.keys[key])} = {show(self.store.values[value])}"
+        name = self.scenario.actors[why[1]].name
+        if why[0] == "crash":
+            return f"{name} crashes"
+        _, _, state, answer, word, reports = why
+        op, *about = self.machine.requests[state]
+        asked = " ".join([op, *(show(part) for part in about)])
+        ended = "".join(f"; reports {report.what} {show(report.data)}" for report in reports)
+        return f"{name}: {asked} -> {word or show(self.store.values[answer])}{ended}"
+
+
+def show(value: Any) -> str:
+    """A value in few words."""
+    if value is None:
+        return "absent"
+    if hasattr(value, "_fields"):
+        defaults = value._field_defaults
+        shown = (
+            f"{field}={show(part)}"
+            for field, part in zip(value._fields, value, strict=True)
+            if field not in defaults or part != defaults[field]
+        )
+        return f"{type(value).__name__}({', '.join(shown)})"
+    if isinstance(value, tuple):
+        return "/".join(show(part) for part in value) if value else "()"
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(show(part) for part in value)) + "}"
+    return str(value)

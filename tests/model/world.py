@@ -1,0 +1,227 @@
+"""What stands in the store, the state that commits fold to, and what may be written on it. Pure.
+
+Objects are small: a commit's attempt id stands for its hash, a table's rows are the ids of the changes that made them, and a
+place's log id is a word. Keys are tuples: ("log", place, version), ("hint", place), ("base", place, number),
+("manifest", place, name), ("txn", txn), ("file", place, name, version that its write started from).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tests.model.rules import Rule, on
+
+Key = tuple[Any, ...]
+Event = tuple[Any, ...]
+
+
+class Commit(NamedTuple):
+    log_id: str
+    version: int
+    cid: str
+    attempt: Any  # new for every put, so that it can stand for the hash
+    prev: Any
+    time: int
+    events: tuple[Event, ...] = ()
+    flag: str = ""  # seals, restores, purges, reopens
+    intent: Any = None  # the transaction whose decision decides this commit
+    settles: tuple[str, int] | None = None
+    fence: int = 0
+
+
+class Tombstone(NamedTuple):
+    log_id: str
+    version: int
+    cid: str
+    attempt: Any
+    time: int
+    outcome: str
+    flag: str
+    base: int = 0  # only where bases stand in tombstones, which is one of the ways to go wrong
+
+
+class Decision(NamedTuple):
+    outcome: str
+    time: int = 0
+    positions: tuple[tuple[str, int], ...] = ()
+
+
+class State(NamedTuple):
+    """A table's or a namespace's state; each uses its own part."""
+
+    applied: tuple[str, ...] = ()
+    entries: frozenset[tuple[str, str]] = frozenset()  # name -> log id
+    forgotten: frozenset[str] = frozenset()
+    files: frozenset[tuple[str, int]] = frozenset()
+    parent: str = ""
+    rows: frozenset[Any] = frozenset()  # of the published scenarios
+
+
+class View(NamedTuple):
+    """A log at a decided version."""
+
+    place: str
+    log_id: str = ""
+    version: int = 0
+    hash: Any = None
+    time: int = 0
+    status: str = "open"  # open, sealed, purged
+    fence: int = 0
+    state: State = State()
+    settles: tuple[str, int] | None = None  # where this version was an intent
+    base: int = 0  # number of the base that this was derived from
+    uses: tuple[Any, ...] = ()
+    tail: tuple[Event, ...] = ()  # events that no manifest in `uses` has
+
+
+class Root(NamedTuple):
+    """A snapshot without its manifests: the hint, and what a base holds."""
+
+    view: View  # with an empty state
+    number: int
+
+
+class Request(NamedTuple):
+    """A change of one log: what it is about, and which log it means."""
+
+    cid: str
+    place: str
+    log_id: str
+    events: tuple[Event, ...]
+    flag: str = ""  # as a commit's, or "creates"
+    needs: tuple[Event, ...] = ()  # preconditions beside those that the events have
+    write: int | None = None  # the version that the write of its files started from
+
+
+def log_key(place: str, version: int) -> Key:
+    return ("log", place, version)
+
+
+def base_key(place: str, number: int) -> Key:
+    return ("base", place, number)
+
+
+def fold(state: State, events: tuple[Event, ...]) -> State:
+    for event in events:
+        kind, *about = event
+        if kind == "applied":
+            state = state._replace(applied=(*state.applied, about[0]))
+        elif kind == "link":
+            state = state._replace(entries=state.entries | {(about[0], about[1])})
+        elif kind == "unlink":
+            state = state._replace(entries=state.entries - {(about[0], about[1])})
+        elif kind == "forget":
+            state = state._replace(forgotten=state.forgotten | {about[0]})
+        elif kind == "add":
+            state = state._replace(files=state.files | {(about[0], about[1])})
+        elif kind == "remove":
+            state = state._replace(files=state.files - {(about[0], about[1])})
+        elif kind == "reset":
+            state = State()
+        elif kind == "moved":
+            state = state._replace(parent=about[0])
+        elif kind == "rows":
+            state = state._replace(rows=(state.rows - about[0]) | about[1])
+        else:
+            assert kind in ("renamed", "by-name"), kind
+    return state
+
+
+def applied(view: View, commit: Commit, outcome: str, time: int) -> View | None:
+    """The view after the commit; None where the commit does not continue it."""
+    if commit.version != view.version + 1 or commit.prev != view.hash:
+        return None
+    settles = (outcome, time) if commit.intent is not None else None
+    if outcome == "aborted":
+        return view._replace(version=commit.version, hash=commit.attempt, settles=settles)
+    if commit.flag == "reopens":
+        view = view._replace(log_id=commit.log_id, state=State(), status="open", uses=(), tail=(("reset",),))
+    elif commit.log_id != (view.log_id or commit.log_id):
+        return None
+    status = {"seals": "sealed", "restores": "open", "purges": "purged"}.get(commit.flag, view.status)
+    return view._replace(
+        log_id=commit.log_id,
+        version=commit.version,
+        hash=commit.attempt,
+        time=time if commit.intent is not None else commit.time,
+        status=status,
+        fence=max(view.fence, commit.fence),
+        state=fold(view.state, commit.events),
+        settles=settles,
+        tail=view.tail + commit.events,
+    )
+
+
+def slim(view: View) -> View:
+    """Without what only writers of snapshots need."""
+    return view._replace(base=0, uses=(), tail=())
+
+
+def refusal(request: Request, view: View) -> str | None:
+    """Why the request cannot be written behind the view."""
+    if request.flag == "creates":
+        return None if view.version == 0 else "exists"
+    if request.flag == "reopens":
+        return None if view.status != "open" else "is not sealed"
+    if view.log_id != request.log_id and (request.flag != "restores" or on(Rule.RESTORES_SAME_LOG)):
+        return "another log"
+    if view.status == "purged" and (request.flag != "restores" or on(Rule.PURGED_IS_FINAL)):
+        return "purged"
+    if view.status == "sealed" and request.flag not in ("restores", "purges") and on(Rule.SEALED_IS_CLOSED):
+        return "sealed"
+    if view.status == "open" and request.flag in ("restores", "purges"):
+        return "not sealed"
+    if request.write is not None and request.write < view.fence:
+        return "fenced"
+    for event in (*request.needs, *request.events):
+        why = _precondition(event, view.state)
+        if why is not None:
+            return why
+    return None
+
+
+def _precondition(event: Event, state: State) -> str | None:
+    kind, *about = event
+    names = {name for name, _ in state.entries}
+    if kind == "link" and about[0] in names:
+        return "exists"
+    if kind == "link" and about[1] in state.forgotten:
+        return "forgotten"
+    if kind == "unlink" and (about[0], about[1]) not in state.entries:
+        return "not found"
+    if kind == "forget" and about[0] in {log_id for _, log_id in state.entries}:
+        return "linked"
+    if kind == "remove" and (about[0], about[1]) not in state.files:
+        return "gone"
+    if kind == "empty" and state.entries:
+        return "not empty"
+    if kind == "unapplied" and about[0] in state.applied:
+        return "done by another"
+    if kind == "rows" and not about[0] <= state.rows:
+        return "conflict"
+    if kind == "undeleted" and any(row[0] == "dv" and row[1] == about[0] for row in state.rows):
+        return "conflict"
+    return None
+
+
+def draft(view: View, request: Request, me: str, clock: int, intent: Any = None, fence: int = 0) -> Commit:
+    """The commit that does what the request says, behind the view."""
+    return Commit(
+        log_id=request.log_id,
+        version=view.version + 1,
+        cid=request.cid,
+        attempt=(me, intent[1] if intent is not None else 0, view.place, view.version + 1),
+        prev=view.hash,
+        time=max(view.time + 1, clock),
+        events=request.events,
+        flag="" if request.flag == "creates" else request.flag,
+        intent=intent,
+        settles=view.settles if on(Rule.SETTLES) else None,
+        fence=fence,
+    )
+
+
+def tombstone(commit: Commit, outcome: str, time: int) -> Tombstone:
+    if not on(Rule.TOMBSTONE_OUTCOME):
+        outcome = "committed"
+    return Tombstone(commit.log_id, commit.version, commit.cid, commit.attempt, time, outcome, commit.flag)

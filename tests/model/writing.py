@@ -1,0 +1,178 @@
+"""How a commit gets into a log: settling, rebasing, asking again."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tests.model.machine import Program, Report
+from tests.model.reading import cold, effect, jump
+from tests.model.rules import Rule, on
+from tests.model.world import (
+    Decision,
+    Request,
+    Tombstone,
+    View,
+    applied,
+    draft,
+    log_key,
+    refusal,
+    slim,
+)
+
+
+class Done(NamedTuple):
+    """What became of a request in one log."""
+
+    how: str  # placed, found (another put with my id took effect), refused
+    version: int = 0
+    time: int = 0
+    why: str = ""
+    view: View | None = None  # that it was placed behind
+
+
+def place(key: Any, mine: Any, tries: int = 9) -> Program:
+    """Put and settle: the object that stands at the key afterwards (mine or another's), or None if that is unknown."""
+    answer = yield ("create", key, mine)
+    if answer == "ok":
+        return mine
+    if answer == "taken" and not on(Rule.TAKEN_IS_READ):
+        return "failed"
+    if answer == "error" and not on(Rule.ERROR_IS_READ):
+        return "failed"
+    while True:
+        found = yield ("get", key)
+        if found is not None:
+            return found
+        if not on(Rule.ABSENT_IS_REPEATED):
+            return "failed"
+        tries -= 1
+        if tries == 0:
+            return None
+        answer = yield ("create", key, mine)
+        if answer == "ok":
+            return mine
+
+
+def decided(txn: Any) -> Program:
+    """The decision of a transaction; aborts it if there is none."""
+    if not on(Rule.ANYBODY_ABORTS):
+        decision = yield ("get", txn)
+        if decision is None:
+            yield ("never",)
+        return decision
+    mine = Decision("aborted" if on(Rule.COORDINATOR_COMMITS) else "committed")
+    decision = yield from place(txn, mine)
+    return decision if on(Rule.OBEY_DECISION) else mine
+
+
+def step_over(view: View, found: Any, cid: str) -> Program:
+    """The view behind what was found after it; "mine" if that is the change itself, "damage" if it cannot be read."""
+    if isinstance(found, Tombstone):
+        newer = yield from jump(view, found)
+        if newer is None or newer.version < found.version:
+            return "damage"
+        if on(Rule.JUMP_COMPARES):
+            mine = yield from compare(view.place, cid, view.version + 1, newer.version)
+            if mine:
+                return "mine"
+        return slim(newer)
+    outcome, time = "committed", found.time
+    if found.intent is not None:
+        if not on(Rule.DECIDED_CURSOR):
+            outcome = "aborted"
+        else:
+            decision = yield from decided(found.intent)
+            outcome, time = effect(decision, found.time)
+    if found.cid == cid and (outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE)):
+        return "mine"
+    newer = applied(view, found, outcome, time)
+    return "damage" if newer is None else slim(newer)
+
+
+def compare(place: str, cid: str, first: int, last: int) -> Program:
+    """Whether one of the versions is the change itself, and took effect."""
+    while first <= last:
+        found = yield ("get", log_key(place, first))
+        if found.cid == cid:
+            if isinstance(found, Tombstone):
+                outcome = found.outcome
+            elif found.intent is not None:
+                decision = yield from decided(found.intent)
+                outcome = decision.outcome
+            else:
+                outcome = "committed"
+            if outcome == "committed" or not on(Rule.ABORTED_IS_NOT_DONE):
+                return True
+        first += 1
+    return False
+
+
+def put_one(
+    me: str, view: View, request: Request, clock: int, intent: Any, tries: int, fence: int = 0
+) -> Program:
+    """Put the request, as a commit or as an intent, behind the view or whatever has come after it."""
+    why = refusal(request, view)
+    while True:
+        if why is None:
+            mine = draft(view, request, me, clock, intent, fence)
+            found = yield from place(log_key(view.place, mine.version), mine, tries)
+            if found is None:
+                return Done("unknown")
+            if found == "failed":
+                return Done("refused", why="conflict")
+            if found.attempt == mine.attempt:
+                return Done("placed", mine.version, mine.time, view=view)
+        else:
+            found = None
+            if on(Rule.REFUSAL_AT_HEAD):
+                found = yield ("get", log_key(view.place, view.version + 1))
+            if found is None:
+                return Done("refused", why=why)
+        view = yield from step_over(view, found, request.cid)
+        if view == "mine":
+            return Done("found", found.version)
+        if view == "damage":
+            return Done("damage")
+        decides = on(Rule.REBASE_DECIDES) if intent is None else on(Rule.INTENT_DECIDES)
+        if not on(Rule.EMPTY_IS_PRECONDITION) and ("empty",) in request.needs:
+            decides = False
+        if decides:
+            why = refusal(request, view)
+
+
+def commit(me: str, view: View, request: Request, clock: int = 0, tries: int = 9) -> Program:
+    """Commit to one log, and report."""
+    done = yield from put_one(me, view, request, clock, None, tries)
+    yield from tell(request.cid, (request.place,), done)
+    return done
+
+
+def tell(cid: str, places: tuple[str, ...], done: Done) -> Program:
+    if done.how in ("placed", "found"):
+        yield Report("ok", (cid, *places))
+    elif done.how == "refused":
+        yield Report("failed", (cid,))
+    elif done.how == "damage":
+        yield Report("view", (places[0], (), None))
+
+
+def ask_again(me: str, request: Request, base: int) -> Program:
+    """A new process makes the same request: it looks first whether it has been done since its base."""
+    view = yield from cold(request.place)
+    if view is None:
+        yield Report("view", (request.place, (), None))
+        return
+    view = slim(view)
+    done = None
+    if on(Rule.ORIGINAL_BASE):
+        mine = yield from compare(request.place, request.cid, base + 1, view.version)
+        if mine:
+            yield Report("ok", (request.cid, request.place))
+            return
+    yield from commit(me, view, request)
+
+
+def begin_and_commit(me: str, request: Request, clock: int = 0) -> Program:
+    """A writer that begins with a cold view."""
+    view = yield from cold(request.place)
+    yield from commit(me, slim(view), request, clock)
