@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog import namespaces, staging, tables
+from lakelog.catalog import audit, namespaces, staging, tables
 from lakelog.catalog.commits import Token, new_token
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.history import HistoryEntry, entry_of
+from lakelog.catalog.instants import Instant
 from lakelog.catalog.log_cache import LogCache
 from lakelog.catalog.name_tree import NameTree, no_such_namespace
 from lakelog.catalog.names import Identifier, identifier, table_identifier
@@ -247,6 +248,33 @@ class Catalog:
         found = self._tree.namespace(identifier(namespace))
         for commit in found.tracked.log.commits(newest_first=True):
             yield entry_of(commit)
+
+    def audit(
+        self,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        table: Name | None = None,
+        namespace: Name | None = None,
+        location: str | None = None,
+        user: str | None = None,
+        operation: str | None = None,
+        newest_first: bool = True,
+        verify: bool = True,
+    ) -> Iterator[audit.AuditEntry]:
+        """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit.audit`)."""
+        return audit.audit(
+            self._tree,
+            since=since,
+            until=until,
+            table=table,
+            namespace=namespace,
+            location=location,
+            user=user,
+            operation=operation,
+            newest_first=newest_first,
+            verify=verify,
+        )
 
     # Inside
 
