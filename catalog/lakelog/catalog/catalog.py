@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import getpass
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog import audit, namespaces, staging, tables
+from lakelog.catalog import dropping, namespaces, restoring, saved_cuts, staging, tables
 from lakelog.catalog.commits import Token, new_token
+from lakelog.catalog.cut import Cut
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.history import HistoryEntry, entry_of
-from lakelog.catalog.instants import Instant
-from lakelog.catalog.log_cache import LogCache
+from lakelog.catalog.log_cache import LogCache, writing_as
 from lakelog.catalog.name_tree import NameTree, no_such_namespace
 from lakelog.catalog.names import Identifier, identifier, table_identifier
-from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE, SavedCut
+from lakelog.catalog.places import Places
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table import Table
+from lakelog.catalog.taken import TakenLogs
+from lakelog.catalog.times import is_time, time_us
 from lakelog.log import Json, LogOptions
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from lakelog.catalog.transaction import Transaction
 
 Name: TypeAlias = str | Sequence[str]
 """`"a.b.t"` (backticks around parts with dots) or the parts."""
@@ -34,7 +42,7 @@ class Catalog:
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
     usual AWS chain only. `writer` is kept in every commit, to tell later who made it. `log_options` swaps clock, ids
-    and patience, for tests.
+    and patience, for tests. `as_of`, a time or the name of a saved cut, shows the catalog as it stood then, read-only.
     """
 
     def __init__(
@@ -44,10 +52,16 @@ class Catalog:
         options: Mapping[str, str] | None = None,
         writer: Mapping[str, Json] | None = None,
         log_options: LogOptions | None = None,
+        as_of: str | dt.datetime | int | None = None,
     ) -> None:
         identity = {"engine": "python", "user": _user()} if writer is None else dict(writer)
-        self._logs = LogCache(os.fspath(warehouse), options or {}, identity, log_options or LogOptions())
-        self._tree = NameTree(self._logs)
+        places = Places(os.fspath(warehouse), options or {})
+        logs = LogCache(places, identity, log_options or LogOptions())
+        self._look_through(logs if as_of is None else _as_of(logs, as_of))
+
+    def _look_through(self, logs: LogCache) -> None:
+        self._logs = logs
+        self._tree = NameTree(logs)
 
     @property
     def warehouse(self) -> str:
@@ -105,7 +119,18 @@ class Catalog:
 
     def drop_namespace(self, namespace: Name, *, cascade: bool = False, token: Token | None = None) -> bool:
         """Drop a namespace; False where there is none. NamespaceNotEmpty unless `cascade`."""
-        return namespaces.drop(self._tree, identifier(namespace), cascade=cascade, token=token)
+        return dropping.drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
+
+    def undrop_namespace(
+        self, namespace: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
+    ) -> Identifier:
+        """Restore the namespace that was dropped last under that name, with all that was dropped together with it.
+
+        `id` (see `dropped`) chooses another one, `to` gives it another name. Returns its name. NotFound when there is
+        none that can be restored, NamespaceExists when the name is taken.
+        """
+        target = None if to is None else identifier(to)
+        return restoring.undrop_namespace(self._tree, identifier(namespace), id, target, token)
 
     # Tables
 
@@ -172,16 +197,30 @@ class Catalog:
             return self.load_table(path)
 
     def rename_table(self, old: Name, new: Name, *, token: Token | None = None) -> None:
-        """Give a table another name in its namespace. NoSuchTable, TableExists; Unsupported across namespaces."""
+        """Give a table another name, in its namespace or another one. NoSuchTable, TableExists, NoSuchNamespace.
+
+        Its objects stay where they are: who could access them there still can, and nobody else.
+        """
         tables.rename(self._tree, table_identifier(old), table_identifier(new), token)
 
     def drop_table(self, name: Name, *, token: Token | None = None) -> bool:
-        """Drop a table; False where there is none. Its data stays where it is."""
-        return tables.drop(self._tree, table_identifier(name), token)
+        """Drop a table; False where there is none. It can be restored until vacuum purges it."""
+        return dropping.drop_table(self._tree, table_identifier(name), token)
+
+    def undrop_table(
+        self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
+    ) -> Identifier:
+        """Restore the table that was dropped last under that name, with its history.
+
+        `id` (see `dropped`) chooses another one, `to` gives it another name, in any namespace. Returns its name.
+        NotFound when there is none that can be restored, TableExists when the name is taken.
+        """
+        target = None if to is None else table_identifier(to)
+        return restoring.undrop_table(self._tree, table_identifier(name), id, target, token)
 
     def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
         """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
-        return tables.drop_at(self._tree, self._logs.location(location), token)
+        return dropping.drop_table_at(self._tree, self._logs.location(location), token)
 
     # Staged changes
 
@@ -220,6 +259,37 @@ class Catalog:
         found = staging.commit(self._tree, stage, files)
         return Table(self._logs, found.tracked, found.view, stage.identifier)
 
+    # Several changes at once
+
+    def begin(self, isolation: str | None = None) -> Transaction:
+        """Begin a transaction: a catalog as of now, whose changes nobody sees before its `commit`.
+
+        `isolation` is snapshot or serializable; None leaves that to the tables' property `lakelog.isolation`.
+        """
+        from lakelog.catalog.transaction import Transaction
+
+        return Transaction(self._logs, isolation)
+
+    def transaction(self, isolation: str | None = None) -> Transaction:
+        """As `begin`, for `with`: committed at the end of the block, rolled back when that raises."""
+        return self.begin(isolation)
+
+    def save_cut(self, name: str, *, token: Token | None = None) -> SavedCut:
+        """Give the present version of everything a name, for `Catalog(…, as_of=name)`. AlreadyExists."""
+        return saved_cuts.save(self._tree, name, token)
+
+    def cuts(self) -> dict[str, SavedCut]:
+        """Return the saved cuts by their names."""
+        return dict(saved_cuts.all_of(self._tree))
+
+    def drop_cut(self, name: str, *, token: Token | None = None) -> None:
+        """Forget a saved cut: what only it needed can expire then. NotFound."""
+        saved_cuts.drop(self._tree, name, token)
+
+    def writing_as(self, facts: Mapping[str, Json]) -> AbstractContextManager[None]:
+        """Inside, `facts` (a query, a statement) are added to what this thread's commits say about their writer."""
+        return writing_as(facts)
+
     # For those who may have to ask again
 
     def token(self, name: Name = ()) -> Token:
@@ -249,33 +319,6 @@ class Catalog:
         for commit in found.tracked.log.commits(newest_first=True):
             yield entry_of(commit)
 
-    def audit(
-        self,
-        *,
-        since: Instant | None = None,
-        until: Instant | None = None,
-        table: Name | None = None,
-        namespace: Name | None = None,
-        location: str | None = None,
-        user: str | None = None,
-        operation: str | None = None,
-        newest_first: bool = True,
-        verify: bool = True,
-    ) -> Iterator[audit.AuditEntry]:
-        """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit.audit`)."""
-        return audit.audit(
-            self._tree,
-            since=since,
-            until=until,
-            table=table,
-            namespace=namespace,
-            location=location,
-            user=user,
-            operation=operation,
-            newest_first=newest_first,
-            verify=verify,
-        )
-
     # Inside
 
     def _names(self, path: Identifier, space: str, kind: str) -> list[str]:
@@ -290,6 +333,17 @@ class Catalog:
         if version is None and timestamp_us is None:
             return table
         return table.at(version=version, timestamp_us=timestamp_us)
+
+
+def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
+    refusal = f"this catalog is read-only: it shows everything as of {as_of}"
+    if isinstance(as_of, str) and not is_time(as_of):
+        versions = saved_cuts.versions_of(NameTree(logs), as_of)
+        return TakenLogs(logs, Cut(logs, versions=versions), refusal=refusal)
+    at_us = time_us(as_of)
+    if at_us > logs.log_options.clock_us():
+        raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
+    return TakenLogs(logs, Cut(logs, at_us=at_us), refusal=refusal)
 
 
 def _user() -> str:

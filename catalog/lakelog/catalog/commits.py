@@ -13,6 +13,7 @@ from lakelog.catalog.conflicts import Change, Operation, Rule, changes, rule
 from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import FilesChanged, table_events
+from lakelog.catalog.log_cache import Change as LogChange
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.table_state import Metadata, TableState
@@ -40,8 +41,25 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
 def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
     """Return a token over `logs`, as far as their version is known."""
-    bases = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
+    # In a transaction there is nothing to ask again but the whole.
+    known = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
+    bases = {} if cache.is_a_cut else known
     return Token(commit_id=cache.new_id(), bases=bases)
+
+
+def base_of(token: Token | None, tracked: TrackedLog[Any]) -> int | None:
+    """Return the version that the first asking knew; None where this is the first asking as far as is known."""
+    return token.base(tracked) if token is not None and tracked.location in token.bases else None
+
+
+def commit_changes(logs: LogCache, changes: Sequence[LogChange[Any]], token: Token | None) -> None:
+    """Commit all changes, each to a log of its own, or none of them; a single one as a plain commit."""
+    commit_id = token.commit_id if token is not None else None
+    if len(changes) == 1:
+        only = changes[0]
+        only.tracked.commit(only.view, only.decide, commit_id=commit_id, base=only.base)
+    else:
+        logs.commit_together(changes, commit_id=commit_id)
 
 
 def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
@@ -52,7 +70,7 @@ def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
         head = tracked.current().version
     except NotFound:
         return False
-    return tracked.log.find(token.commit_id, token.base(tracked) + 1, head) is not None
+    return tracked.find(token.commit_id, token.base(tracked) + 1, head) is not None
 
 
 def was_applied_elsewhere(cache: LogCache, tracked: TrackedLog[Any], token: Token | None) -> bool:

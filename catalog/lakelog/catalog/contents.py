@@ -76,13 +76,12 @@ def commit(
     if start.log_id != base.log_id:
         raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
     with gone_as_no_such_table(name):
-        committed = tracked.log.commit(
+        committed = tracked.commit(
             start,
             decide,
             commit_id=token.commit_id if token else None,
             base=min(base.version, token.base(tracked)) if token else base.version,
         )
-    tracked.offer(committed.view)
     return committed
 
 
@@ -147,9 +146,8 @@ def _replaced(
     kind: Kind,
 ) -> bool:
     """Tell whether files that were added, or removed, between two views may hold rows that `change` replaces."""
-    before, after = (view.state.files.table(tracked.log.read_blobs) for view in (base, current))
-    here, there = (after, before) if kind is Kind.ADDED_FILES else (before, after)
-    files = here.filter(pc.invert(pc.is_in(here["path"], value_set=there["path"].combine_chunks())))
+    here, there = (current, base) if kind is Kind.ADDED_FILES else (base, current)
+    files = _files_only_in(tracked, here, there)
     metadata = current.state.current
     if change.operation is Operation.OVERWRITE_PARTITIONS:
         touched = {partition_key(file, metadata.spec) for file in change.files}
@@ -158,6 +156,32 @@ def _replaced(
         return any(key in touched for key in partition_keys(files, metadata.spec))
     assert bound is not None, "an overwrite has a filter"
     return bool(pc.any(may_match(files, bound, metadata.specs), min_count=0).as_py())
+
+
+def changed_rows(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    current: View[TableState],
+    bound: Bound | None,
+) -> bool:
+    """Tell whether rows that match (None: any) may have been added or removed between two views."""
+    for here, there in ((current, base), (base, current)):
+        files = _files_only_in(tracked, here, there)
+        if bound is None and files.num_rows:
+            return True
+        if (
+            bound is not None
+            and pc.any(may_match(files, bound, current.state.current.specs), min_count=0).as_py()
+        ):
+            return True
+    return False
+
+
+def _files_only_in(
+    tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
+) -> pa.Table:
+    files, others = (view.state.files.table(tracked.log.read_blobs) for view in (here, there))
+    return files.filter(pc.invert(pc.is_in(files["path"], value_set=others["path"].combine_chunks())))
 
 
 def _as_removed(chunk: pa.Table) -> list[RemovedFile]:

@@ -1,45 +1,70 @@
 """The logs that this process has met, each with the newest view of it: where names, ids and stores come together.
 
-A location is relative to the warehouse (`""` is the root namespace) or, where a user chose the place, a URL. Views only
-ever move forward here; every answer that must be fresh costs the caller one round of GETs for all logs in question.
+Views only ever move forward here; every answer that must be fresh costs the caller one round of GETs for all logs in
+question. A change of one log goes through its `TrackedLog`, a change of several at once through `commit_together`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from lakelog.catalog.names import Identifier
 from lakelog.catalog.namespace_state import NamespaceProjection, NamespaceState
+from lakelog.catalog.places import Places
 from lakelog.catalog.table_state import TableProjection, TableState
 from lakelog.log import (
     Commit,
+    Committed,
+    Decisions,
+    Draft,
     Dump,
     Json,
     Log,
     LogOptions,
+    Part,
     Projection,
     View,
-    canonical_url,
-    open_store,
+    commit_together,
     refresh_many,
 )
+from lakelog.log.placing import Decide
 from lakelog.log.store import ObjectStore
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 RELOAD_AFTER_VERSIONS = 1000
 """A state that was folded forward for so long is read anew from its snapshot: it no longer holds on to its past."""
+
+_FACTS: ContextVar[Mapping[str, Json] | None] = ContextVar("lakelog_writer_facts", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[S]):
+    """What a change of several logs does in one of them; the arguments are those of `Log.commit`."""
+
+    tracked: TrackedLog[S]
+    view: View[S]
+    decide: Decide[S]
+    base: int | None = None
 
 
 class TrackedLog(Generic[S]):
     """One log and the newest view that this process has of it. Safe to share between threads."""
 
-    def __init__(self, log: Log[S], location: str, store: ObjectStore, prefix: str) -> None:
+    def __init__(
+        self, log: Log[S], location: str, store: ObjectStore, prefix: str, seen: Callable[[int], None]
+    ) -> None:
         self.log = log
         self.location = location
         self.store = store
         self.prefix = prefix
+        self._seen = seen
         self._view: View[S] | None = None
         self._loaded_at = 0
         self._lock = threading.Lock()
@@ -51,6 +76,7 @@ class TrackedLog(Generic[S]):
 
     def offer(self, view: View[S]) -> View[S]:
         """Remember `view` if it is the newest; return the newest."""
+        self._seen(view.time_us)
         with self._lock:
             if self._view is None or self._view.version < view.version:
                 self._view = view
@@ -58,6 +84,7 @@ class TrackedLog(Generic[S]):
 
     def reset(self, view: View[S]) -> View[S]:
         """Remember `view` whatever was known: its log was just created at this place."""
+        self._seen(view.time_us)
         with self._lock:
             self._view = view
             return view
@@ -88,6 +115,51 @@ class TrackedLog(Generic[S]):
         view = self.current()
         return self.anew() if view.sealed else view
 
+    # Changes
+
+    def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
+        """Create the log (see `Log.create`) and remember it."""
+        return self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id))
+
+    def commit(
+        self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
+    ) -> Committed[S]:
+        """Commit (see `Log.commit`) and remember what that led to."""
+        committed = self.log.commit(view, decide, commit_id=commit_id, base=base)
+        self.offer(committed.view)
+        return committed
+
+    def find(self, commit_id: str, first: int, last: int) -> int | None:
+        """Return which version from `first` to `last` is that commit (see `Log.find`)."""
+        return self.log.find(commit_id, first, last)
+
+    # What a transaction takes down to validate it later; nobody else needs it.
+
+    def note_rows_read(self, predicate: Any) -> None:
+        """Take note that the rows which match were read; None stands for all rows."""
+
+    def note_name_read(self, space: str, name: str) -> None:
+        """Take note that this name was looked up in this namespace."""
+
+
+class _Facts(Mapping[str, Json]):
+    """Who writes, as a commit made now says it: the catalog's writer, and what `writing_as` adds."""
+
+    def __init__(self, writer: Mapping[str, Json]) -> None:
+        self._writer = writer
+
+    def _now(self) -> Mapping[str, Json]:
+        return {**self._writer, **(_FACTS.get() or {})}
+
+    def __getitem__(self, key: str) -> Json:
+        return self._now()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
 
 class _Unread:
     """Folds commits into nothing."""
@@ -109,29 +181,43 @@ class _Unread:
 
 
 class LogCache:
-    """Opens the logs of one warehouse, and of the places that users chose, under one configuration."""
+    """Opens the logs of one warehouse, and of the places that users chose, under one configuration.
 
-    def __init__(
-        self, warehouse: str, options: Mapping[str, str], writer: Mapping[str, Json], log_options: LogOptions
-    ) -> None:
-        self.warehouse = canonical_url(warehouse)
-        self.log_options = log_options
-        self._options = dict(options)
-        self._writer = dict(writer)
-        self._stores: dict[str, ObjectStore] = {}
+    A commit's time is later than all that this process has read, so that a cut by time never holds an effect without
+    its cause, whatever the clocks say.
+    """
+
+    def __init__(self, places: Places, writer: Mapping[str, Json], log_options: LogOptions) -> None:
+        self.places = places
+        self.writer = dict(writer)
+        self._seen_us = 0
+        clock_us, in_parallel = log_options.clock_us, log_options.in_parallel
+
+        def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
+            # Threads do not inherit who is writing.
+            in_parallel([_as_here(work) for work in works])
+
+        self.log_options = replace(
+            log_options, clock_us=lambda: max(clock_us(), self._seen_us + 1), in_parallel=in_parallel_as_here
+        )
         self._namespaces: dict[str, TrackedLog[NamespaceState]] = {}
         self._tables: dict[str, TrackedLog[TableState]] = {}
         self._lock = threading.Lock()
-        self.store(self.warehouse)
 
     def new_id(self) -> str:
         return self.log_options.new_id()
 
-    def store(self, url: str) -> ObjectStore:
-        with self._lock:
-            if url not in self._stores:
-                self._stores[url] = open_store(url, self._options)
-            return self._stores[url]
+    @property
+    def warehouse(self) -> str:
+        return self.places.warehouse
+
+    def url(self, location: str) -> str:
+        """Return where `location` is, as a URL (a plain path for local folders)."""
+        return self.places.url(location)
+
+    def location(self, url: str) -> str:
+        """Return the location that `url` stands for: relative to the warehouse where it lies inside."""
+        return self.places.location(url)
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
         return self._tracked(self._namespaces, location, NamespaceProjection())
@@ -147,49 +233,74 @@ class LogCache:
         return self._tracked({}, location, _Unread())
 
     def _tracked(
-        self, cache: dict[str, TrackedLog[Any]], location: str, projection: Projection[Any]
-    ) -> TrackedLog[Any]:
+        self, cache: dict[str, TrackedLog[S]], location: str, projection: Projection[S]
+    ) -> TrackedLog[S]:
         tracked = cache.get(location)
         if tracked is None:
-            store, prefix = self._place(location)
-            log = Log(store, prefix, projection, writer=self._writer, options=self.log_options)
+            store, prefix = self.places.open(location)
+            log = Log(
+                store,
+                prefix,
+                projection,
+                writer=_Facts(self.writer),
+                options=self.log_options,
+                open_url=self.places.open_url,
+            )
             with self._lock:
-                tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix))
+                tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix, self._saw))
         return tracked
 
-    def url(self, location: str) -> str:
-        """Return where `location` is, as a URL (a plain path for local folders)."""
-        if _is_url(location):
-            return location
-        return f"{self.warehouse}/{location}" if location else self.warehouse
+    def _saw(self, time_us: int) -> None:
+        self._seen_us = max(self._seen_us, time_us)
 
-    def location(self, url: str) -> str:
-        """Return the location that `url` stands for: relative to the warehouse where it lies inside."""
-        url = canonical_url(url)
-        if url == self.warehouse:
-            return ""
-        inside = url.removeprefix(self.warehouse.rstrip("/") + "/")
-        return url if inside == url else inside
+    # Several logs at once
 
-    def _place(self, location: str) -> tuple[ObjectStore, str]:
-        if not _is_url(location):
-            return self.store(self.warehouse), location
-        if location.startswith("s3://"):
-            # One client per bucket serves all the places in it.
-            bucket, _, prefix = location.removeprefix("s3://").partition("/")
-            return self.store(f"s3://{bucket}"), prefix
-        return self.store(location), ""
+    @property
+    def is_a_cut(self) -> bool:
+        """Whether all logs are seen as they were at one moment, so that none of them is newer than another."""
+        return False
+
+    def refresh(self, logs: Sequence[TrackedLog[Any]]) -> None:
+        """Bring every log that is known up to date, in one parallel round of GETs when nothing moved."""
+        pairs = [(tracked, tracked.known) for tracked in logs]
+        known = [(tracked, view) for tracked, view in pairs if view is not None]
+        views = refresh_many([(tracked.log, view) for tracked, view in known])
+        for (tracked, _), view in zip(known, views, strict=True):
+            tracked.offer(view)
+
+    def take_path(self, namespace: Identifier, table: str | None) -> None:
+        """Prepare a walk down that path: a cut reads all levels that are known in one round."""
+
+    def commit_together(
+        self,
+        changes: Sequence[Change[Any]],
+        *,
+        commit_id: str | None = None,
+        validate: Callable[[], None] | None = None,
+    ) -> None:
+        """Commit all of the changes, each to a log of its own, or none of them (see `lakelog.log.commit_together`)."""
+        parts = [
+            Part(name=c.tracked.location, log=c.tracked.log, view=c.view, decide=c.decide, base=c.base)
+            for c in changes
+        ]
+        store, prefix = self.places.open("")
+        done = commit_together(
+            parts, decisions=Decisions(store, prefix), commit_id=commit_id, validate=validate
+        )
+        for change, committed in zip(changes, done, strict=True):
+            change.tracked.offer(committed.view)
 
 
-def refresh_all(logs: Sequence[TrackedLog[Any]]) -> None:
-    """Bring every log that is known up to date, in one parallel round of GETs when nothing moved."""
-    pairs = [(tracked.log, tracked.known) for tracked in logs]
-    views = refresh_many([(log, view) for log, view in pairs if view is not None])
-    for tracked, view in zip(
-        (t for t, (_, v) in zip(logs, pairs, strict=True) if v is not None), views, strict=True
-    ):
-        tracked.offer(view)
+@contextmanager
+def writing_as(facts: Mapping[str, Json]) -> Iterator[None]:
+    """Inside, `facts` are added to what each commit of this thread says about its writer."""
+    token = _FACTS.set({**(_FACTS.get() or {}), **facts})
+    try:
+        yield
+    finally:
+        _FACTS.reset(token)
 
 
-def _is_url(location: str) -> bool:
-    return location.startswith("/") or "://" in location
+def _as_here(work: Callable[[], T]) -> Callable[[], T]:
+    context = copy_context()
+    return lambda: context.run(work)

@@ -1,8 +1,8 @@
 """Finding things by name: walks namespaces' logs from the warehouse's root down to a namespace or a table.
 
 Everything that is known is re-checked in one parallel round, then walked again; only levels that were not known before
-cost more. A name that leads to a dropped (sealed) thing is what a crash between seal and unlink leaves behind: whoever
-meets it finishes the drop, and sees nothing.
+cost more. A name that leads to a sealed log was read before the drop that unlinked it, or the table was dropped by its
+place: either way there is nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from lakelog.catalog.commits import Token, was_applied
-from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
-from lakelog.catalog.events import EntryUnlinked, NamespaceCreated, NamespaceDropped, TableDropped, encode
-from lakelog.catalog.log_cache import LogCache, TrackedLog, refresh_all
+from lakelog.catalog.commits import Token
+from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
+from lakelog.catalog.events import EntryUnlinked, NamespaceCreated, encode
+from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.catalog.table_state import TableState
@@ -33,14 +33,6 @@ class Found(Generic[S]):
 
     tracked: TrackedLog[S]
     view: View[S]
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed(Generic[S]):
-    """A log that is sealed, and whether this very request did it."""
-
-    view: View[S]
-    by_us: bool
 
 
 class NameTree:
@@ -67,6 +59,8 @@ class NameTree:
         namespace, name = identifier[:-1], identifier[-1]
         fresh = self._refreshed(namespace, name)
         found = self._walk(namespace, fresh)
+        if found is not None:
+            found.tracked.note_name_read(RELATION, name)
         entry = found.view.state.entry(RELATION, name) if found is not None else None
         if found is None or entry is None:
             return None
@@ -79,7 +73,9 @@ class NameTree:
         except NotFound as error:
             raise _dangling(identifier, self.logs.url(entry.location)) from error
         if view.sealed or view.log_id != entry.id:
-            self.unlink(found, RELATION, name, entry)
+            # Dropped after its namespace was read, or by its place.
+            if not self.logs.is_a_cut:
+                self.unlink(found, RELATION, name, entry)
             return None
         return Found(tracked, view)
 
@@ -92,6 +88,7 @@ class NameTree:
 
     def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
         """Re-check all known levels of a path in one round; return the locations that are fresh now."""
+        self.logs.take_path(namespace, table)
         known: list[TrackedLog[Any]] = []
         tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
         for part in namespace:
@@ -109,7 +106,7 @@ class NameTree:
                 if entry is not None and self.logs.table(entry.location).known is not None:
                     known.append(self.logs.table(entry.location))
         if known:
-            refresh_all(known)
+            self.logs.refresh(known)
         return {tracked.location for tracked in known}
 
     def _walk(self, namespace: Identifier, fresh: set[str]) -> Found[NamespaceState] | None:
@@ -120,6 +117,7 @@ class NameTree:
             self._check_not_foreign()
             return None
         for depth, part in enumerate(namespace, start=1):
+            tracked.note_name_read(NAMESPACE, part)
             entry = view.state.entry(NAMESPACE, part)
             if entry is None:
                 return None
@@ -129,8 +127,7 @@ class NameTree:
             except NotFound as error:
                 raise _dangling(namespace[:depth], self.logs.url(entry.location)) from error
             if child_view.sealed:
-                self.finish_drop(Found(tracked, view), part, entry, child_view.state)
-                return None
+                return None  # dropped after its parent was read
             tracked, view = child, child_view
         return Found(tracked, view)
 
@@ -172,10 +169,10 @@ class NameTree:
         tracked = self.logs.namespace("")
         draft = Draft(events=encode([NamespaceCreated(properties={})]))
         try:
-            view = tracked.log.create(draft, log_id=self.logs.new_id())
+            view = tracked.create(draft, log_id=self.logs.new_id())
         except AlreadyExists:
             view = tracked.current()
-        return Found(tracked, tracked.offer(view))
+        return Found(tracked, view)
 
     def writable(self, namespace: Identifier) -> Found[NamespaceState]:
         """Return a namespace for a change in it; the root is set up where it is missing."""
@@ -183,7 +180,7 @@ class NameTree:
 
     def _check_not_foreign(self) -> None:
         """Refuse a folder that holds something but no catalog. Costs a LIST, and only where there is no root log."""
-        for key in self.logs.store(self.logs.warehouse).list_after(""):
+        for key in self.logs.places.store(self.logs.warehouse).list_after(""):
             # The root's log is created before anything else; what is ours here was created a moment ago.
             if not _OWN_KEY.match(key):
                 raise InvalidInput(
@@ -199,64 +196,14 @@ class NameTree:
         def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
             if view.state.entry(space, name) != entry:
                 raise _AlreadyGone
-            return Draft(events=encode([EntryUnlinked(space=space, name=name, id=entry.id)]))
+            unlinked = EntryUnlinked(space=space, name=name, id=entry.id, dropped=True)
+            return Draft(events=encode([unlinked]))
 
         try:
-            committed = parent.tracked.log.commit(parent.tracked.at_least(parent.view.version), decide)
+            parent.tracked.commit(parent.tracked.at_least(parent.view.version), decide)
         except (_AlreadyGone, LogSealed):
             # Somebody else finished this drop, or dropped the whole namespace: that is as good.
             return
-        parent.tracked.offer(committed.view)
-
-    def finish_drop(
-        self, parent: Found[NamespaceState], name: str, entry: Entry, dropped: NamespaceState
-    ) -> None:
-        """Finish the drop of a sealed namespace: seal all that is below it, then unlink it from its parent."""
-        self.seal_below(dropped)
-        self.unlink(parent, NAMESPACE, name, entry)
-
-    def seal_below(self, dropped: NamespaceState) -> None:
-        """Seal every table and namespace under a sealed one, so that whoever still holds one learns that it is gone."""
-        for entry in dropped.entries.get(RELATION, {}).values():
-            self.seal(self.logs.table(entry.location), entry, TableDropped())
-        for entry in dropped.entries.get(NAMESPACE, {}).values():
-            sealed = self.seal(self.logs.namespace(entry.location), entry, NamespaceDropped(cascade=True))
-            if sealed is not None:
-                self.seal_below(sealed.view.state)
-
-    def seal(
-        self,
-        tracked: TrackedLog[S],
-        entry: Entry,
-        event: TableDropped | NamespaceDropped,
-        token: Token | None = None,
-    ) -> Sealed[S] | None:
-        """Seal the log that `entry` means, if it is not sealed yet.
-
-        None where there is no such log any more: somebody removed it, or its place is another's by now.
-        """
-        try:
-            view = tracked.current()
-            if view.log_id != entry.id:
-                view = tracked.anew()
-        except NotFound:
-            return None
-        if view.log_id != entry.id:
-            return None
-        if view.sealed:
-            return Sealed(view, was_applied(tracked, token))
-        draft = Draft(events=encode([event]), seals=True)
-        try:
-            committed = tracked.log.commit(
-                view,
-                lambda _view, _passed: draft,
-                commit_id=token.commit_id if token else None,
-                base=token.base(tracked) if token else None,
-            )
-        except LogSealed:
-            return Sealed(tracked.current(), False)
-        tracked.offer(committed.view)
-        return Sealed(committed.view, True)
 
 
 def commit_in(
@@ -268,7 +215,7 @@ def commit_in(
     """Commit a change of a namespace. NoSuchNamespace when it was dropped meanwhile, and what `decide` raises."""
     tracked = found.tracked
     try:
-        committed = tracked.log.commit(
+        tracked.commit(
             tracked.at_least(found.view.version),
             decide,
             commit_id=token.commit_id if token else None,
@@ -276,7 +223,15 @@ def commit_in(
         )
     except LogSealed as error:
         raise no_such_namespace(namespace) from error
-    tracked.offer(committed.view)
+
+
+def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
+    """Refuse to link a log that a cleaner took for abandoned: it may be gone by now."""
+    if id in state.forgotten:
+        raise CommitConflict(
+            f"the creation of {title} took so long that vacuum took it for abandoned: run the statement again",
+            version=0,
+        )
 
 
 class _AlreadyGone(Exception):

@@ -1,18 +1,18 @@
-"""Changes of namespaces: create, alter and drop. Each is decided in one commit of one log; the rest follows from it."""
+"""Changes of namespaces: create and alter. Each is decided in one commit of one log. Drops are in `dropping`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lakelog.catalog.commits import Token, was_applied, was_applied_anywhere, was_applied_elsewhere
-from lakelog.catalog.errors import NamespaceExists, NamespaceNotEmpty
-from lakelog.catalog.events import EntryLinked, NamespaceAltered, NamespaceCreated, NamespaceDropped, encode
-from lakelog.catalog.name_tree import Found, NameTree, commit_in
+from lakelog.catalog.commits import Token, was_applied, was_applied_elsewhere
+from lakelog.catalog.errors import NamespaceExists
+from lakelog.catalog.events import EntryLinked, NamespaceAltered, NamespaceCreated, encode
+from lakelog.catalog.name_tree import NameTree, check_not_forgotten, commit_in
 from lakelog.catalog.names import Identifier, check_namespace, quoted
-from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
+from lakelog.catalog.namespace_state import NAMESPACE, NamespaceState
 from lakelog.catalog.properties import check_text
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import InvalidInput, LogSealed, Unsupported
+from lakelog.log.errors import InvalidInput, Unsupported
 
 
 def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None) -> None:
@@ -37,12 +37,13 @@ def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str],
     location = f"{parent.tracked.location}/{folder}" if parent.tracked.location else folder
     child = tree.logs.namespace(location)
     created = NamespaceCreated(properties=dict(properties), parent=parent.tracked.location, name=name)
-    child.offer(child.log.create(Draft(events=encode([created])), log_id=id, commit_id=id))
+    child.create(Draft(events=encode([created])), log_id=id, commit_id=id)
     linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=location)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if view.state.entry(NAMESPACE, name) is not None:
             raise _exists(namespace)
+        check_not_forgotten(view.state, id, quoted(namespace))
         return Draft(events=encode([linked]))
 
     commit_in(parent, namespace[:-1], decide, token)
@@ -66,58 +67,6 @@ def alter(
     commit_in(found, namespace, lambda _view, _passed: draft, token)
 
 
-def drop(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token | None) -> bool:
-    """Seal a namespace, which is the moment it is gone, then all that is below it, then unlink it.
-
-    Returns False where there is none. NamespaceNotEmpty unless `cascade`: a thing linked in between counts.
-    """
-    if not namespace:
-        raise InvalidInput("the root namespace cannot be dropped: remove the warehouse itself")
-    name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
-    entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
-    if parent is None or entry is None:
-        return was_applied_anywhere(tree.logs, token)
-    tracked = tree.logs.namespace(entry.location)
-    if was_applied_elsewhere(tree.logs, tracked, token):
-        return True
-    found = Found(tracked, tracked.current())
-    if found.view.sealed:
-        tree.finish_drop(parent, name, entry, found.view.state)
-        return was_applied(tracked, token)
-    if not cascade:
-        _clear_what_is_dropped(tree, namespace, found)
-    draft = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
-
-    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        if not cascade and not view.state.is_empty:
-            raise _not_empty(namespace, view.state)
-        return draft
-
-    try:
-        committed = tracked.log.commit(
-            tracked.at_least(found.view.version),
-            decide,
-            commit_id=token.commit_id if token else None,
-            base=token.base(tracked) if token else None,
-        )
-    except LogSealed:
-        tree.find_namespace(namespace)
-        return False
-    tracked.offer(committed.view)
-    tree.finish_drop(parent, name, entry, committed.view.state)
-    return True
-
-
-def _clear_what_is_dropped(tree: NameTree, namespace: Identifier, found: Found[NamespaceState]) -> None:
-    """Let a drop that a crash interrupted below `namespace` not stand in the way of dropping it."""
-    for name in found.view.state.entries.get(RELATION, {}):
-        if tree.find_table((*namespace, name)) is not None:
-            return
-    for name in found.view.state.entries.get(NAMESPACE, {}):
-        if tree.find_namespace((*namespace, name)) is not None:
-            return
-
-
 def _check_properties(properties: Mapping[str, str]) -> None:
     for key, value in properties.items():
         check_text(key, value)
@@ -134,11 +83,3 @@ def _check_properties(properties: Mapping[str, str]) -> None:
 
 def _exists(namespace: Identifier) -> NamespaceExists:
     return NamespaceExists(f"there is a namespace {quoted(namespace)} already: choose another name")
-
-
-def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpty:
-    names = [name for entries in state.entries.values() for name in entries]
-    shown = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
-    return NamespaceNotEmpty(
-        f"the namespace {quoted(namespace)} is not empty, it holds {shown}: drop these first, or use CASCADE"
-    )

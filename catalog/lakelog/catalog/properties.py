@@ -54,7 +54,14 @@ COMPRESSION_CODEC = Property(
     choices=("zstd", "snappy", "gzip", "lz4_raw", "uncompressed"),
 )
 
-KNOWN: Mapping[str, Property] = {each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC)}
+ISOLATION = Property(
+    name="lakelog.isolation",
+    default="snapshot",
+    about="Whether a transaction that read the table fails when what it read has changed since: serializable does.",
+    choices=("snapshot", "serializable"),
+)
+
+KNOWN: Mapping[str, Property] = {each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION)}
 
 
 def value_of(properties: Mapping[str, str], known: Property) -> str:

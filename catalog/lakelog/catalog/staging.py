@@ -25,14 +25,21 @@ from lakelog.catalog.events import (
     namespace_events,
 )
 from lakelog.catalog.log_cache import TrackedLog
-from lakelog.catalog.name_tree import Found, NameTree, commit_in, no_such_namespace, no_such_table
+from lakelog.catalog.name_tree import (
+    Found,
+    NameTree,
+    check_not_forgotten,
+    commit_in,
+    no_such_namespace,
+    no_such_table,
+)
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
+from lakelog.catalog.namespace_state import RELATION, TABLE, NamespaceState
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.table_state import TableState, apply
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import AlreadyExists, InvalidInput
+from lakelog.log.errors import AlreadyExists, InvalidInput, Unsupported
 
 CREATE, REPLACE, CREATE_OR_REPLACE = "create", "replace", "create-or-replace"
 KINDS = (CREATE, REPLACE, CREATE_OR_REPLACE)
@@ -109,12 +116,12 @@ def _committed_before(
     if stage.replaced is not None:
         tracked = tree.logs.table(stage.location)
         head = tracked.current()
-        if tracked.log.find(stage.commit_id, stage.replaced + 1, head.version) is not None:
+        if tracked.find(stage.commit_id, stage.replaced + 1, head.version) is not None:
             return Found(tracked, head)
     if namespace is None:
         return None
     log = namespace.tracked.log
-    version = log.find(stage.commit_id, stage.namespace_base + 1, namespace.view.version)
+    version = namespace.tracked.find(stage.commit_id, stage.namespace_base + 1, namespace.view.version)
     if version is None:
         return None
     location = stage.location
@@ -158,8 +165,8 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
     if view.log_id != stage.table_id:
         raise NoSuchTable(f"there is no table {stage.title} any more: another one is at its place")
     with gone_as_no_such_table(stage.title):
-        committed = tracked.log.commit(view, decide, commit_id=stage.commit_id, base=stage.replaced)
-    return Found(tracked, tracked.offer(committed.view))
+        committed = tracked.commit(view, decide, commit_id=stage.commit_id, base=stage.replaced)
+    return Found(tracked, committed.view)
 
 
 def _replace_what_is_gone(
@@ -228,8 +235,13 @@ def _create(
     draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
     if namespace is not None:
         _check_free(tree, stage, namespace)
+    elif tree.logs.is_a_cut:
+        raise Unsupported(
+            f"a table without a name, at {stage.url}, cannot be created in a transaction: no name would make it appear "
+            "together with the rest. Give it a name, or create it before"
+        )
     try:
-        view = tracked.reset(tracked.log.create(draft, log_id=stage.table_id, commit_id=stage.commit_id))
+        view = tracked.create(draft, log_id=stage.table_id, commit_id=stage.commit_id)
     except AlreadyExists as error:
         raise LocationTaken(
             f"there is a table's log at {stage.url} already: choose another place. If no name leads to that table (a "
@@ -243,8 +255,8 @@ def _create(
         except (TableExists, NoSuchNamespace):
             if stage.own_location:
                 # Nothing will ever lead to this log: let its place be used again.
-                entry = Entry(kind=TABLE, id=stage.table_id, location=stage.location)
-                tree.seal(tracked, entry, TableDropped())
+                sealed = Draft(events=encode([TableDropped()]), seals=True)
+                tracked.commit(view, lambda _view, _passed: sealed)
             raise
     return Found(tracked, view)
 
@@ -266,6 +278,7 @@ def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if view.state.entry(RELATION, name) is not None:
             raise table_exists(stage.identifier)
+        check_not_forgotten(view.state, stage.table_id, stage.title)
         return Draft(events=encode([linked]))
 
     token = Token(commit_id=stage.commit_id, bases={namespace.tracked.location: stage.namespace_base})

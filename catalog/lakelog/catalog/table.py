@@ -229,6 +229,7 @@ class Table:
     def plan(self, predicate: Filter | None = None) -> pa.Table:
         """Return the data files that may hold rows matching `predicate`, a row each."""
         metadata = self.metadata
+        self._tracked.note_rows_read(predicate)
         bound = None if predicate is None else bind(as_predicate(predicate), metadata.schema)
         files = self._view.state.files
         return plan(files, self._tracked.log.read_blobs, bound, metadata.specs)
@@ -374,10 +375,10 @@ class Table:
             raise NoSuchTable(f"there is no table {self.name} any more: another one is at its place")
         base = min(self.version, token.base(self._tracked)) if token is not None else self.version
         with gone_as_no_such_table(self.name):
-            committed = self._tracked.log.commit(
+            committed = self._tracked.commit(
                 start, decide, commit_id=token.commit_id if token else None, base=base
             )
-        return self._with(self._tracked.offer(committed.view))
+        return self._with(committed.view)
 
     def _check_writable(self, what: str) -> None:
         if self._of_the_past:

@@ -1,4 +1,4 @@
-"""Changes of which tables there are: what is staged, renamed and dropped."""
+"""Changes of which tables there are: what is staged and renamed. Drops are in `dropping`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog import staging
-from lakelog.catalog.commits import Token, was_applied, was_applied_anywhere, was_applied_elsewhere
+from lakelog.catalog.commits import (
+    Token,
+    base_of,
+    commit_changes,
+    was_applied,
+    was_applied_elsewhere,
+)
 from lakelog.catalog.errors import NoSuchTable, TableExists
-from lakelog.catalog.events import EntryRenamed, TableDropped, encode
+from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
+from lakelog.catalog.log_cache import Change
 from lakelog.catalog.name_tree import Found, NameTree, commit_in, no_such_namespace, no_such_table
-from lakelog.catalog.names import Identifier, check_name, quoted
+from lakelog.catalog.names import Identifier, check_name
 from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
 from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
 from lakelog.catalog.properties import check_alterable, check_properties
@@ -22,7 +29,7 @@ from lakelog.catalog.schema import Schema, assign_ids
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table_state import COMMENT, Metadata, TableState
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
-from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+from lakelog.log.errors import InvalidInput, LogSealed, NotFound, Unsupported
 
 LOCATION_LIMIT_BYTES = 512
 
@@ -203,24 +210,33 @@ def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
 
 
 def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
-    """Let another name of the same namespace lead to a table, by one commit of the namespace's log."""
+    """Let another name lead to a table: by one commit within a namespace, across two by one of three logs.
+
+    The table's objects stay where they are, and with them who may access them.
+    """
     check_name(new[-1] if new else "", "table")
-    if old[:-1] != new[:-1]:
-        raise Unsupported(
-            f"cannot rename {quoted(old)} to {quoted(new)}: a table is renamed within its namespace only. Create the "
-            "other one from it (CREATE TABLE … AS SELECT) and drop this one"
-        )
-    parent = tree.namespace(old[:-1])
-    if was_applied(parent.tracked, token) or was_applied_elsewhere(tree.logs, parent.tracked, token):
+    source = tree.namespace(old[:-1])
+    if was_applied(source.tracked, token) or was_applied_elsewhere(tree.logs, source.tracked, token):
         return
     found = tree.table(old)
+    goal = source if old[:-1] == new[:-1] else tree.namespace(new[:-1])
     if tree.find_table(new) is not None:
         raise staging.table_exists(new)
+    if goal.tracked.location == source.tracked.location:
+        _rename_within(source, found, old, new, token)
+    else:
+        _move(tree, source, goal, found, old, new, token)
 
+
+def _rename_within(
+    parent: Found[NamespaceState],
+    found: Found[TableState],
+    old: Identifier,
+    new: Identifier,
+    token: Token | None,
+) -> None:
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        entry = view.state.entry(RELATION, old[-1])
-        if entry is None or entry.id != found.view.log_id:
-            raise no_such_table(old)
+        entry = _entry_of(view, found, old)
         if view.state.entry(RELATION, new[-1]) is not None:
             raise staging.table_exists(new)
         renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
@@ -229,28 +245,46 @@ def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None
     commit_in(parent, old[:-1], decide, token)
 
 
-def drop(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
-    """Seal a table's log, which is the moment it is gone, then unlink it. False where there is none."""
-    parent = tree.find_namespace(identifier[:-1])
-    entry = parent.view.state.entry(RELATION, identifier[-1]) if parent is not None else None
-    if parent is None or entry is None:
-        return was_applied_anywhere(tree.logs, token)
-    tracked = tree.logs.table(entry.location)
-    if was_applied_elsewhere(tree.logs, tracked, token):
-        return True
-    sealed = tree.seal(tracked, entry, TableDropped(), token)
-    tree.unlink(parent, RELATION, identifier[-1], entry)
-    # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
-    return sealed is None or sealed.by_us
+def _move(
+    tree: NameTree,
+    source: Found[NamespaceState],
+    goal: Found[NamespaceState],
+    found: Found[TableState],
+    old: Identifier,
+    new: Identifier,
+    token: Token | None,
+) -> None:
+    def unlink(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        entry = _entry_of(view, found, old)
+        return Draft(events=encode([EntryUnlinked(space=RELATION, name=old[-1], id=entry.id)]))
 
+    def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if view.state.entry(RELATION, new[-1]) is not None:
+            raise staging.table_exists(new)
+        linked = EntryLinked(
+            space=RELATION,
+            name=new[-1],
+            kind=TABLE,
+            id=found.view.log_id,
+            location=found.tracked.location,
+        )
+        return Draft(events=encode([linked]))
 
-def drop_at(tree: NameTree, location: str, token: Token | None) -> bool:
-    """Seal the log at a place; False where there is none. Nothing else is touched."""
-    tracked = tree.logs.table(location)
+    def move(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        return Draft(events=encode([TableMoved(namespace=goal.tracked.location, name=new[-1])]))
+
+    decisions: list[tuple[Found[Any], Any]] = [(source, unlink), (goal, link), (found, move)]
+    changes = [
+        Change(each.tracked, each.view, decide, base_of(token, each.tracked)) for each, decide in decisions
+    ]
     try:
-        view = tracked.at_its_place()
-    except NotFound:
-        return False
-    entry = Entry(kind=TABLE, id=view.log_id, location=location)
-    sealed = tree.seal(tracked, entry, TableDropped(), token)
-    return sealed is not None and sealed.by_us
+        commit_changes(tree.logs, changes, token)
+    except LogSealed as error:
+        raise no_such_table(old) from error
+
+
+def _entry_of(view: View[NamespaceState], found: Found[TableState], name: Identifier) -> Entry:
+    entry = view.state.entry(RELATION, name[-1])
+    if entry is None or entry.id != found.view.log_id:
+        raise no_such_table(name)
+    return entry

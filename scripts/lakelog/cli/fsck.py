@@ -11,6 +11,7 @@ import click
 from lakelog.catalog.fsck import Findings, Severity, check
 from lakelog.catalog.log_cache import LogCache
 from lakelog.catalog.names import identifier
+from lakelog.catalog.places import Places
 from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
 from lakelog.log import LogOptions
@@ -79,7 +80,7 @@ def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool
         name = what
     if warehouse is None:
         warehouse = place.required_warehouse
-    logs = LogCache(warehouse, place.store_options, {"engine": "lakelog fsck"}, LogOptions())
+    logs = LogCache(Places(warehouse, place.store_options), {"engine": "lakelog fsck"}, LogOptions())
     return check(
         logs,
         identifier(name),

@@ -21,8 +21,8 @@ class Client:
 
     def __init__(self, warehouse: str) -> None:
         self.catalog = Catalog(warehouse)
-        logs = self.catalog._logs
-        self.store = logs._stores[logs.warehouse] = CountingStore(logs.store(logs.warehouse))
+        places = self.catalog._logs.places
+        self.store = places.stores[places.warehouse] = CountingStore(places.store(places.warehouse))
 
     def measure(self, work: Callable[[], object]) -> list[str]:
         wait_for_background()

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
-from lakelog.catalog import Catalog, ColumnStats, DataFile, Table, log_cache
+from lakelog.catalog import Catalog, ColumnStats, DataFile, Table, places
 from lakelog.catalog.spark_types import schema_from_spark
 from lakelog.log import LogOptions, MemoryStore
 
@@ -77,7 +77,7 @@ def build() -> dict[str, bytes]:
         new_id=lambda: f"id{next(ids):024}",
         in_background=lambda _name, work: work(),
     )
-    with patch.object(log_cache, "open_store", lambda url, _options: store):
+    with patch.object(places, "open_store", lambda url, _options: store):
         fill(Catalog("memory://golden", writer={"engine": "golden", "user": "ada"}, log_options=options))
     return {key: data for key in store.list_after("") if (data := store.get(key)) is not None}
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, log_cache
+from lakelog.catalog import Catalog, places
 from lakelog.log import CountingStore, ObjectStore, open_store, wait_for_background
 
 
@@ -19,7 +19,7 @@ class Counted:
     def __init__(self, warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.warehouse = warehouse
         self.stores: list[CountingStore] = []
-        monkeypatch.setattr(log_cache, "open_store", self._open)
+        monkeypatch.setattr(places, "open_store", self._open)
 
     def _open(self, url: str, options: dict[str, str]) -> ObjectStore:
         store = CountingStore(open_store(url, options))
@@ -121,12 +121,13 @@ Operation = Callable[[Catalog], object]
     ("operation", "puts"),
     [
         (lambda catalog: catalog.create_table("a.b.u", SCHEMA), 2),
-        (lambda catalog: catalog.drop_table("a.b.t"), 2),
+        (lambda catalog: catalog.drop_table("a.b.t"), 3),
         (lambda catalog: catalog.rename_table("a.b.t", "a.b.u"), 1),
+        (lambda catalog: catalog.rename_table("a.b.t", "a.u"), 4),
         (lambda catalog: catalog.create_namespace("a.c"), 2),
         (lambda catalog: catalog.alter_namespace("a", set={"k": "v"}), 1),
     ],
-    ids=["create table", "drop table", "rename table", "create namespace", "alter namespace"],
+    ids=["create table", "drop table", "rename table", "move table", "create namespace", "alter namespace"],
 )
 def test_what_changes_names_writes_what_it_has_to(
     counted: Counted, warm: Catalog, operation: Operation, puts: int

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NamespaceExists, TableExists, log_cache
+from lakelog.catalog import Catalog, NamespaceExists, TableExists, places
 from lakelog.log import ObjectStore, open_store
 
 
@@ -142,7 +142,7 @@ def test_a_client_that_dies_leaves_all_or_nothing(
         prepared(warehouse)
         with monkeypatch.context() as patch:
             patch.setattr(
-                log_cache,
+                places,
                 "open_store",
                 lambda url, options, n=deaths: DyingStore(open_store(url, options), n, after),
             )

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable, TableExists, log_cache
+from lakelog.catalog import Catalog, NoSuchTable, TableExists, places
 from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store
 
 Client = Callable[[], Catalog]
@@ -64,7 +64,7 @@ def test_a_table_that_was_made_again_while_it_is_looked_up_is_not_unlinked(
     slow = TableFirst(catalog.warehouse)
     slow._objects = cast(MemoryStore, open_store(catalog.warehouse))._objects
     with monkeypatch.context() as patch:
-        patch.setattr(log_cache, "open_store", lambda url, options: slow)
+        patch.setattr(places, "open_store", lambda url, options: slow)
         other = client()
     other.load_table("t")
     meanwhile.append(lambda: catalog.drop_table("t"))

@@ -57,7 +57,7 @@ def _walked(logs: LogCache, name: Identifier, location: str | None, depth: Depth
 
 def _is_set_up(logs: LogCache) -> bool:
     """Whether there is a warehouse; an absent or empty folder is one to which nothing has happened yet."""
-    store = logs.store(logs.warehouse)
+    store = logs.places.store(logs.warehouse)
     first = next(iter(store.list_after("")), None)
     if first is not None and not any(surroundings.is_own(key) for key in (first, *store.list_after("_log/"))):
         raise InvalidInput(f"{logs.warehouse} is not a lakelog warehouse: it holds {first!r} and no log")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from lakelog.catalog.fsck.walk import Checked, HalfDone, Walk
 from lakelog.catalog.name_tree import Found, NameTree
-from lakelog.catalog.namespace_state import NAMESPACE
 from lakelog.log.errors import LakelogError
 from lakelog.log.findings import Finding, Severity
 from lakelog.log.verify import repair as repair_derived
@@ -67,11 +66,7 @@ def _finish(walk: Walk, half_done: HalfDone, done: list[str]) -> None:
     parent = walk.logs.namespace(half_done.parent)
     try:
         found = Found(parent, parent.current())
-        if half_done.space == NAMESPACE:
-            dropped = walk.logs.namespace(half_done.entry.location).current()
-            tree.finish_drop(found, half_done.name, half_done.entry, dropped.state)
-        else:
-            tree.unlink(found, half_done.space, half_done.name, half_done.entry)
+        tree.unlink(found, half_done.space, half_done.name, half_done.entry)
     except LakelogError as error:
         done.append(f"{walk.logs.url(half_done.parent)}: could not remove {half_done.name}: {error}")
         return

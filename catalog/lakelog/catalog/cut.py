@@ -1,0 +1,139 @@
+"""One moment of many logs: which version of each belongs to it.
+
+Each log's times strictly increase, and a transaction has one time in all of its logs, so all versions with times up to
+some moment are a state that the catalog could have been in. A cut is known as an interval of such moments: not before
+the newest version that was taken, and before the first version that was left out. Taking another log first re-checks
+those taken so far, for only a log that has not moved since is known to have nothing more to show.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakelog.catalog.errors import CommitConflict
+from lakelog.log import View
+from lakelog.log.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from lakelog.catalog.log_cache import LogCache, S, TrackedLog
+
+FOREVER_US = 2**62
+
+
+@dataclass(slots=True)
+class _Taken:
+    tracked: TrackedLog[Any]
+    view: View[Any]
+    is_head: bool
+    """Whether nothing newer was there when it was looked at last."""
+
+
+class Cut:
+    """Versions of logs, chosen as they are asked for. Safe to share between threads.
+
+    `at_us` puts it at a moment of the past; `versions` says them all, by location.
+    """
+
+    def __init__(
+        self, logs: LogCache, *, at_us: int = FOREVER_US, versions: Mapping[str, int] | None = None
+    ) -> None:
+        self._logs = logs
+        self._asked_us = at_us
+        self._versions = versions
+        self._first_us = 0
+        self._last_us = at_us
+        self._taken: dict[str, _Taken] = {}
+        self._batch: set[str] = set()
+        self._lock = threading.RLock()
+
+    def begin_batch(self) -> None:
+        """What is taken from here on is read for one question: it needs no check among itself."""
+        with self._lock:
+            self._batch.clear()
+
+    def take(self, tracked: TrackedLog[S], *, fresh: bool = False) -> View[S]:
+        """Return the log's view at this cut. NotFound where there was none; CommitConflict where there is no such cut.
+
+        `fresh` says that what is known of the log was read after the question was asked.
+        """
+        with self._lock:
+            taken = self._taken.get(tracked.location)
+            if taken is None:
+                taken = (
+                    self._take_saved(tracked) if self._versions is not None else self._take(tracked, fresh)
+                )
+                self._taken[tracked.location] = taken
+                self._batch.add(tracked.location)
+            return taken.view
+
+    def _take(self, tracked: TrackedLog[S], fresh: bool) -> _Taken:
+        known = tracked.known
+        head = known if fresh and known is not None else tracked.current()
+        if self._taken.keys() - self._batch:
+            self.check()
+        is_head = head.time_us <= self._last_us
+        view = head if is_head else self._before(tracked)
+        self._first_us = max(self._first_us, view.time_us)
+        return _Taken(tracked, view, is_head)
+
+    @property
+    def last_us(self) -> int:
+        """The last moment that the cut may be of, as far as is known."""
+        return self._last_us
+
+    def check(self) -> None:
+        """Look whether the logs taken so far moved, in one round of GETs. CommitConflict where that tears the cut."""
+        heads = [taken for taken in self._taken.values() if taken.is_head]
+        self._logs.refresh([taken.tracked for taken in heads])
+        for taken in heads:
+            moved_us = _moved_us(taken)
+            if moved_us is None:
+                continue
+            taken.is_head = False
+            self._last_us = min(self._last_us, moved_us - 1)
+        if self._last_us < self._first_us:
+            moved = ", ".join(self._logs.url(taken.tracked.location) for taken in heads if not taken.is_head)
+            raise CommitConflict(
+                f"what was read together cannot be shown as of one moment, for it changed meanwhile ({moved}): "
+                "start again",
+                version=0,
+            )
+
+    def _before(self, tracked: TrackedLog[S]) -> View[S]:
+        version = tracked.log.version_at_time(self._last_us)
+        return self._view_at(tracked, version)
+
+    def _take_saved(self, tracked: TrackedLog[S]) -> _Taken:
+        assert self._versions is not None
+        version = self._versions.get(tracked.location)
+        if version is None:
+            raise NotFound(f"there was no log at {self._logs.url(tracked.location)} when the cut was saved")
+        return _Taken(tracked, self._view_at(tracked, version), False)
+
+    def _view_at(self, tracked: TrackedLog[S], version: int) -> View[S]:
+        try:
+            return tracked.log.view_at(version)
+        except NotFound as error:
+            # Not the same as a log that was not there: that may be shown as nothing, this may not.
+            when = "" if self._asked_us == FOREVER_US else f" as of {_text(self._asked_us)}"
+            raise InvalidInput(f"the catalog{when} cannot be shown any more: {error}") from error
+
+
+def _moved_us(taken: _Taken) -> int | None:
+    """Return when the first change after what was taken happened, None where there is none."""
+    now, then = taken.tracked.known, taken.view
+    if now is None or now.version <= then.version:
+        return None
+    if now.base != then.base:
+        return then.time_us + 1  # the versions between may have expired: it was not before this
+    for commit in taken.tracked.log.commits(first=then.version + 1, last=now.version):
+        return commit.time_us
+    return None
+
+
+def _text(time_us: int) -> str:
+    return (dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=time_us)).isoformat(" ")

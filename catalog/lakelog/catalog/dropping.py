@@ -1,0 +1,235 @@
+"""Drops. What is dropped is sealed in its own log and unlinked in its namespace by one commit across both.
+
+So nobody sees a name that leads nowhere, or half of a namespace, and whoever still holds a table that was dropped
+learns it from its next write. The namespace remembers what was dropped: it can be restored until it is purged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lakelog.catalog.commits import (
+    Token,
+    base_of,
+    commit_changes,
+    was_applied,
+    was_applied_anywhere,
+    was_applied_elsewhere,
+)
+from lakelog.catalog.errors import NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
+from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, TableDropped, encode
+from lakelog.catalog.log_cache import Change, TrackedLog
+from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE, Entry, NamespaceState
+from lakelog.catalog.table_state import TableState
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound
+
+COLLECTIONS_MAX = 10
+
+
+class _GrewMeanwhile(ConflictError):
+    """Something was linked in a namespace after its contents were collected to be dropped with it."""
+
+
+def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+    """Drop a table. False where there is none."""
+    name = identifier[-1]
+    parent = tree.find_namespace(identifier[:-1])
+    entry = parent.view.state.entry(RELATION, name) if parent is not None else None
+    if parent is None or entry is None:
+        return was_applied_anywhere(tree.logs, token)
+    tracked = tree.logs.table(entry.location)
+    if was_applied_elsewhere(tree.logs, tracked, token):
+        return True
+    view = _head(tracked, entry)
+    changes: list[Change[Any]] = [_unlinking(parent, RELATION, name, entry, token)]
+    if view is not None and not view.sealed:
+        changes.append(_sealing_table(tracked, view, entry, identifier, token))
+    try:
+        commit_changes(tree.logs, changes, token)
+    except (NoSuchTable, LogSealed):
+        return False
+    # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
+    return view is None or not view.sealed
+
+
+def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:
+    """Drop the table whose log is at a place; False where there is none. A name that led to it leads nowhere then."""
+    tracked = tree.logs.table(location)
+    try:
+        view = tracked.at_its_place()
+    except NotFound:
+        return False
+    if view.sealed:
+        return was_applied(tracked, token)
+    entry = Entry(kind=TABLE, id=view.log_id, location=location)
+    try:
+        commit_changes(tree.logs, [_sealing_table(tracked, view, entry, (location,), token)], token)
+    except (NoSuchTable, LogSealed):
+        return False
+    return True
+
+
+def drop_namespace(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token | None) -> bool:
+    """Drop a namespace, with `cascade` and all that is below it. False where there is none.
+
+    NamespaceNotEmpty unless `cascade`: a thing linked in between counts.
+    """
+    if not namespace:
+        raise InvalidInput("the root namespace cannot be dropped: remove the warehouse itself")
+    for _ in range(COLLECTIONS_MAX):
+        try:
+            return _drop_namespace(tree, namespace, cascade, token)
+        except _GrewMeanwhile as error:
+            grew = error
+    raise grew
+
+
+def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token: Token | None) -> bool:
+    name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
+    entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
+    if parent is None or entry is None:
+        return was_applied_anywhere(tree.logs, token)
+    tracked = tree.logs.namespace(entry.location)
+    if was_applied_elsewhere(tree.logs, tracked, token):
+        return True
+    view = tracked.current()
+    if view.sealed or view.log_id != entry.id:
+        return was_applied(tracked, token)
+    changes: list[Change[Any]] = [_unlinking(parent, NAMESPACE, name, entry, token)]
+    changes.append(_sealing_namespace(tracked, view, namespace, cascade, token))
+    if cascade:
+        changes.extend(_below(tree, namespace, view.state, token))
+    try:
+        commit_changes(tree.logs, changes, token)
+    except (NoSuchTable, NoSuchNamespace, LogSealed):
+        if cascade and tree.find_namespace(namespace) is not None:
+            # Something below was dropped by itself meanwhile.
+            raise _GrewMeanwhile(
+                f"what {quoted(namespace)} holds keeps changing: drop it again", version=0
+            ) from None
+        return False
+    return True
+
+
+def _below(
+    tree: NameTree, namespace: Identifier, state: NamespaceState, token: Token | None
+) -> list[Change[Any]]:
+    """Return the changes that seal all tables and namespaces below one, level by level."""
+    changes: list[Change[Any]] = []
+    level = [(namespace, state)]
+    while level:
+        below: list[tuple[Identifier, TrackedLog[NamespaceState], Entry]] = []
+        tables: list[tuple[Identifier, TrackedLog[TableState], Entry]] = []
+        for path, parent in level:
+            for name, entry in parent.entries.get(RELATION, {}).items():
+                tables.append(((*path, name), tree.logs.table(entry.location), entry))
+            for name, entry in parent.entries.get(NAMESPACE, {}).items():
+                below.append(((*path, name), tree.logs.namespace(entry.location), entry))
+        _read(tree, [tracked for _, tracked, _ in tables] + [tracked for _, tracked, _ in below])
+        for path, table, entry in tables:
+            view = _head(table, entry)
+            if view is not None and not view.sealed:
+                changes.append(_sealing_table(table, view, entry, path, token))
+        level = []
+        for path, tracked, entry in below:
+            child = _head(tracked, entry)
+            if child is not None and not child.sealed:
+                changes.append(_sealing_namespace(tracked, child, path, True, token))
+                level.append((path, child.state))
+    return changes
+
+
+def _read(tree: NameTree, logs: Sequence[TrackedLog[Any]]) -> None:
+    """Bring all of these up to date, those that are known in one round."""
+    tree.logs.refresh([tracked for tracked in logs if tracked.known is not None])
+    unknown = [tracked for tracked in logs if tracked.known is None]
+    if unknown:
+        tree.logs.log_options.in_parallel([_reading(tracked) for tracked in unknown])
+
+
+def _reading(tracked: TrackedLog[Any]) -> Any:
+    def read() -> None:
+        try:
+            tracked.current()
+        except NotFound:
+            return
+
+    return read
+
+
+def _head(tracked: TrackedLog[Any], entry: Entry) -> View[Any] | None:
+    """Return the newest view of the very log that `entry` means; None where there is no such log any more."""
+    try:
+        view = tracked.known or tracked.current()
+        if view.log_id != entry.id or view.sealed:
+            view = tracked.anew()
+    except NotFound:
+        return None
+    return view if view.log_id == entry.id else None
+
+
+def _unlinking(
+    parent: Found[NamespaceState], space: str, name: str, entry: Entry, token: Token | None
+) -> Change[NamespaceState]:
+    unlinked = Draft(events=encode([EntryUnlinked(space=space, name=name, id=entry.id, dropped=True)]))
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if view.state.entry(space, name) != entry:
+            raise no_such_table((name,)) if space == RELATION else no_such_namespace((name,))
+        return unlinked
+
+    tracked = parent.tracked
+    return Change(tracked, tracked.at_least(parent.view.version), decide, base_of(token, tracked))
+
+
+def _sealing_table(
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    entry: Entry,
+    identifier: Identifier,
+    token: Token | None,
+) -> Change[TableState]:
+    sealed = Draft(events=encode([TableDropped()]), seals=True)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        if view.log_id != entry.id:
+            raise no_such_table(identifier)
+        return sealed
+
+    return Change(tracked, view, decide, base_of(token, tracked))
+
+
+def _sealing_namespace(
+    tracked: TrackedLog[NamespaceState],
+    view: View[NamespaceState],
+    namespace: Identifier,
+    cascade: bool,
+    token: Token | None,
+) -> Change[NamespaceState]:
+    collected = view.state.entries
+    sealed = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if not cascade and not view.state.is_empty:
+            raise _not_empty(namespace, view.state)
+        if cascade and view.state.entries != collected:
+            raise _GrewMeanwhile(
+                f"something was linked in {quoted(namespace)} while it was dropped, {COLLECTIONS_MAX} times in a row: "
+                "drop it again when fewer write",
+                version=view.version,
+            )
+        return sealed
+
+    return Change(tracked, view, decide, base_of(token, tracked))
+
+
+def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpty:
+    names = [name for entries in state.entries.values() for name in entries]
+    shown = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    return NamespaceNotEmpty(
+        f"the namespace {quoted(namespace)} is not empty, it holds {shown}: drop these first, or use CASCADE"
+    )

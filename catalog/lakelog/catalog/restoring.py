@@ -1,0 +1,184 @@
+"""Undoing drops: what was sealed goes on as it was, and is linked again, by one commit across all logs concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lakelog.catalog.commits import Token, base_of, commit_changes, was_applied_anywhere
+from lakelog.catalog.errors import NamespaceExists
+from lakelog.catalog.events import (
+    EntryLinked,
+    EntryPurged,
+    NamespaceRestored,
+    TableRestored,
+    encode,
+)
+from lakelog.catalog.log_cache import Change, TrackedLog
+from lakelog.catalog.name_tree import Found, NameTree
+from lakelog.catalog.names import Identifier, check_name, check_namespace, quoted
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, NamespaceState
+from lakelog.catalog.staging import table_exists
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+
+
+def undrop_table(
+    tree: NameTree, identifier: Identifier, id: str | None, to: Identifier | None, token: Token | None
+) -> Identifier:
+    """Restore the table that was dropped last under that name (or the one with that id); return its name now."""
+    target = to or identifier
+    check_name(target[-1], "table")
+    if was_applied_anywhere(tree.logs, token):
+        return target
+    source, id, dropped = _dropped(tree, identifier, RELATION, id)
+    goal = tree.namespace(target[:-1])
+    tracked = tree.logs.table(dropped.location)
+    event = TableRestored(namespace=goal.tracked.location, name=target[-1])
+    changes: list[Change[Any]] = [
+        _restoring(tracked, id, quoted(identifier), Draft(events=encode([event]), restores=True), token)
+    ]
+    changes += _linking(source, goal, id, dropped, target, token)
+    commit_changes(tree.logs, changes, token)
+    return target
+
+
+def undrop_namespace(
+    tree: NameTree, namespace: Identifier, id: str | None, to: Identifier | None, token: Token | None
+) -> Identifier:
+    """Restore a namespace with all that was dropped together with it; return its name now."""
+    if not namespace:
+        raise InvalidInput("the root namespace is never dropped: name another one")
+    target = to or namespace
+    check_namespace(target)
+    if was_applied_anywhere(tree.logs, token):
+        return target
+    if tree.logs.is_a_cut:
+        raise Unsupported("a namespace cannot be restored in a transaction: it is one of its own")
+    source, id, dropped = _dropped(tree, namespace, NAMESPACE, id)
+    goal = tree.namespace(target[:-1])
+    tracked = tree.logs.namespace(dropped.location)
+    event = NamespaceRestored(parent=goal.tracked.location, name=target[-1])
+    changes: list[Change[Any]] = [
+        _restoring(tracked, id, quoted(namespace), Draft(events=encode([event]), restores=True), token)
+    ]
+    changes += _linking(source, goal, id, dropped, target, token)
+    changes += _below(tree, tracked, _sealed_by(tracked), token)
+    commit_changes(tree.logs, changes, token)
+    return target
+
+
+def _below(
+    tree: NameTree, tracked: TrackedLog[NamespaceState], drop_id: str, token: Token | None
+) -> list[Change[Any]]:
+    """Return the changes that restore what is below a namespace and was sealed by the same drop as it was."""
+    changes: list[Change[Any]] = []
+    for name, entry in tracked.current().state.entries.get(RELATION, {}).items():
+        table = tree.logs.table(entry.location)
+        if _was_sealed_by(table, entry.id, drop_id):
+            event = TableRestored(namespace=tracked.location, name=name)
+            draft = Draft(events=encode([event]), restores=True)
+            changes.append(_restoring(table, entry.id, quoted([name]), draft, token))
+    for name, entry in tracked.current().state.entries.get(NAMESPACE, {}).items():
+        child = tree.logs.namespace(entry.location)
+        if _was_sealed_by(child, entry.id, drop_id):
+            restored = NamespaceRestored(parent=tracked.location, name=name)
+            draft = Draft(events=encode([restored]), restores=True)
+            changes.append(_restoring(child, entry.id, quoted([name]), draft, token))
+            changes += _below(tree, child, drop_id, token)
+    return changes
+
+
+def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str) -> bool:
+    try:
+        view = tracked.current()
+    except NotFound:
+        return False
+    return view.log_id == id and view.sealed and not view.purged and _sealed_by(tracked) == drop_id
+
+
+def _sealed_by(tracked: TrackedLog[Any]) -> str:
+    """Return the id of the commit that sealed a log: one drop has one id in all of its logs."""
+    version = tracked.current().version
+    for commit in tracked.log.commits(first=1, last=version, newest_first=True):
+        if commit.seals:
+            return commit.commit_id
+    return ""
+
+
+def _dropped(
+    tree: NameTree, identifier: Identifier, space: str, id: str | None
+) -> tuple[Found[NamespaceState], str, Dropped]:
+    """Return the namespace that remembers the drop, and what was dropped. NotFound, naming what there is."""
+    parent = tree.namespace(identifier[:-1])
+    known = [(key, each) for key, each in parent.view.state.dropped.items() if each.space == space]
+    found = [
+        (key, each) for key, each in known if (key == id if id is not None else each.name == identifier[-1])
+    ]
+    if not found:
+        names = sorted({quoted([each.name]) for _, each in known})
+        hint = f"there are {', '.join(names[:10])}" if names else "there is nothing that can be restored"
+        wanted = quoted(identifier) + (f" with the id {id}" if id is not None else "")
+        raise NotFound(
+            f"nothing named {wanted} was dropped and can be restored: in its namespace {hint}. "
+            "`lakelog dropped` lists all"
+        )
+    key, newest = max(found, key=lambda pair: pair[1].time_us)
+    return parent, key, newest
+
+
+def _restoring(
+    tracked: TrackedLog[Any], id: str, title: str, draft: Draft, token: Token | None
+) -> Change[Any]:
+    try:
+        view = tracked.current()
+    except NotFound as error:
+        raise NotFound(f"{title} cannot be restored: its log is gone ({error})") from error
+
+    def decide(view: View[Any], passed: Sequence[Commit]) -> Draft:
+        if view.log_id != id:
+            raise NotFound(f"{title} cannot be restored: another table was created at its place since")
+        if view.purged:
+            raise NotFound(f"{title} cannot be restored any more: it was purged at version {view.version}")
+        return draft
+
+    return Change(tracked, view, decide, base_of(token, tracked))
+
+
+def _linking(
+    source: Found[NamespaceState],
+    goal: Found[NamespaceState],
+    id: str,
+    dropped: Dropped,
+    target: Identifier,
+    token: Token | None,
+) -> list[Change[Any]]:
+    name, space = target[-1], dropped.space
+    linked = EntryLinked(space=space, name=name, kind=dropped.kind, id=id, location=dropped.location)
+    is_same = source.tracked.location == goal.tracked.location
+
+    def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if is_same:
+            check(view)
+        if view.state.entry(space, name) is not None:
+            if space == RELATION:
+                raise table_exists(target)
+            raise NamespaceExists(
+                f"there is a namespace {quoted(target)} already: restore it under another name"
+            )
+        return Draft(events=encode([linked]))
+
+    def forget(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check(view)
+        return Draft(events=encode([EntryPurged(id=id)]))
+
+    def check(view: View[NamespaceState]) -> None:
+        if id not in view.state.dropped:
+            raise NotFound(
+                f"{quoted(target)} was restored or purged by somebody else meanwhile: look at it again"
+            )
+
+    changes = [Change(goal.tracked, goal.view, link, base_of(token, goal.tracked))]
+    if not is_same:
+        changes.append(Change(source.tracked, source.view, forget, base_of(token, source.tracked)))
+    return changes

@@ -1,0 +1,41 @@
+"""Moments as users say them."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from lakelog.log.errors import InvalidInput
+
+
+def time_us(said: str | dt.datetime | int) -> int:
+    """Return a moment in microseconds since 1970 (UTC).
+
+    A text is ISO 8601, a date, or a whole number of microseconds; a text or datetime without a zone is in UTC.
+    InvalidInput for anything else.
+    """
+    if isinstance(said, bool):
+        raise InvalidInput(f"{said!r} is not a time")
+    if isinstance(said, int):
+        return said
+    if isinstance(said, str):
+        text = said.strip()
+        if text.isascii() and text.isdigit() and len(text) > 8:
+            return int(text)
+        try:
+            said = dt.datetime.fromisoformat(text)
+        except ValueError:
+            raise InvalidInput(
+                f"{text!r} is not a time: write it as 2026-11-20, 2026-11-20 23:59:00 or 2026-11-20T23:59:00+01:00 "
+                "(UTC where no zone is given)"
+            ) from None
+    moment = said if said.tzinfo is not None else said.replace(tzinfo=dt.UTC)
+    return (moment - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(microseconds=1)
+
+
+def is_time(text: str) -> bool:
+    """Tell whether a text would be taken for a moment."""
+    try:
+        time_us(text)
+    except InvalidInput:
+        return False
+    return True

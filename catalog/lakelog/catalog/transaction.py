@@ -1,0 +1,236 @@
+"""Transactions: several changes of any namespaces and tables that happen together or not at all.
+
+    with catalog.transaction() as tx:
+        tx.load_table("bank.savings").append(less)
+        tx.load_table("bank.checking").append(more)
+
+A transaction is a catalog of its own, at one cut of all logs, plus its own changes. Nothing is written before the
+commit but data files, and logs that nothing leads to; the commit decides every change anew on the newest state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from lakelog.catalog.binding import bind
+from lakelog.catalog.catalog import Catalog
+from lakelog.catalog.contents import changed_rows
+from lakelog.catalog.cut import Cut
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.events import TableDropped, encode
+from lakelog.catalog.log_cache import Change
+from lakelog.catalog.namespace_state import NamespaceState
+from lakelog.catalog.predicate import as_predicate
+from lakelog.catalog.properties import ISOLATION, value_of
+from lakelog.catalog.table_state import TableState
+from lakelog.catalog.taken import TakenLog, TakenLogs
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import CommitUnknown, InvalidInput, LakelogError, LogSealed, Unsupported
+
+if TYPE_CHECKING:
+    from lakelog.catalog.log_cache import LogCache
+
+SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
+
+
+class Transaction(Catalog):
+    """A catalog as of now, with changes that nobody else sees before `commit`. Made by `Catalog.begin`.
+
+    `isolation` is snapshot or serializable; None leaves it to the property `lakelog.isolation` of each table. Under
+    serializable, the commit fails if something that was read has changed since; under snapshot, if something that is
+    written has, in a way that the conflict matrix does not allow.
+    """
+
+    def __init__(self, under: LogCache, isolation: str | None = None) -> None:
+        if isolation not in (None, SNAPSHOT, SERIALIZABLE):
+            raise InvalidInput(f"{isolation!r} is not an isolation: it is {SNAPSHOT} or {SERIALIZABLE}")
+        self._taken = TakenLogs(under, Cut(under))
+        self._look_through(self._taken)
+        self._taken.validate_written = self._validate_written
+        self._under = under
+        self._isolation = isolation
+        self.commit_id = under.new_id()
+        """Tells, in every log that the transaction changes, that it happened."""
+
+    def begin(self, isolation: str | None = None) -> NoReturn:
+        raise Unsupported("a transaction cannot begin within another one: commit or roll back this one first")
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._taken.closed is not None:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    @property
+    def is_open(self) -> bool:
+        return self._taken.closed is None
+
+    def rollback(self) -> None:
+        """Forget all changes. Data files that were written for them are left for vacuum."""
+        self._taken.check_open()
+        self._close("rolled back")
+
+    def commit(self) -> None:
+        """Make all changes visible at one moment, or none of them.
+
+        CommitConflict, NoSuchTable, TableExists and the like when what others committed since does not allow one of
+        them: nothing has happened then. After CommitUnknown, and only then, the same transaction may be committed
+        again: it happens once.
+        """
+        self._taken.check_open()
+        try:
+            self._commit()
+        except CommitUnknown:
+            raise
+        except BaseException:
+            self._close("not committed: it failed")
+            raise
+        self._close("committed")
+
+    def _commit(self) -> None:
+        linked = _linked(self._taken.namespaces)
+        logs: list[TakenLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
+        created = [log for log in logs if log.creation is not None and log.creation.log_id in linked]
+        changed = [log for log in logs if log.creation is None and log.steps]
+        read = [log for log in logs if not log.steps and log.creation is None and self._is_validated(log)]
+        if not changed:
+            return
+        work = [_creating(log) for log in created]
+        if work:
+            self._under.log_options.in_parallel(work)
+        try:
+            self._commit_changed(changed, read)
+        except CommitUnknown:
+            raise
+        except LakelogError:
+            for log in created:
+                _give_up(log)
+            raise
+
+    def _commit_changed(self, changed: Sequence[TakenLog[Any]], read: Sequence[TakenLog[Any]]) -> None:
+        changes = [
+            Change(log.under, log.start, log.decide_all, log.start.version)
+            for log in changed
+            if log.start is not None
+        ]
+        assert len(changes) == len(changed), "what is changed was taken before"
+        try:
+            if len(changes) == 1 and not read:
+                only = changes[0]
+                only.tracked.commit(only.view, only.decide, commit_id=self.commit_id, base=only.base)
+            else:
+                self._under.commit_together(
+                    changes,
+                    commit_id=self.commit_id,
+                    validate=(lambda: self._validate_read(read)) if read else None,
+                )
+        except LogSealed as error:
+            raise CommitConflict(
+                f"the transaction changes something that was dropped since it began: {error}. Nothing was changed",
+                version=0,
+            ) from error
+
+    def _close(self, how: str) -> None:
+        self._taken.closed = f"this transaction was {how}: begin another one"
+
+    # Isolation
+
+    def _is_validated(self, log: TakenLog[Any]) -> bool:
+        if log.start is None or not (log.rows_read or log.names_read):
+            return False
+        if self._isolation is not None:
+            return self._isolation == SERIALIZABLE
+        state = log.start.state
+        return (
+            isinstance(state, TableState)
+            and state.metadata is not None
+            and value_of(state.metadata.properties, ISOLATION) == SERIALIZABLE
+        )
+
+    def _validate_read(self, read: Sequence[TakenLog[Any]]) -> None:
+        """Look at what was only read, between the last intent and the decision."""
+        for log in read:
+            assert log.start is not None
+            self._validate(log, log.under.offer(log.log.refresh_settled(log.under.known or log.start)))
+
+    def _validate_written(self, log: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
+        if passed and self._is_validated(log):
+            self._validate(log, view)
+
+    def _validate(self, log: TakenLog[Any], now: View[Any]) -> None:
+        then = log.start
+        assert then is not None
+        if now.version <= then.version:
+            return
+        if now.log_id != then.log_id or now.sealed != then.sealed:
+            self._changed(log, now, "was dropped")
+        if isinstance(then.state, NamespaceState):
+            for space, name in log.names_read:
+                before, after = (
+                    view.state.entries.get(space, {}) if name is None else view.state.entry(space, name)
+                    for view in (then, now)
+                )
+                if before != after:
+                    self._changed(log, now, f"has another {name or 'list of names'} now")
+        elif log.rows_read:
+            metadata, current = then.state.current, now.state.current
+            if (metadata.schema, metadata.generation) != (current.schema, current.generation):
+                self._changed(log, now, "has another schema, or was replaced")
+            for predicate in log.rows_read:
+                bound = None if predicate is None else bind(as_predicate(predicate), metadata.schema)
+                if changed_rows(log, then, now, bound):
+                    self._changed(log, now, "has other rows now")
+
+    def _changed(self, log: TakenLog[Any], now: View[Any], what: str) -> NoReturn:
+        assert log.start is not None
+        by = ""
+        for commit in log.log.commits(first=log.start.version + 1, last=now.version, newest_first=True):
+            by = " ".join(f"{key}={value}" for key, value in commit.writer.items())
+            break
+        raise CommitConflict(
+            f"{self._under.url(log.location)}, which this serializable transaction read at version "
+            f"{log.start.version}, {what} (version {now.version}, by {by or 'an unknown writer'}). Nothing was "
+            "changed: run the transaction again",
+            version=now.version,
+            by=by,
+        )
+
+
+def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:
+    """Return the ids that the transaction's own view of the catalog leads to."""
+    return {
+        entry.id
+        for namespace in namespaces
+        if namespace.known is not None and not namespace.known.sealed
+        for entries in namespace.known.state.entries.values()
+        for entry in entries.values()
+    }
+
+
+def _creating(log: TakenLog[Any]) -> Any:
+    creation = log.creation
+    assert creation is not None
+    return lambda: log.under.create(log.first_draft(), log_id=creation.log_id, commit_id=creation.commit_id)
+
+
+def _give_up(log: TakenLog[Any]) -> None:
+    """Let the place of a log that nothing will ever lead to be used again. What fails here, vacuum does later."""
+    assert log.creation is not None
+    if not isinstance(log.log.projection.initial(), TableState):
+        return
+    try:
+        view = log.under.current()
+        if view.log_id == log.creation.log_id and not view.sealed:
+            draft = Draft(events=encode([TableDropped()]), seals=True)
+            log.under.commit(view, lambda _view, _passed: draft)
+    except LakelogError:
+        return
