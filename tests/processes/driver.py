@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,7 +30,9 @@ from lakelog.testing.versitygw import versitygw
 
 LOCAL, S3 = "local", "s3"
 LIFE_MEAN_S = {LOCAL: 0.7, S3: 5.0}
+SPARK_LIFE_MEAN_S = 3.0  # from the first request on
 PAUSES = 0.15  # of what would have been kills
+CHILD_KILLS = 0.6  # of what would have been kills of a Spark writer
 PAUSE_MAX_S = 3.0
 READERS = 1
 PRELOADED = [
@@ -83,6 +85,40 @@ class Process(Protocol):
     def join(self, timeout: float | None = None) -> None: ...
 
 
+class SparkProcess:
+    """A Spark writer: Python's driver, the JVM and what that starts, in a process group of their own."""
+
+    def __init__(self, world_file: str, writer: str, incarnation: int) -> None:
+        log = Path(world_file).parent / f"{writer}.log"
+        command = [sys.executable, "-m", "tests.processes.spark_writer", world_file, writer, str(incarnation)]
+        with log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
+            )
+        self.pid = self._process.pid
+
+    @property
+    def exitcode(self) -> int | None:
+        return self._process.poll()
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def join(self, timeout: float | None = None) -> None:
+        self._process.wait(timeout)
+
+    def children(self) -> list[int]:
+        """The Python sides of the adapter, by their process ids."""
+        found = []
+        for process in Path("/proc").iterdir():
+            with suppress(OSError, ValueError):
+                group = int((process / "stat").read_text().rpartition(")")[2].split()[2])
+                if group == self.pid and b"lakelog.spark.bridge" in (process / "cmdline").read_bytes():
+                    found.append(int(process.name))
+        return found
+
+
 @dataclass
 class Actor:
     """A writer by its name, over all its lives."""
@@ -94,6 +130,7 @@ class Actor:
     dies_at: float = 0.0
     wakes_at: float = 0.0
     paused: bool = False
+    begins_after: int | None = None
 
 
 class Driver:
@@ -108,7 +145,10 @@ class Driver:
         self.report = Report(world.folder)
 
     def run(self) -> None:
-        actors = [Actor(name, LIFE_MEAN_S[self._settings.store]) for name in self._world.writers]
+        life_s = LIFE_MEAN_S[self._settings.store]
+        actors = [
+            Actor(name, SPARK_LIFE_MEAN_S if is_spark(name) else life_s) for name in self._world.writers
+        ]
         readers = [self._start_reader(f"r{number}") for number in range(READERS)]
         deadline = time.monotonic() + self._settings.seconds
         try:
@@ -135,10 +175,17 @@ class Driver:
             actor.incarnation += 1
             actor.process = self._start_writer(actor)
             actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
+            if is_spark(actor.name):
+                actor.begins_after = self._asked_of(actor)
         elif actor.process.exitcode is not None:
             self.report.wrong.append(
                 f"{actor.name} ended by itself with {actor.process.exitcode}: {self._log(actor.name)}"
             )
+        elif actor.begins_after is not None:
+            # A JVM takes long to start, and killing it before it has asked for anything proves little.
+            if self._asked_of(actor) > actor.begins_after:
+                actor.begins_after = None
+                actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
         elif actor.paused:
             if now >= actor.wakes_at:
                 self._signal(actor, signal.SIGCONT)
@@ -149,11 +196,20 @@ class Driver:
                 actor.paused, actor.wakes_at = True, now + self._rng.uniform(0.1, PAUSE_MAX_S)
                 actor.dies_at = actor.wakes_at + self._rng.expovariate(1 / actor.life_mean_s)
                 self.report.figures["writers paused"] += 1
+            elif isinstance(actor.process, SparkProcess) and self._rng.random() < CHILD_KILLS:
+                # The adapter has to start another, and ask it again, without anybody noticing.
+                for child in actor.process.children():
+                    os.kill(child, signal.SIGKILL)
+                    self.report.figures["Python sides of Spark killed"] += 1
+                actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
             else:
+                kind = "Spark writers killed" if is_spark(actor.name) else "writers killed"
                 self._kill(actor)
-                self.report.figures["writers killed"] += 1
+                self.report.figures[kind] += 1
 
     def _start_writer(self, actor: Actor) -> Process:
+        if is_spark(actor.name):
+            return SparkProcess(self._world_file, actor.name, actor.incarnation)
         process = self._processes.Process(
             target=writer.run, args=(self._world_file, actor.name, actor.incarnation), daemon=True
         )
@@ -165,15 +221,22 @@ class Driver:
         process.start()
         return process
 
+    def _asked_of(self, actor: Actor) -> int:
+        """How many bytes its journals have."""
+        return sum(path.stat().st_size for path in self._world.journals.glob(f"{actor.name}.*.jsonl"))
+
     def _kill(self, actor: Actor) -> None:
         if actor.process is not None:
             actor.process.kill()
             actor.process.join()
-        actor.process, actor.paused = None, False
+        actor.process, actor.paused, actor.begins_after = None, False, None
 
     def _signal(self, actor: Actor, number: int) -> None:
         assert actor.process is not None and actor.process.pid is not None
-        os.kill(actor.process.pid, number)
+        if is_spark(actor.name):
+            os.killpg(actor.process.pid, number)
+        else:
+            os.kill(actor.process.pid, number)
 
     def _log(self, name: str) -> str:
         return (Path(self._world.folder) / f"{name}.log").read_text(errors="replace")[-3000:]
@@ -236,10 +299,26 @@ def _verify(world: World, report: Report) -> None:
     report.figures.update(found["figures"])
 
 
+def writer_names(settings: Settings) -> tuple[str, ...]:
+    python = [f"w{number}" for number in range(settings.python_writers)]
+    match settings.writers:
+        case "python":
+            return tuple(python)
+        case "spark":
+            return ("s0",)
+        case "both":
+            return (*python[:-1], "s0")
+    raise AssertionError(settings.writers)
+
+
+def is_spark(writer: str) -> bool:
+    return writer.startswith("s")
+
+
 @contextmanager
 def _store(settings: Settings, folder: Path) -> Iterator[tuple[World, World, FaultyProxy | None]]:
     """Give the world as it is, the world as its processes see it, and the proxy that stands between."""
-    names = tuple(f"w{number}" for number in range(settings.python_writers))
+    names = writer_names(settings)
     if settings.store == LOCAL:
         options = {"fsync": "on" if settings.fsync else "off"}
         world = World(str(folder), str(folder / "lake"), options, settings.seed, names)

@@ -6,7 +6,7 @@ A commit that no journal knows was made by Spark, whose statements cannot be giv
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tests.processes.chains import Chain
@@ -58,7 +58,20 @@ class Linked:
     ever: set[str] = field(default_factory=set)
 
 
-def check_namespaces(chains: Mapping[str, Chain], by_commit: Mapping[str, Asked], checked: Checked) -> Linked:
+class Requests:
+    """All requests, by what tells in a log that a commit is theirs: the commit's id, or a mark that it bears."""
+
+    def __init__(self, asked: Collection[Asked]) -> None:
+        self.by_key = {a.key: a for a in asked}
+        self._by_commit = {a.request["commit"]: a for a in asked if "commit" in a.request}
+        self._by_mark = {a.request["mark"]: a for a in asked if "mark" in a.request}
+
+    def of(self, commit: Commit, *marks: str) -> Asked | None:
+        found = self._by_commit.get(commit.commit_id)
+        return found or next((self._by_mark[mark] for mark in marks if mark in self._by_mark), None)
+
+
+def check_namespaces(chains: Mapping[str, Chain], requests: Requests, checked: Checked) -> Linked:
     """Follow every namespace's log, and note which creations, renames and drops happened in it."""
     linked = Linked()
     for prefix, chain in chains.items():
@@ -86,13 +99,26 @@ def check_namespaces(chains: Mapping[str, Chain], by_commit: Mapping[str, Asked]
                             names[space, event.new_name] = entry
                     case _:
                         pass
-            asked = by_commit.get(commit.commit_id)
+            asked = requests.of(commit, *namespace_marks(commit))
             # A log's own first commit bears the id of the request that makes it; only the link makes it exist.
             if asked is not None and not first:
                 checked.happens(asked, where)
         if not chain.sealed:
             linked.now |= {(prefix, *name): entry for name, entry in names.items()}
     return linked
+
+
+def namespace_marks(commit: Commit) -> Iterator[str]:
+    for event in namespace_events(commit):
+        match event:
+            case EntryLinked():
+                yield f"link {event.name}"
+            case EntryUnlinked():
+                yield f"unlink {event.name}"
+            case EntryRenamed():
+                yield f"rename {event.new_name}"
+            case _:
+                pass
 
 
 class TableModel:
@@ -108,13 +134,12 @@ class TableModel:
         self.properties: dict[str, str] = {}
         self.files: dict[str, int] = {}
 
-    def follow(self, by_commit: Mapping[str, Asked], by_key: Mapping[str, Asked]) -> None:
+    def follow(self, requests: Requests) -> None:
         versions = [commit.version for commit in self.chain.commits]
         look_at = {*self._rng.sample(versions, min(OLD_VERSIONS, len(versions))), versions[-1]}
         for commit in self.chain.commits:
             self.checked.commits += 1
-            asked = by_commit.get(commit.commit_id)
-            self._follow(commit, asked, by_key)
+            self._follow(commit, requests)
             if commit.version in look_at and not commit.seals:
                 self._compare(self._table(commit.version))
         for path, size in self.files.items():
@@ -125,9 +150,12 @@ class TableModel:
     def where(self, commit: Commit) -> str:
         return f"version {commit.version} of {self.chain.prefix}"
 
-    def _follow(self, commit: Commit, asked: Asked | None, by_key: Mapping[str, Asked]) -> None:
+    def _follow(self, commit: Commit, requests: Requests) -> None:
+        events = table_events(commit)
+        altered = [value for e in events if isinstance(e, TableAltered) for value in e.set.values()]
+        asked = requests.of(commit, *(f"set {value}" for value in altered))
         first = False
-        for event in table_events(commit):
+        for event in events:
             match event:
                 case TableCreated() | TableReplaced():
                     first = isinstance(event, TableCreated)
@@ -137,7 +165,7 @@ class TableModel:
                     self.properties = {k: v for k, v in self.properties.items() if k not in event.removed}
                     self.properties |= event.set
                 case FilesChanged():
-                    self._follow_files(commit, event, asked, by_key)
+                    self._follow_files(commit, event, asked, requests)
                 case _:
                     pass
         if asked is not None:
@@ -149,7 +177,7 @@ class TableModel:
                 self.checked.happens(asked, self.where(commit))
 
     def _follow_files(
-        self, commit: Commit, event: FilesChanged, asked: Asked | None, by_key: Mapping[str, Asked]
+        self, commit: Commit, event: FilesChanged, asked: Asked | None, requests: Requests
     ) -> None:
         for removed in event.removed:
             if self.files.pop(removed.path, None) is None:
@@ -163,23 +191,25 @@ class TableModel:
         if asked is not None:
             self.rows = apply(self.rows, asked)
         elif event.added_files:
-            self._told_by_rows(commit, event, by_key)
+            self._told_by_rows(commit, event, requests)
         elif event.operation == "truncate":
             self.rows = {}
 
-    def _told_by_rows(self, commit: Commit, event: FilesChanged, by_key: Mapping[str, Asked]) -> None:
+    def _told_by_rows(self, commit: Commit, event: FilesChanged, requests: Requests) -> None:
         after = rows_of(self._table(commit.version))
         added = {id: row for id, row in after.items() if self.rows.get(id) != row}
         keys = {op for op, _ in added.values()}
-        if len(keys) != 1 or (asked := by_key.get(*keys)) is None:
+        asked = requests.by_key.get(*keys) if len(keys) == 1 else None
+        if asked is None:
             self.checked.wrong.append(f"{self.where(commit)} is of nobody's request: it adds rows of {keys}")
             self.rows = after
             return
-        if asked.request["table_op"] != event.operation:
+        if event.operation != (asked.request["op"] if asked.request["op"] != "create" else "append"):
             self.checked.wrong.append(f"{self.where(commit)} is an {event.operation}, for {asked.request}")
         self.rows = apply(self.rows, asked)
-        self.checked.happens(asked, self.where(commit))
         self._compare_rows(after, self.where(commit))
+        if asked.request["op"] != "create":
+            self.checked.happens(asked, self.where(commit))
 
     def _table(self, version: int) -> Table:
         view = self._tracked.log.view_at(version)
@@ -226,16 +256,18 @@ def rows_of(table: Table) -> Rows:
 def apply(rows: Rows, asked: Asked) -> Rows:
     """Return the rows after a request."""
     request = asked.request
-    op = request.get("table_op", request["op"])
     first, count = request.get("first", 0), request.get("count", 0)
     added = {id: (asked.key, request["owner"]) for id in range(first, first + count)}
-    match op:
+    match request["op"]:
         case "append":
             return rows | added
-        case "overwrite" | "overwrite-partitions":
+        case "overwrite":
             return {id: row for id, row in rows.items() if row[1] != request["owner"]} | added
+        case "create":
+            return added
+        case "truncate":
+            return {}
         case "rewrite":
             return rows
-        case "truncate" | "create":
-            return {}
-    raise AssertionError(op)
+        case op:
+            raise AssertionError(op)

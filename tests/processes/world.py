@@ -19,6 +19,8 @@ SHARED, COMMON, PARTS = "shared", "common", "parts"
 FILES_MAX = 120
 """A shared table with more files is left for a new one, so that whoever reads a whole table gets through."""
 
+IDS_PER_LIFE = 1_000_000
+
 
 @dataclass(frozen=True)
 class World:
@@ -62,6 +64,11 @@ def load_world(path: str) -> World:
 def own(writer: str) -> str:
     """The namespace that only this writer changes."""
     return f"own_{writer}"
+
+
+def first_id(writer: int, incarnation: int) -> int:
+    """The first of the row ids that belong to one life of one writer."""
+    return (1 + writer) * 10**15 + incarnation * IDS_PER_LIFE
 
 
 def set_up(catalog: Catalog, writers: tuple[str, ...]) -> None:

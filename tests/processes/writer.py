@@ -10,12 +10,11 @@ from pathlib import Path
 
 from tests.processes.journal import FAILED, UNKNOWN, Journal, Journals
 from tests.processes.work import NotLoaded, Request, Work, is_of_s3_client, perform
-from tests.processes.world import World, load_world
+from tests.processes.world import World, first_id, load_world
 
 from lakelog.log.errors import CommitUnknown, ConflictError, FormatError, LakelogError, StorageError
 
 ASK_AGAIN_MAX = 5
-IDS_PER_INCARNATION = 1_000_000
 
 
 def run(world_file: str, writer: str, incarnation: int) -> None:
@@ -35,7 +34,7 @@ class Writer:
         self._writer = writer
         self._rng = random.Random(f"{world.seed} {self._name}")
         self._number = 0
-        self._ids = (1 + world.writers.index(writer)) * 10**15 + incarnation * IDS_PER_INCARNATION
+        self._ids = first_id(world.writers.index(writer), incarnation)
         self._work = Work(world.catalog(writer), writer, self._rng, self._next_ids)
 
     def work(self) -> None:
