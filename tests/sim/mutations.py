@@ -151,13 +151,12 @@ def what_began_before_a_seal_goes_on_after_it(real: Any, passed: Any, location: 
 
 @removes(writing.Writer, "write_sidecars")
 def sidecars_are_written_after_the_commit(
-    real: Any, self: Any, blobs: Any, commit_id: str
+    real: Any, self: Any, blobs: Any, version: int, commit_id: str
 ) -> tuple[Sidecar, ...]:
     sidecars = []
     for blob in blobs:
-        sidecar = Sidecar(
-            name=f"{commit_id}-{hash_of(blob)[:16]}.bin", size_bytes=len(blob), hash=hash_of(blob)
-        )
+        name = f"{version:020d}-{commit_id}-{hash_of(blob)[:16]}.bin"
+        sidecar = Sidecar(name=name, size_bytes=len(blob), hash=hash_of(blob))
         key = self.replay.keys.sidecar(sidecar.name)
         store = self.replay.store
         truth = store._truth

@@ -42,7 +42,7 @@ OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Oper
 
 _SHOWN = {
     "entry-linked": ("kind", "name"),
-    "entry-unlinked": ("kind", "name"),
+    "entry-unlinked": ("name",),
     "entry-renamed": ("kind", "name", "new_name"),
     "namespace-moved": ("name",),
     "namespace-restored": ("name",),

@@ -12,7 +12,7 @@ _VERSION = re.compile(r"(\d{20})\.json")
 _BASE = re.compile(r"bases/(\d{20})\.json")
 _SNAPSHOT = re.compile(r"snapshots/\d{20}-[0-9a-f]{16}\.json")
 _MANIFEST = re.compile(r"manifests/(\d{20}-.+)")
-_SIDECAR = re.compile(r"sidecars/([a-z2-7]{26}-[0-9a-f]{16}\.bin)")
+_SIDECAR = re.compile(r"sidecars/((?:\d{20}-)?[a-z2-7]{26}-[0-9a-f]{16}\.bin)")
 
 
 @dataclass(slots=True)

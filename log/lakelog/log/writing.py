@@ -20,6 +20,7 @@ from lakelog.log.format import (
     hash_of,
     own_commit,
 )
+from lakelog.log.keys import number
 from lakelog.log.replay import Replay
 from lakelog.log.settling import place, put_patiently
 from lakelog.log.view import Draft, S, View, commit_time_us
@@ -41,7 +42,7 @@ class Writer(Generic[S]):
 
     def __init__(self, replay: Replay[S], writer: Mapping[str, Json]) -> None:
         self.replay = replay
-        self.writer = dict(writer)
+        self.writer = writer
 
     def put(
         self,
@@ -69,7 +70,7 @@ class Writer(Generic[S]):
                 base=base,
                 prev=view.hash,
                 time_us=commit_time_us(view.time_us, options.clock_us(), replay.store.now_us()),
-                writer=self.writer,
+                writer=dict(self.writer),
                 write=draft.write,
                 features=draft.features,
                 fence=draft.fence,
@@ -79,7 +80,9 @@ class Writer(Generic[S]):
                 purges=draft.purges,
                 intent=intent,
                 settles=view.settles,
-                sidecars=self.write_sidecars(draft.blobs, commit_id if intent is None else intent.txn),
+                sidecars=self.write_sidecars(
+                    draft.blobs, view.version + 1, commit_id if intent is None else intent.txn
+                ),
                 events=draft.events,
             )
         )
@@ -109,12 +112,15 @@ class Writer(Generic[S]):
         snapshots.write_if_due(self.replay, placed.before, after, placed.size_bytes)
         return after
 
-    def write_sidecars(self, blobs: Sequence[bytes], owner: str) -> tuple[Sidecar, ...]:
-        """Write the blobs under names that no other version of the log has: expiry deletes them with their own."""
+    def write_sidecars(self, blobs: Sequence[bytes], version: int, owner: str) -> tuple[Sidecar, ...]:
+        """Write the blobs for the commit that is to be `version`, under names that no other version has.
+
+        So one whose version turned out to be another's is nobody's, whatever its writer does next.
+        """
         sidecars = []
         for blob in blobs:
             digest = hash_of(blob)
-            name = f"{owner}-{digest[:16]}.bin"
+            name = f"{number(version)}-{owner}-{digest[:16]}.bin"
             put_patiently(self.replay.store, self.replay.keys.sidecar(name), blob, self.replay.options)
             sidecars.append(Sidecar(name=name, size_bytes=len(blob), hash=digest))
         return tuple(sidecars)
