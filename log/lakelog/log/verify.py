@@ -17,7 +17,7 @@ from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tom
 from lakelog.log.listing import Listing, list_log
 from lakelog.log.log import Log
 from lakelog.log.replay import hash_before_expiry
-from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, Judge
+from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, Judge, said
 from lakelog.log.view import S, View, advance, effective, empty_view
 
 ALL_TOGETHER = "restore the objects of this log from one backup"
@@ -37,8 +37,10 @@ class Verified(Generic[S]):
     """What a check learned of a log. `view` is the newest state that could be derived, None where none could.
 
     `head` is the newest version there is and `first` the oldest that can be read. `complete` tells whether `view` is
-    what readers have to see; `intents` are those of all commits by their versions, with what became of them (None:
-    undecided). `undecided` is the intent that stands at the head without a decision.
+    what readers have to see, and `replayed` whether it was derived without a snapshot or hint. `broken` are the
+    keys of derived objects that are no good, and whether that is seen without a look at the commits. `intents` are
+    those of all commits by their versions, with what became of them (None: undecided). `undecided` is the intent that
+    stands at the head without a decision.
     """
 
     log_id: str
@@ -46,7 +48,8 @@ class Verified(Generic[S]):
     first: int
     view: View[S] | None
     complete: bool
-    broken: list[str]
+    replayed: bool = False
+    broken: dict[str, bool] = field(default_factory=dict)
     intents: dict[int, tuple[Intent, Settled | None]] = field(default_factory=dict)
     log_ids: list[str] = field(default_factory=list)
     undecided: Commit | None = None
@@ -89,11 +92,13 @@ def repair(log: Log[S], verified: Verified[S], findings: Findings) -> bool:
     """
     if verified.view is None or not verified.complete:
         return False
-    log.store.delete(verified.broken)
+    # Where commits are damaged, a snapshot that contradicts them may be the one that is right.
+    useless = [key for key, alone in verified.broken.items() if alone or verified.replayed]
+    log.store.delete(useless)
     snapshots.write(log.replay, verified.view)
     findings.repaired.append(
         f"{log.location}: wrote snapshot and hint of version {verified.view.version} anew"
-        + (f", deleted {', '.join(verified.broken)} before" if verified.broken else "")
+        + (f", deleted {', '.join(useless)} before" if useless else "")
     )
     return True
 
@@ -121,7 +126,7 @@ class _Verification(Generic[S]):
         self.replayed = True
         self.time_us = 0
         self.result = Verified[S](
-            log_id="", head=max(listing.versions, default=0), first=1, view=None, complete=False, broken=[]
+            log_id="", head=max(listing.versions, default=0), first=1, view=None, complete=False
         )
         self._named: set[str] = set()
 
@@ -140,7 +145,7 @@ class _Verification(Generic[S]):
         decided = result.head - (result.undecided is not None)
         result.view = self.view
         result.complete = self.view is not None and self.view.version == decided
-        result.broken = self.derived.broken
+        result.replayed, result.broken = self.replayed, self.derived.broken
         if self.view is not None:
             result.log_id = self.view.log_id
         for name in sorted(self.listing.sidecars - self._named):
@@ -176,7 +181,7 @@ class _Verification(Generic[S]):
             self.findings.damage("unsupported", where, str(error), "upgrade lakelog, then check again")
             return None
         except FormatError as error:
-            self.findings.damage("commit-altered", where, str(error), RESTORE)
+            self.findings.damage("commit-altered", where, said(error, where), RESTORE)
             return None
         self.findings.count("commits")
         if entry.version != version:
@@ -314,7 +319,7 @@ class _Verification(Generic[S]):
             self.view = advance(self.view, commit, commit.hash, blobs, self.log.projection, where, settled)
         except (LakelogError, LookupError, ValueError, AssertionError) as error:
             kind = "unsupported" if isinstance(error, UnsupportedFormat) else "commit-disagrees"
-            self.findings.damage(kind, where, str(error) or repr(error), ALL_TOGETHER)
+            self.findings.damage(kind, where, said(error, where), ALL_TOGETHER)
             self.view, self.replayed = None, False
 
     def _sidecars(self, commit: Commit) -> list[bytes] | None:

@@ -60,8 +60,8 @@ class Derived(Generic[S]):
         self.bases: dict[int, Base] = {}
         self.roots: dict[int, list[str]] = {}
         """Keys of the sound snapshots and hint by the version that they are of."""
-        self.broken: list[str] = []
-        """Keys of derived objects that are no good."""
+        self.broken: dict[str, bool] = {}
+        """Keys of derived objects that are no good, and whether that is seen without a look at the commits."""
         self._hint = hint
         self._hinted = ""
         self._bad_manifests: set[str] = set()
@@ -103,7 +103,7 @@ class Derived(Generic[S]):
             try:
                 base = decode_base(data, self.at(key), log.options.features)
             except FormatError as error:
-                findings.damage("base-altered", self.at(key), str(error), RESTORE)
+                findings.damage("base-altered", self.at(key), said(error, self.at(key)), RESTORE)
                 continue
             findings.count("bases")
             wrong = self._wrong_base(base, number)
@@ -128,7 +128,7 @@ class Derived(Generic[S]):
         try:
             root = decode_root(data, self.at(key), self.log.options.features)
         except FormatError as error:
-            self._bad_root(key, "altered", str(error))
+            self._bad_root(key, "altered", said(error, self.at(key)))
             return
         head = max(self.listing.versions, default=0)
         if key != keys.latest and key != keys.snapshot(root.version, root.commit_hash):
@@ -158,7 +158,7 @@ class Derived(Generic[S]):
             sums.update(named)
 
     def _bad_root(self, key: str, kind: str, what: str) -> None:
-        self.broken.append(key)
+        self.broken[key] = kind in ("altered", "misplaced")
         word = "hint" if key == self.log.keys.latest else "snapshot"
         self.findings.repairable(f"{word}-{kind}", self.at(key), what, REWRITE)
 
@@ -216,7 +216,7 @@ class Derived(Generic[S]):
                         key, "differs", f"is not the state at version {entry.version}: {difference}"
                     )
                 elif self._bad_manifests.intersection(self.judge.manifests(root.state)):
-                    self.broken.append(key)
+                    self.broken.setdefault(key, False)
         return view
 
     def before(self, commit: Commit) -> View[S] | None:
@@ -307,6 +307,11 @@ class Derived(Generic[S]):
                     f"the hint is of version {version}, but the snapshot of that version is missing",
                     REWRITE,
                 )
+
+
+def said(error: Exception, where: str) -> str:
+    """Return what an error says of the object at `where`, without the place and the advice, which a finding has."""
+    return str(error).removeprefix(f"{where} ").split("; restore")[0] or repr(error)
 
 
 def names(root: Root, entry: Commit | Tombstone) -> bool:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 from lakelog.catalog.fsck.walk import Walk
-from lakelog.log import LocalStore
-from lakelog.log.local_store import TEMPORARY
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 _LOGS_OBJECT = re.compile(rf"({_LOG})_log/.+")
@@ -20,7 +16,7 @@ NOTES_MAX = 100
 def check(walk: Walk) -> None:
     """Note what nothing leads to. One LIST of the whole warehouse."""
     logs, findings = walk.logs, walk.findings
-    store = logs.store(logs.warehouse)
+    store = logs.places.store(logs.warehouse)
     unlinked: dict[str, int] = {}
     foreign = 0
     for key in store.list_after(""):
@@ -46,14 +42,13 @@ def check(walk: Walk) -> None:
             f"no name leads to these {objects:,} objects: of a creation under way or given up, or of what was dropped",
             "leave it to vacuum; lakelog fsck with this place as its argument looks into it",
         )
-    if isinstance(store, LocalStore):
-        for path in _temporary(Path(store.url)):
-            findings.note(
-                "temporary-file",
-                str(path),
-                "a writer has just begun to write here, or died at it",
-                "delete it if no writer runs any more",
-            )
+    for key, size_bytes in store.list_leftovers(""):
+        findings.note(
+            "temporary-file",
+            f"{store.url}/{key}",
+            f"a writer died when it had written {size_bytes:,} bytes here",
+            "leave it to vacuum",
+        )
 
 
 def is_own(key: str) -> bool:
@@ -66,9 +61,3 @@ def _is_below_a_table(walk: Walk, key: str) -> bool:
     parts = key.split("/")
     return any("/".join(parts[:depth]) in walk.checked for depth in range(1, len(parts)))
 
-
-def _temporary(root: Path) -> list[Path]:
-    found = []
-    for folder, _, names in os.walk(root):
-        found += [Path(folder, name) for name in names if name.startswith(TEMPORARY)]
-    return sorted(found)
