@@ -279,7 +279,7 @@ def _decided(truth: Truth) -> bool:
 
 @holds
 def names_lead_to_open_logs(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
-    """No name leads to a sealed, purged or missing log at a decided cut, and nothing is linked in a dropped namespace"""
+    """No name leads to a sealed, purged or missing log, and nothing is linked in a dropped namespace"""
     truths = checks.truths(content)
     for place, truth in truths.items():
         head = truth.head

@@ -1,9 +1,9 @@
 """Programs of actors as states that can be hashed, compared and gone on from more than once.
 
-A program is a generator: it yields requests to the store and gets their answers. Its state is where it stands in each of
-its frames, with the values of those local variables that it may still read: so two histories that no longer matter are one
-state. A generator cannot be copied; to go on from a state a second time, it is run again from its start with the same
-answers, once for each pair of state and answer, and then remembered.
+A program is a generator: it yields requests to the store and gets their answers. Its state is where it stands in each
+of its frames, with the values of those local variables that it may still read: so two histories that no longer matter
+are one state. A generator cannot be copied; to go on from a state a second time, it is run again from its start with
+the same answers, once for each pair of state and answer, and then remembered.
 
 What stands on a frame's evaluation stack is not seen. So in a program, `yield` must be a statement of its own or all of
 an assignment's right side, and never inside a `for`; `check_source` holds that.
@@ -74,7 +74,7 @@ class Machine:
                 request = program.send(None)
         except StopIteration:
             return 0, tuple(reports)
-        key = _position(program)
+        key = (_position(program), request)
         state = self._ids.get(key)
         if state is None:
             state = self._ids[key] = len(self.requests)

@@ -27,11 +27,14 @@ def load(root: Root) -> Program:
         if events is None:
             return None
         state, left = fold(state, events), left[1:]
-    return root.view._replace(state=state, base=root.number)
+    settles = root.view.settles if on(Rule.SNAPSHOT_SETTLES) else None
+    return root.view._replace(state=state, base=root.number, settles=settles)
 
 
 def from_bases(place: str, after: int = 0) -> Program:
     """The view of the last base that can be loaded; of an empty log without one. None: damage."""
+    if not on(Rule.BASES_ARE_KEPT):
+        return View(place)
     base = yield from last_base(place, after)
     if base is None:
         return View(place) if after == 0 else None
@@ -109,7 +112,9 @@ def cold(place: str) -> Program:
         if following is None and not on(Rule.FIRST_ABSENCE):
             further = yield ("get", log_key(place, hint.view.version + 2))
         newer = yield ("get", base_key(place, hint.number + 1))
-        believed = at is not None and (at.attempt == hint.view.hash or not on(Rule.HINT_HASH))
+        if at is None:
+            return None
+        believed = at.attempt == hint.view.hash or not on(Rule.HINT_HASH)
         if believed and (newer is None or not on(Rule.NEWER_BASE_DISTRUSTS)):
             view = yield from load(hint)
             if view is not None and further is not None:
@@ -191,3 +196,83 @@ def pending_forward(view: View) -> Program:
         view = slim(view)
         found = yield ("get", log_key(view.place, view.version + 1))
     return view, None
+
+
+def at_time(places: str, time: int) -> Program:
+    """Several logs as of a time, which may not be over yet: each up to its last version of that time or before.
+
+    A log in which nothing later stands yet may still get a version of that time, so it is looked at again at the end,
+    as is an intent that is undecided: its time may be before.
+    """
+    views = tuple(View(place) for place in places)
+    n, quiet = 0, 0
+    while quiet < len(views):
+        view = yield from until(views[n], time)
+        quiet = 1 if view != views[n] and on(Rule.RECHECK_CURSORS) else quiet + 1
+        views = (*views[:n], view, *views[n + 1 :])
+        n = (n + 1) % len(views)
+    yield Report("cut", (views,))
+
+
+def until(view: View, time: int) -> Program:
+    """The view forward to the last decided version that is not after the time."""
+    found = yield ("get", log_key(view.place, view.version + 1))
+    while found is not None:
+        outcome, at = "committed", found.time
+        if found.intent is not None:
+            decision = yield ("get", found.intent)
+            if decision is None:
+                return view
+            outcome, at = effect(decision, found.time)
+        if outcome == "committed" and at > time:
+            return view
+        view = slim(applied(view, found, outcome, at))
+        found = yield ("get", log_key(view.place, view.version + 1))
+    return view
+
+
+def next_time(view: View) -> Program:
+    """The time of the first effective version after the view; None if there is none that is decided."""
+    ahead = view
+    while True:
+        found = yield ("get", log_key(view.place, ahead.version + 1))
+        if found is None:
+            return None
+        outcome, at = "committed", found.time
+        if found.intent is not None:
+            decision = yield ("get", found.intent)
+            if decision is None:
+                return None
+            outcome, at = effect(decision, found.time)
+        if outcome == "committed":
+            return at
+        ahead = slim(applied(ahead, found, outcome, at))
+
+
+def by_interval(places: str) -> Program:
+    """Several logs at one cut, taken in one by one: times from `low` to `high` are those at which the cut is true.
+
+    A log is read to its head first; then those taken before are looked at for what has come after them.
+    """
+    views: tuple[View, ...] = ()
+    low, high = 0, 999
+    while len(views) < len(places):
+        newest = None
+        if on(Rule.EXTEND_THEN_CHECK):
+            newest = yield from until(View(places[len(views)]), 999)
+        n = 0
+        while n < len(views):
+            moved = yield from next_time(views[n])
+            if moved is not None:
+                high = min(high, moved - 1)
+            n += 1
+        if newest is None or newest.time > high:
+            newest = yield from until(View(places[len(views)]), high)
+            later = yield from next_time(newest)
+            if later is not None:
+                high = min(high, later - 1)
+        low = max(low, newest.time)
+        if low > high:
+            return
+        views = (*views, newest)
+    yield Report("cut", (views,))

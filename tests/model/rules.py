@@ -25,6 +25,10 @@ class Rule(Enum):
     JUMP_COMPARES = "A rebase that jumps to a base compares the ids of what it jumps over."
     ABORTED_IS_NOT_DONE = "An aborted attempt with my id is not me having been applied."
     SNAPSHOT_DECIDED = "A snapshot is written for a decided version only."
+    SNAPSHOT_SETTLED = "A snapshot is written for a version that is settled only."
+    SNAPSHOT_SETTLES = (
+        "A snapshot at an intent's version tells the intent's outcome and time to whoever commits next."
+    )
     HINT_HASH = "A hint names the hash of its commit, and a reader compares it."
     FIRST_ABSENCE = "Of versions read in parallel only those before the first absent one count."
     UNDECIDED_UNSEEN = "An undecided intent has no effect for a reader."
@@ -45,6 +49,7 @@ class Rule(Enum):
     TOMBSTONES = "Expiry overwrites commits with tombstones; keys are never freed."
     TOMBSTONE_OUTCOME = "A tombstone tells whether the commit that it replaces took effect."
     BASE_BEFORE_TOMBSTONES = "Tombstones are put after their base."
+    BASES_INCREASE = "Each base is at a later version than the one before it."
     MANIFESTS_BEFORE_BASE = "A base's manifests are durable before the base."
     BASES_ARE_KEPT = "Bases stand under keys of their own, in a sequence, not as a pointer in a tombstone."
     WALK_ON = "A reader whose manifest is gone walks on to the next base."

@@ -1,63 +1,162 @@
-"""Scenarios of one log: appending, asking again, snapshots, expiry."""
+"""Scenarios of one log: appending, asking again, snapshots, expiry, vacuum."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-from tests.model import reading, writing
+from tests.model import expiry, reading, writing
 from tests.model.machine import Program
 from tests.model.search import Actor, Scenario
-from tests.model.world import Commit, Request, View, applied
+from tests.model.world import Commit, Event, Request, Root, View, applied
+
+Setup = partial[Program]
 
 
-def first(place: str, *events: tuple[object, ...], parent: str = "") -> Commit:
+def first(place: str, *events: Event, parent: str = "") -> Commit:
     """The commit that a place's log begins with."""
-    about = (("moved", parent),) if parent else ()
+    about: tuple[Event, ...] = (("moved", parent),) if parent else ()
     return Commit(place, 1, "c0", ("c0", 0, place, 1), None, 1, (*about, *events))
 
 
-def make(commit: Commit, place: str) -> Program:
-    yield ("create", ("log", place, commit.version), commit)
+def put(key: Any, value: Any) -> Program:
+    yield ("put", key, value)
 
 
-def begun(place: str, *events: tuple[object, ...], parent: str = "") -> partial[Program]:
-    return partial(make, first(place, *events, parent=parent), place)
+def begun(place: str, *events: Event, parent: str = "") -> Setup:
+    return partial(put, ("log", place, 1), first(place, *events, parent=parent))
 
 
-def opened(place: str, *events: tuple[object, ...], parent: str = "") -> View:
+def opened(place: str, *events: Event, parent: str = "") -> View:
     """The view after a log's first commit."""
     view = applied(View(place), first(place, *events, parent=parent), "committed", 1)
     assert view is not None
     return view._replace(tail=())
 
 
-def append(cid: str, place: str = "A", **more: object) -> Request:
-    return Request(cid, place, place, (("applied", cid),), **more)  # type: ignore[arg-type]
+def append(cid: str, place: str = "A", **more: Any) -> Request:
+    return Request(cid, place, place, (("applied", cid),), **more)
 
 
-def writer(name: str, cid: str, place: str = "A", **more: object) -> partial[Program]:
+def writer(name: str, cid: str, place: str = "A", **more: Any) -> Setup:
     return partial(writing.commit, name, opened(place), append(cid, place), **more)
 
 
-APPEND = Scenario(
-    "append",
-    (
+def appending(full: bool) -> Scenario:
+    actors = [
         Actor("writer 1", writer("w1", "one")),
         Actor("writer 2", writer("w2", "two"), like="writer 1"),
-        Actor("writer 3", writer("w3", "three"), like="writer 2"),
         Actor("reader", partial(reading.reader, "A")),
-    ),
-    (begun("A"),),
-    faults=2,
-)
+    ]
+    if full:
+        actors.insert(2, Actor("writer 3", writer("w3", "three"), like="writer 2"))
+    return Scenario("append", tuple(actors), (begun("A"),), faults=3 if full else 1)
 
-ASK_AGAIN = Scenario(
-    "ask again",
-    (
-        Actor("writer 1", writer("w1", "one", tries=2)),
-        Actor("writer 1 again", partial(writing.ask_again, "w1b", append("one"), 1), after="writer 1"),
+
+def asking_again(full: bool) -> Scenario:
+    """The first process has crashed or does not know. Some other commit needs to be the only one."""
+    only = append("one", needs=(("unapplied", "two"),))
+    actors = (
+        Actor("writer 1", partial(writing.commit, "w1", opened("A"), only, tries=2)),
+        Actor("writer 1 again", partial(writing.ask_again, "w1b", only, 1), after="writer 1", unless="one"),
         Actor("writer 2", writer("w2", "two")),
-    ),
-    (begun("A"),),
-    faults=2,
-)
+        Actor("writer 3", writer("w3", "three")),
+    )
+    return Scenario("ask again", actors[: 4 if full else 3], (begun("A"),), faults=2 if full else 1)
+
+
+def asking_again_expired(full: bool) -> Scenario:
+    """A request is asked again, or goes on, where expiry has been."""
+    actors = (
+        Actor("writer 1", writer("w1", "one", tries=2)),
+        Actor(
+            "writer 1 again",
+            partial(writing.commit, "w1b", opened("A"), append("one")),
+            after="writer 1",
+            unless="one",
+        ),
+        Actor("writer 2", writer("w2", "two")),
+        Actor("cleaner", partial(expiry.expire, "e1", "A", 2)),
+        Actor("cleaner 2", partial(expiry.expire, "e2", "A", 3)),
+    )
+    return Scenario("ask again, expired", actors[: 5 if full else 4], (begun("A"),), faults=1)
+
+
+def snapshots(full: bool) -> Scenario:
+    committer = partial(expiry.hasty_committer, "w1", opened("A"), append("one"))
+    actors = (
+        Actor("writer 1", committer),
+        Actor("writer 2", writer("w2", "two")),
+        Actor("reader", partial(reading.reader, "A")),
+        Actor("snapshotter", partial(expiry.snapshot, "s1", "A")),
+    )
+    return Scenario("snapshot and hint", actors[: 4 if full else 3], (begun("A"),), faults=1 if full else 0)
+
+
+LIE = Root(opened("A")._replace(version=2, hash="lie", uses=((2, "lie"),)), 0)
+HALF_A_LIE = LIE._replace(view=LIE.view._replace(version=1))
+
+
+def vandalism(full: bool) -> Scenario:
+    """Somebody puts nonsense over the hint, and removes it."""
+    actors = (
+        Actor("writer", writer("w1", "one")),
+        Actor("snapshotter", partial(expiry.snapshot, "s1", "A")),
+        Actor("vandal 1", partial(expiry.vandal, "A", "broken")),
+        Actor("vandal 2", partial(expiry.vandal, "A", HALF_A_LIE)),
+        Actor("vandal 3", partial(expiry.vandal, "A", None)),
+        Actor("reader", partial(reading.reader, "A")),
+    )
+    setup = (begun("A"), partial(put, ("manifest", "A", (2, "lie")), (("applied", "lie"),)))
+    return Scenario("vandalized hint", actors, setup, faults=1 if full else 0)
+
+
+def three_versions() -> tuple[Setup, ...]:
+    """A log at version 3, its first base at version 1 with a manifest."""
+    return (
+        begun("A", ("applied", "zero")),
+        partial(expiry.expire, "e0", "A", 1),
+        partial(writing.begin_and_commit, "w0", append("x")),
+        partial(writing.begin_and_commit, "w0'", append("y")),
+    )
+
+
+def expiring(full: bool) -> Scenario:
+    """Two cleaners, a stalled writer, a reader with an old view and one without."""
+    old = opened("A", ("applied", "zero"))
+    actors = (
+        Actor("cleaner 1", partial(expiry.expire, "e1", "A", 2)),
+        Actor("cleaner 2", partial(expiry.expire, "e2", "A", 3, merges=True)),
+        Actor("stalled writer", partial(writing.commit, "w1", old, append("one"))),
+        Actor("reader", partial(reading.reader, "A")),
+        Actor("warm reader", partial(reading.warm_reader, old)),
+    )
+    return Scenario("expiry", actors[: 5 if full else 4], three_versions(), faults=1)
+
+
+def expiring_with_snapshots(full: bool) -> Scenario:
+    actors = (
+        Actor("cleaner 1", partial(expiry.expire, "e1", "A", 2, merges=True)),
+        Actor("snapshotter", partial(expiry.snapshot, "s1", "A")),
+        Actor("reader", partial(reading.reader, "A")),
+        Actor("cleaner 2", partial(expiry.expire, "e2", "A", 3)),
+        Actor("writer", writer("w1", "one")),
+    )
+    return Scenario("expiry and hint", actors[: 4 if full else 3], three_versions(), faults=1)
+
+
+def file_write(cid: str, *events: Event) -> Setup:
+    view = opened("A", ("add", "f0", 0))
+    return partial(expiry.write_files, cid, view, Request(cid, "A", "A", (("applied", cid), *events)))
+
+
+def vacuuming(full: bool) -> Scenario:
+    """One write adds a file, one replaces a file, while files that no commit names are deleted."""
+    actors = (
+        Actor("writer", file_write("one")),
+        Actor("rewriter", file_write("two", ("remove", "f0", 0))),
+        Actor("vacuum", partial(expiry.vacuum, "v1", "A")),
+        Actor("vacuum 2", partial(expiry.vacuum, "v2", "A")),
+    )
+    setup = (begun("A", ("add", "f0", 0)), partial(put, ("file", "A", "f0", 0), "data"))
+    return Scenario("vacuum", actors[: 4 if full else 3], setup, faults=1)

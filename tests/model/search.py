@@ -1,9 +1,9 @@
 """Breadth-first search over all that a scenario's actors, its store and its faults can do.
 
-A world is a tuple of small numbers: the store's contents, what was reported, the puts under way, the faults that are left, and
-each actor's state. Everything behind a number is interned. One step is one request's effect with its answer; what an
-actor does between two requests is no step. An actor that stops for ever needs no step either: the others' steps are explored
-from every world, whether it goes on or not.
+A world is a tuple of small numbers: the store's contents, what was reported, the puts under way, the faults that are
+left, and each actor's state. Everything behind a number is interned. One step is one request's effect with its answer;
+what an actor does between two requests is no step. An actor that stops for ever needs no step either: the others' steps
+are explored from every world, whether it goes on or not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Actor(NamedTuple):
     name: str
     program: Callable[[], Program]
     after: str = ""  # starts when that one has ended or crashed; and that one may crash
+    unless: str = ""  # does not start once that request was reported as failed: nobody asks that again
     like: str = ""  # does the same as that one, so that it need not start before it
 
 
@@ -210,6 +211,8 @@ class Search:
             if state == start:
                 if self._after[n] >= 0 and world[FIRST_ACTOR + self._after[n]] != 0:
                     continue
+                if ("failed", self.scenario.actors[n].unless) in self.told[told]:
+                    continue
                 if self._like[n] >= 0 and world[FIRST_ACTOR + self._like[n]] == self._starts[self._like[n]]:
                     continue
             elif self._mortal[n]:
@@ -304,11 +307,7 @@ class Search:
             if "late" in kinds:
                 yield content, ERROR, late, "not applied yet, and the connection breaks"
             if "double" in kinds:
-                after = (
-                    self._land(content, request[1], value)
-                    if value
-                    else self.store.changed(content, request[1], ABSENT)
-                )
+                after = self._land(content, request[1], value)
                 yield after, OK, late, "applied, and a double is under way"
 
     def _resume(self, state: int, answer: int) -> tuple[int, tuple[Report, ...]]:

@@ -1,7 +1,7 @@
 """What stands in the store, the state that commits fold to, and what may be written on it. Pure.
 
-Objects are small: a commit's attempt id stands for its hash, a table's rows are the ids of the changes that made them, and a
-place's log id is a word. Keys are tuples: ("log", place, version), ("hint", place), ("base", place, number),
+Objects are small: a commit's attempt id stands for its hash, a table's rows are the ids of the changes that made
+them, and a log id is a word. Keys are tuples: ("log", place, version), ("hint", place), ("base", place, number),
 ("manifest", place, name), ("txn", txn), ("file", place, name, version that its write started from).
 """
 
@@ -116,6 +116,8 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
             state = state._replace(files=state.files | {(about[0], about[1])})
         elif kind == "remove":
             state = state._replace(files=state.files - {(about[0], about[1])})
+        elif kind == "is":
+            state = about[0]
         elif kind == "reset":
             state = State()
         elif kind == "moved":

@@ -163,7 +163,6 @@ def ask_again(me: str, request: Request, base: int) -> Program:
         yield Report("view", (request.place, (), None))
         return
     view = slim(view)
-    done = None
     if on(Rule.ORIGINAL_BASE):
         mine = yield from compare(request.place, request.cid, base + 1, view.version)
         if mine:

@@ -1,0 +1,198 @@
+"""Names: create and link, forget, rename and move, drop, restore, purge, reopen. Namespaces are logs, ids are log ids.
+
+A log's id is its place, or place#2 for the second log at a place: `place_of` tells the place.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.model.machine import Program, Report
+from tests.model.reading import cold, forward
+from tests.model.rules import Rule, on
+from tests.model.together import together
+from tests.model.world import Request, View, draft, log_key, refusal, slim
+from tests.model.writing import Done, place, put_one, step_over, tell
+
+
+def place_of(log_id: str) -> str:
+    return log_id.split("#")[0]
+
+
+def create(me: str, cid: str, namespace: View, name: str, log_id: str) -> Program:
+    """Write the first commit of a log under an id that nothing leads to, then link it: that is its creation."""
+    answer = yield ("put", ("file", place_of(log_id), "first", 0), "data")
+    if answer != "ok":
+        return
+    opening = Request(cid + "-open", place_of(log_id), log_id, (("add", "first", 0),), flag="creates")
+    done = yield from put_one(me, View(place_of(log_id)), opening, 0, None, 9)
+    if done.how != "placed":
+        return
+    link = Request(cid, namespace.place, namespace.log_id, (("link", name, log_id),))
+    done = yield from put_one(me, namespace, link, 0, None, 9)
+    yield from tell(cid, (namespace.place,), done)
+
+
+def reopen(me: str, cid: str, namespace: View, name: str, log_id: str) -> Program:
+    """Create a log at a place where another was dropped."""
+    view = yield from cold(place_of(log_id))
+    opening = Request(cid + "-open", place_of(log_id), log_id, (), flag="reopens")
+    done = yield from put_one(me, slim(view), opening, 0, None, 9)
+    if done.how != "placed":
+        return
+    link = Request(cid, namespace.place, namespace.log_id, (("link", name, log_id),))
+    done = yield from put_one(me, namespace, link, 0, None, 9)
+    yield from tell(cid, (namespace.place,), done)
+
+
+def forget(me: str, namespace: str, log_id: str) -> Program:
+    """A cleaner removes what a create that died has left."""
+    private = yield ("get", log_key(place_of(log_id), 1))
+    if private is None:
+        return
+    view = yield from cold(namespace)
+    if on(Rule.FORGET_FIRST):
+        request = Request("forget-" + me, namespace, view.log_id, (("forget", log_id),))
+        done = yield from put_one(me, slim(view), request, 0, None, 9)
+        if done.how != "placed":
+            return
+    elif log_id in {linked for _, linked in view.state.entries}:
+        return
+    view = yield from cold(place_of(log_id))
+    seal = Request("seal-" + me, place_of(log_id), log_id, (), flag="seals")
+    done = yield from put_one(me, slim(view), seal, 0, None, 9)
+    if done.how == "placed":
+        yield from purge(me, "purge-" + me, log_id)
+
+
+def drop(
+    me: str, cid: str, namespace: View, name: str, target: View, *needs: Any, rounds: int = 1
+) -> Program:
+    """Unlink and seal, in one transaction."""
+    unlink = Request(cid, namespace.place, namespace.log_id, (("unlink", name, target.log_id),))
+    seal = Request(cid, target.place, target.log_id, (), flag="seals", needs=needs)
+    if on(Rule.DROP_SEALS):
+        yield from together(me, (namespace, target), (unlink, seal), rounds=rounds)
+    else:
+        done = yield from put_one(me, namespace, unlink, 0, None, 9)
+        if done.how == "placed":
+            done = yield from put_one(me, target, seal, 0, None, 9)
+
+
+def drop_head(me: str, cid: str, namespace: View, name: str) -> Program:
+    """Drop an empty namespace, of which nothing is known before."""
+    target = yield from cold(name)
+    yield from drop(me, cid, namespace, name, slim(target), ("empty",), rounds=2)
+
+
+def restore(me: str, cid: str, namespace: str, name: str, log_id: str) -> Program:
+    """Link again and go on behind the seal, in one transaction."""
+    views = yield from both(namespace, place_of(log_id))
+    link = Request(cid, namespace, namespace, (("link", name, log_id),))
+    restores = Request(cid, place_of(log_id), log_id, (), flag="restores")
+    yield from together(me, views, (link, restores))
+
+
+def both(one: str, other: str) -> Program:
+    first = yield from cold(one)
+    second = yield from cold(other)
+    return (slim(first), slim(second))
+
+
+def purge(me: str, cid: str, log_id: str) -> Program:
+    """Commit that nothing can be restored any more, then delete the files."""
+    view = yield from cold(place_of(log_id))
+    if on(Rule.PURGE_COMMITTED):
+        request = Request(cid, place_of(log_id), log_id, (), flag="purges")
+        done = yield from put_one(me, slim(view), request, 0, None, 9)
+        yield from tell(cid, (place_of(log_id),), done)
+        if done.how != "placed":
+            return
+    elif view.status != "sealed":
+        return
+    files = yield ("list", "file", place_of(log_id))
+    while files:
+        yield ("delete", files[0])
+        files = files[1:]
+
+
+def rename(
+    me: str, cid: str, source: View, old: str, target: View, new: str, moved: View, rounds: int = 1
+) -> Program:
+    """Rename a table, within a namespace or to another one; it is written into the table's log, too."""
+    unlink, link = ("unlink", old, moved.log_id), ("link", new, moved.log_id)
+    if source.place == target.place:
+        views: tuple[View, ...] = (source,)
+        requests: tuple[Request, ...] = (Request(cid, source.place, source.log_id, (unlink, link)),)
+    else:
+        views = (source, target)
+        requests = (
+            Request(cid, source.place, source.log_id, (unlink,)),
+            Request(cid, target.place, target.log_id, (link,)),
+        )
+    if on(Rule.MOVED_LOG_WRITTEN):
+        views = (*views, moved)
+        renamed = (("moved", target.place),)
+        requests = (*requests, Request(cid, moved.place, moved.log_id, renamed))
+    yield from together(me, views, requests, rounds=rounds)
+
+
+def write_by_name(me: str, cid: str, namespace: View, name: str, target: View) -> Program:
+    """Write into whatever the name leads to; both logs are looked at again before each put."""
+    while True:
+        if on(Rule.RESOLVE_RECHECKED):
+            namespace = yield from forward(namespace)
+            namespace = slim(namespace)
+        if (name, target.log_id) not in namespace.state.entries:
+            yield Report("failed", (cid,))
+            return
+        request = Request(
+            cid, target.place, target.log_id, (("applied", cid), ("by-name", namespace.place, name))
+        )
+        found = None
+        if refusal(request, target) is None:
+            mine = draft(target, request, me, 0)
+            found = yield from place(log_key(target.place, mine.version), mine)
+            if found.attempt == mine.attempt:
+                yield Report("ok", (cid, target.place))
+                return
+        else:
+            found = yield ("get", log_key(target.place, target.version + 1))
+            if found is None:
+                yield Report("failed", (cid,))
+                return
+        target = yield from step_over(target, found, cid)
+        if isinstance(target, str):
+            yield from tell(cid, (namespace.place,), Done("found" if target == "mine" else "damage"))
+            return
+
+
+def move_namespace(
+    me: str, cid: str, source: View, target: View, moved: View, catalog: View, path: tuple[str, ...]
+) -> Program:
+    """Move a namespace below another one. `path`: the target's ancestors as they were seen before."""
+    if moved.place in path:
+        return
+    name = moved.place
+    views: tuple[View, ...] = (source, target, moved)
+    requests: tuple[Request, ...] = (
+        Request(cid, source.place, source.log_id, (("unlink", name, name),)),
+        Request(cid, target.place, target.log_id, (("link", name, name),)),
+        Request(cid, moved.place, moved.log_id, (("moved", target.place),)),
+    )
+    if on(Rule.ROOT_TAKES_PART) and catalog.place not in (source.place, target.place):
+        views = (catalog, *views)
+        requests = (Request(cid, catalog.place, catalog.log_id, ()), *requests)
+    check = partial(is_not_above, moved.place, target.place) if on(Rule.ANCESTRY_RECHECKED) else None
+    yield from together(me, views, requests, validate=check)
+
+
+def is_not_above(moved: str, target: str) -> Program:
+    """Whether `moved` is none of `target` and its ancestors, by their logs as they are now."""
+    while target:
+        if target == moved:
+            return False
+        view = yield from cold(target)
+        target = view.state.parent
+    return True

@@ -1,0 +1,143 @@
+"""Scenarios of names: namespaces N and M with tables T and U, moves of namespaces, drop, restore, purge, reopen."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.model import names, reading, writing
+from tests.model.scenarios_log import Setup, append, begun, opened, put
+from tests.model.search import Actor, Scenario
+
+LINKED = (("link", "t", "T"),)
+FILES = (("add", "first", 0),)
+
+
+def table_in_namespace() -> tuple[Setup, ...]:
+    """Namespace N, in which t is the table T with a file."""
+    return (begun("N", *LINKED), begun("T", *FILES), partial(put, ("file", "T", "first", 0), "data"))
+
+
+N, T, EMPTY_N, R = opened("N", *LINKED), opened("T", *FILES), opened("N"), opened("R", ("link", "N", "N"))
+
+
+def sealed() -> tuple[Setup, ...]:
+    """As above, after T was dropped."""
+    return (*table_in_namespace(), partial(names.drop, "d0", "dropped", N, "t", T))
+
+
+def creating(full: bool) -> Scenario:
+    """A create, and a cleaner that takes it for dead; others who create under the name."""
+    actors = (
+        Actor("creator", partial(names.create, "c1", "create", EMPTY_N, "t", "T")),
+        Actor("cleaner", partial(names.forget, "f1", "N", "T")),
+        Actor("other creator", partial(names.create, "c2", "create-2", EMPTY_N, "t", "U")),
+        Actor("cleaner 2", partial(names.forget, "f2", "N", "T")),
+    )
+    return Scenario("create and forget", actors[: 4 if full else 2], (begun("N"),), faults=1)
+
+
+def dropping_namespace(full: bool) -> Scenario:
+    """A namespace is dropped while a table is created in it."""
+    empty = partial(names.drop, "d1", "drop-n", R, "N", EMPTY_N, ("empty",), rounds=2)
+    actors = (
+        Actor("creator", partial(names.create, "c1", "create", EMPTY_N, "t", "T")),
+        Actor("dropper", empty),
+        Actor("other creator", partial(names.create, "c2", "create-2", EMPTY_N, "u", "U")),
+    )
+    setup = (begun("R", ("link", "N", "N")), begun("N"))
+    return Scenario("drop a namespace", actors[: 3 if full else 2], setup, faults=1)
+
+
+def dropping_table(full: bool) -> Scenario:
+    """A table is dropped while it is written, read and renamed."""
+    actors = (
+        Actor("dropper", partial(names.drop, "d1", "drop", N, "t", T, rounds=2)),
+        Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
+        Actor("renamer", partial(names.rename, "r1", "rename", N, "t", N, "u", T)),
+        Actor("reader", partial(reading.cut, (N, T))),
+    )
+    return Scenario("drop a table", actors[: 4 if full else 3], table_in_namespace(), faults=1)
+
+
+def restoring(full: bool) -> Scenario:
+    """A dropped table is restored, purged and written."""
+    actors = (
+        Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
+        Actor("purger", partial(names.purge, "p1", "purge", "T")),
+        Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
+        Actor("restorer 2", partial(names.restore, "u2", "undrop-2", "N", "t2", "T")),
+    )
+    return Scenario("restore and purge", actors[: 4 if full else 3], sealed(), faults=1)
+
+
+def reopening(full: bool) -> Scenario:
+    """The place of a dropped table is used again, while it is restored, purged and written."""
+    actors = (
+        Actor("reopener", partial(names.reopen, "o1", "create", N, "t2", "T#2")),
+        Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
+        Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
+        Actor("purger", partial(names.purge, "p1", "purge", "T")),
+    )
+    return Scenario("reopen", actors[: 4 if full else 3], sealed(), faults=1 if full else 0)
+
+
+def writing_by_name(full: bool) -> Scenario:
+    """A table is renamed and its name given to another one, while somebody writes by name."""
+    actors = (
+        Actor("writer", partial(names.write_by_name, "w1", "write", N, "t", T)),
+        Actor("renamer", partial(names.rename, "r1", "rename", N, "t", N, "u", T)),
+        Actor("creator", partial(names.create, "c1", "create", N, "t", "U"), after="renamer"),
+        Actor("dropper", partial(names.drop, "d1", "drop", N, "t", T)),
+    )
+    return Scenario("write by name", actors[: 4 if full else 3], table_in_namespace(), faults=1)
+
+
+def moving_table(full: bool) -> Scenario:
+    """A table moves to another namespace while that is dropped, and the table is dropped."""
+    empty_m = opened("M")
+    root = opened("R", ("link", "M", "M"))
+    actors = (
+        Actor("mover", partial(names.rename, "r1", "move", N, "t", empty_m, "t", T)),
+        Actor("dropper of M", partial(names.drop, "d1", "drop-m", root, "M", empty_m, ("empty",))),
+        Actor("dropper of t", partial(names.drop, "d2", "drop-t", N, "t", T)),
+        Actor("writer", partial(names.write_by_name, "w1", "write", N, "t", T)),
+    )
+    setup = (begun("R", ("link", "M", "M")), begun("M"), *table_in_namespace())
+    return Scenario("move a table", actors[: 4 if full else 3], setup, faults=1 if full else 0)
+
+
+def restoring_into_dropped(full: bool) -> Scenario:
+    """A table is restored into a namespace that is being dropped, or is there no more."""
+    root = opened("R", ("link", "N", "N"))
+    empty = partial(names.drop_head, "d1", "drop-n", root, "N")
+    actors = (
+        Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
+        Actor("dropper", empty),
+        Actor("restorer of N", partial(names.restore, "u2", "undrop-n", "R", "N", "N")),
+    )
+    setup = (begun("R", ("link", "N", "N")), *sealed())
+    return Scenario("restore into a namespace", actors[: 3 if full else 2], setup, faults=1 if full else 0)
+
+
+def moving_namespaces(full: bool) -> Scenario:
+    """X (in A, with X1 in it) moves below Y1, and Y (with Y1 in it) below X1: both at once would make a ring."""
+    root = (("link", "A", "A"), ("link", "Y", "Y"))
+    in_a, in_x, in_y = (("link", "X", "X"),), (("link", "X1", "X1"),), (("link", "Y1", "Y1"),)
+    r, a = opened("R", *root), opened("A", *in_a, parent="R")
+    x, y = opened("X", *in_x, parent="A"), opened("Y", *in_y, parent="R")
+    x1, y1 = opened("X1", parent="X"), opened("Y1", parent="Y")
+    actors = (
+        Actor("mover of X", partial(names.move_namespace, "m1", "move-x", a, y1, x, r, ("Y1", "Y", "R"))),
+        Actor(
+            "mover of Y", partial(names.move_namespace, "m2", "move-y", r, x1, y, r, ("X1", "X", "A", "R"))
+        ),
+    )
+    setup = (
+        begun("R", *root),
+        begun("A", *in_a, parent="R"),
+        begun("X", *in_x, parent="A"),
+        begun("Y", *in_y, parent="R"),
+        begun("X1", parent="X"),
+        begun("Y1", parent="Y"),
+    )
+    return Scenario("move namespaces", actors, setup, faults=1 if full else 0)

@@ -1,0 +1,168 @@
+"""Scenarios of several logs: transactions, readers of several logs, time, expiry of logs with intents."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.model import expiry, reading, together
+from tests.model.scenarios_log import Setup, append, begun, opened, writer
+from tests.model.search import Actor, Scenario
+
+
+def transaction(name: str, cid: str, places: str, **more: Any) -> Setup:
+    views = tuple(opened(place) for place in places)
+    requests = tuple(append(cid, place) for place in places)
+    return partial(together.together, name, views, requests, **more)
+
+
+def cutting(places: str) -> Setup:
+    return partial(reading.cut, tuple(opened(place) for place in places))
+
+
+def one_transaction(full: bool) -> Scenario:
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB", rounds=2)),
+        Actor("writer", writer("w1", "one", "B")),
+        Actor("reader", partial(reading.reader, "B")),
+        Actor("writer 2", writer("w2", "two", "A")),
+    )
+    return Scenario(
+        "transaction", actors[: 4 if full else 3], (begun("A"), begun("B")), faults=2 if full else 1
+    )
+
+
+def conditional(cid: str, places: str, without: str) -> Setup:
+    """A transaction that must not follow another commit."""
+    views = tuple(opened(place) for place in places)
+    requests = tuple(append(cid, place, needs=(("unapplied", without),)) for place in places)
+    return partial(together.together, cid, views, requests, rounds=2)
+
+
+def preconditions(full: bool) -> Scenario:
+    actors = (
+        Actor("transaction", conditional("both", "AB", "one")),
+        Actor("writer", writer("w1", "one", "B")),
+        Actor("reader", cutting("AB")),
+    )
+    return Scenario(
+        "transaction with a precondition", actors, (begun("A"), begun("B")), faults=1 if full else 0
+    )
+
+
+def two_transactions(full: bool) -> Scenario:
+    actors = (
+        Actor("transaction 1", transaction("t1", "ab", "AB", rounds=2)),
+        Actor("transaction 2", transaction("t2", "ba", "BA", rounds=2)),
+    )
+    return Scenario("two transactions", actors, (begun("A"), begun("B")), faults=2 if full else 1)
+
+
+def three_logs(full: bool) -> Scenario:
+    actors = (
+        Actor("transaction 1", transaction("t1", "abc", "ABC")),
+        Actor("transaction 2", transaction("t2", "cb", "CB")),
+        Actor("writer", writer("w1", "one", "B")),
+    )
+    setup = (begun("A"), begun("B"), begun("C"))
+    return Scenario("three logs", actors[: 3 if full else 2], setup, faults=1)
+
+
+def asking_transaction_again(full: bool) -> Scenario:
+    requests = tuple(append("both", place) for place in "AB")
+    again = partial(together.together_again, "t1b", requests, (1, 1), txn_of="both")
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB", tries=2, txn_of="both")),
+        Actor("transaction again", again, after="transaction", unless="both"),
+        Actor("writer", writer("w1", "one", "B")),
+    )
+    return Scenario("transaction asked again", actors, (begun("A"), begun("B")), faults=2 if full else 1)
+
+
+def several_logs_read(full: bool) -> Scenario:
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB")),
+        Actor("reader", cutting("AB")),
+        Actor("writer", writer("w1", "one", "B")),
+        Actor("transaction 2", transaction("t2", "two", "AB")),
+    )
+    return Scenario("reader of several logs", actors[: 4 if full else 3], (begun("A"), begun("B")))
+
+
+def later_logs(full: bool) -> Scenario:
+    """Two transactions one after another over overlapping logs: the second must not be seen without the first."""
+    actors = (
+        Actor("transaction 1", transaction("t1", "ab", "AB")),
+        Actor("transaction 2", transaction("t2", "bc", "BC"), after="transaction 1"),
+        Actor("reader", cutting("ABC")),
+    )
+    return Scenario(
+        "reader of three logs", actors, (begun("A"), begun("B"), begun("C")), faults=1 if full else 0
+    )
+
+
+def skewed(full: bool) -> Scenario:
+    """Each transaction reads the log that the other writes."""
+    requests = (append("skew-1", "A"), append("skew-2", "B"))
+    views = (opened("A"), opened("B"))
+    actors = (
+        Actor("transaction 1", partial(together.together, "t1", views[:1], requests[:1], views[1:])),
+        Actor("transaction 2", partial(together.together, "t2", views[1:], requests[1:], views[:1])),
+        Actor("writer", writer("w1", "one", "B")),
+    )
+    return Scenario("write skew", actors[: 3 if full else 2], (begun("A"), begun("B")), faults=1)
+
+
+def times(full: bool) -> Scenario:
+    """Clocks that are far apart; readers of what was at a time."""
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB", clock=2)),
+        Actor("writer", writer("w1", "one", "B", clock=6)),
+        Actor("writer 2", writer("w2", "two", "A", clock=3)),
+        Actor("reader at 4", partial(reading.at_time, "AB", 4)),
+        Actor("reader of a cut", partial(reading.by_interval, "AB")),
+    )
+    return Scenario("times", actors if full else (*actors[:2], *actors[3:]), (begun("A"), begun("B")))
+
+
+def expiry_and_intents(full: bool) -> Scenario:
+    """Expiry of a log that has an intent at its head or below it."""
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB")),
+        Actor("cleaner", partial(expiry.expire, "e1", "B", 2)),
+        Actor("writer", writer("w1", "one", "B")),
+        Actor("snapshotter", partial(expiry.snapshot, "s1", "B")),
+        Actor("reader", partial(reading.reader, "B")),
+    )
+    return Scenario(
+        "expiry and intents",
+        actors if full else actors[:4],
+        (begun("A"), begun("B")),
+        faults=1 if full else 0,
+    )
+
+
+def asking_expired_transaction_again(full: bool) -> Scenario:
+    """The first attempt was aborted, or was not, and expiry has been there before it is asked again."""
+    requests = tuple(append("both", place) for place in "AB")
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB", tries=2)),
+        Actor(
+            "transaction again",
+            partial(together.together_again, "t1b", requests, (1, 1)),
+            after="transaction",
+        ),
+        Actor("cleaner", partial(expiry.expire, "e1", "A", 2)),
+        Actor("impatient writer", writer("w1", "one", "A")),
+    )
+    setup = (begun("A"), begun("B"))
+    return Scenario("transaction asked again, expired", actors, setup, faults=1 if full else 0)
+
+
+def deleted_decisions(full: bool) -> Scenario:
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB")),
+        Actor("impatient writer", writer("w1", "one", "A")),
+        Actor("cleaner", partial(expiry.cleans_decisions, ("txn", ("t1", 0)))),
+    )
+    return Scenario("decisions", actors, (begun("A"), begun("B")), faults=1 if full else 0)
