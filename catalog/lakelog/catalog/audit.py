@@ -19,12 +19,12 @@ from lakelog.catalog import writer
 from lakelog.catalog.audit_chain import Extent, Step, extent_of, steps
 from lakelog.catalog.audit_logs import AuditedLog, every_log, in_parallel, logs_below, logs_of_table
 from lakelog.catalog.history import OPERATIONS, details_of, operations_of
-from lakelog.catalog.instants import Instant, instant_us
 from lakelog.catalog.name_tree import NameTree
 from lakelog.catalog.names import Identifier, identifier, table_identifier
 from lakelog.catalog.namespace_state import TABLE
+from lakelog.catalog.times import Moment, last_us, time_us
 from lakelog.log import Commit, Json, NotFound
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.format import Tombstone
 
 BATCH_MAX = 64
@@ -80,8 +80,8 @@ _Keyed: TypeAlias = tuple[_Key, AuditEntry]
 def audit(
     tree: NameTree,
     *,
-    since: Instant | None = None,
-    until: Instant | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     table: str | Sequence[str] | None = None,
     namespace: str | Sequence[str] | None = None,
     location: str | None = None,
@@ -103,6 +103,10 @@ def audit(
     wanted = _Wanted(since, until, user, operation)
     if sum(given is not None for given in (table, namespace, location)) > 1:
         raise InvalidInput("an audit is of a table, of a namespace or of a place: give one of them")
+    if tree.logs.is_a_cut:
+        raise Unsupported(
+            "an audit tells all that ever happened: ask the catalog itself, without as_of or a transaction"
+        )
     if location is not None:
         logs = [AuditedLog(tree.logs.location(location), TABLE)]
         if extent_of(tree.logs.unread(logs[0].location).log).head == 0:
@@ -132,10 +136,10 @@ class _Wanted:
     """Which entries are asked for."""
 
     def __init__(
-        self, since: Instant | None, until: Instant | None, user: str | None, operation: str | None
+        self, since: Moment | None, until: Moment | None, user: str | None, operation: str | None
     ) -> None:
-        self.since_us = None if since is None else instant_us(since)
-        self.until_us = None if until is None else instant_us(until, end_of_day=True)
+        self.since_us = None if since is None else time_us(since)
+        self.until_us = None if until is None else last_us(until)
         self.user = user
         self.operation = operation
         if self.since_us is not None and self.until_us is not None and self.since_us > self.until_us:
@@ -166,10 +170,10 @@ class _Stream:
         self.batch = batch
         end = sys.maxsize if newest_first else 0
         self.key: _Key = (end, "", log.location, end)
-        self.expired: list[Tombstone] = []  # the first and the last of those passed at present
 
     def entries(self) -> Iterator[_Keyed]:
         extent = extent_of(self.read)
+        newest_expired: Tombstone | None = None
         yield from self._of_the_whole(extent)
         for step in steps(
             self.read,
@@ -181,12 +185,17 @@ class _Stream:
             batch=self.batch,
         ):
             if isinstance(step.entry, Tombstone):
-                if self._concerns(step.entry):
-                    self.expired = [*self.expired[:1], step.entry]
+                # What expires is always the oldest, so that the newest of them stands for all.
+                if self.newest_first and newest_expired is None:
+                    yield from self._of_expired(step.entry)
+                newest_expired = step.entry
                 continue
-            yield from self._passed_expired()
+            if not self.newest_first and newest_expired is not None:
+                yield from self._of_expired(newest_expired)
+            newest_expired = None
             yield from self._of(step)
-        yield from self._passed_expired()
+        if not self.newest_first and newest_expired is not None:
+            yield from self._of_expired(newest_expired)
 
     def _of_the_whole(self, extent: Extent) -> Iterator[_Keyed]:
         problems = list(extent.problems)
@@ -245,24 +254,21 @@ class _Stream:
             hash=commit.hash,
         )
 
-    def _passed_expired(self) -> Iterator[_Keyed]:
-        if self.expired:
-            ends = (self.expired[0], self.expired[-1])
-            first, last = min(end.version for end in ends), max(end.version for end in ends)
-            self.key = (self.expired[-1].time_us, self.expired[-1].commit_id, self.log.location, first)
-            note = f"versions {first}-{last} expired" if first < last else f"version {first} expired"
+    def _of_expired(self, newest: Tombstone) -> Iterator[_Keyed]:
+        if self._concerns(newest):
+            last = newest.version
+            self.key = (newest.time_us, newest.commit_id, self.log.location, last)
             yield (
                 self.key,
                 self._entry(
-                    self.expired[-1].log_id,
+                    newest.log_id,
                     what=EXPIRED,
-                    time_us=max(end.time_us for end in ends),
+                    time_us=newest.time_us,
                     version=last,
-                    first_version=first,
-                    note=note,
+                    first_version=1,
+                    note=f"versions 1-{last} expired" if last > 1 else "version 1 expired",
                 ),
             )
-            self.expired = []
 
     def _entry(self, log_id: str | None, *, time_us: int | None = None, **facts: Any) -> AuditEntry:
         names = self.log.names

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog import dropping, namespaces, restoring, saved_cuts, staging, tables
+from lakelog.catalog import audit, dropping, namespaces, restoring, saved_cuts, staging, tables
 from lakelog.catalog.commits import Token, new_token
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.data_file import DataFile
@@ -26,7 +26,7 @@ from lakelog.catalog.schema import Schema
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table import Table
 from lakelog.catalog.taken import TakenLogs
-from lakelog.catalog.times import is_time, time_us
+from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.log import Json, LogOptions
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -318,6 +318,33 @@ class Catalog:
         found = self._tree.namespace(identifier(namespace))
         for commit in found.tracked.log.commits(newest_first=True):
             yield entry_of(commit)
+
+    def audit(
+        self,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        table: Name | None = None,
+        namespace: Name | None = None,
+        location: str | None = None,
+        user: str | None = None,
+        operation: str | None = None,
+        newest_first: bool = True,
+        verify: bool = True,
+    ) -> Iterator[audit.AuditEntry]:
+        """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit.audit`)."""
+        return audit.audit(
+            self._tree,
+            since=since,
+            until=until,
+            table=table,
+            namespace=namespace,
+            location=location,
+            user=user,
+            operation=operation,
+            newest_first=newest_first,
+            verify=verify,
+        )
 
     # Inside
 

@@ -37,7 +37,7 @@ _WORDS = {
     "history-expired": "expire",
     "files-vacuumed": "vacuum",
 }
-OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Operation}
+OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Operation} - {Operation.ALTER.value}
 """Every word for what a commit can do."""
 
 _SHOWN = {

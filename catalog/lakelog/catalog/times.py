@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import TypeAlias
 
 from lakelog.log.errors import InvalidInput
 
+Moment: TypeAlias = str | dt.datetime | int
 
-def time_us(said: str | dt.datetime | int) -> int:
+
+def time_us(said: Moment) -> int:
     """Return a moment in microseconds since 1970 (UTC).
 
     A text is ISO 8601, a date, or a whole number of microseconds; a text or datetime without a zone is in UTC.
@@ -30,6 +33,18 @@ def time_us(said: str | dt.datetime | int) -> int:
             ) from None
     moment = said if said.tzinfo is not None else said.replace(tzinfo=dt.UTC)
     return (moment - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(microseconds=1)
+
+
+def last_us(said: Moment) -> int:
+    """Return the last microsecond of what `time_us` understands: a date alone means the whole day here."""
+    first_us = time_us(said)
+    if not isinstance(said, str):
+        return first_us
+    try:
+        dt.date.fromisoformat(said.strip())
+    except ValueError:
+        return first_us
+    return first_us + 86_400_000_000 - 1
 
 
 def is_time(text: str) -> bool:
