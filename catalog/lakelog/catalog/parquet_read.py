@@ -7,6 +7,7 @@ plan all the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog.arrow_types import schema_to_arrow, type_from_arrow
 from lakelog.catalog.bound import Bound, terms
-from lakelog.catalog.data_file import DataFile, files_to_arrow
+from lakelog.catalog.data_file import FOOTER, DataFile, files_to_arrow
 from lakelog.catalog.literals import value_type
+from lakelog.catalog.parquet_open import open_parquet
 from lakelog.catalog.pruning import Specs, may_match
 from lakelog.catalog.read_ahead import in_order
 from lakelog.catalog.reshape import to_logical
@@ -49,7 +51,10 @@ def read_files(
     whole = schema_to_arrow(schema)
     result = pa.schema([whole.field(name) for name in chosen])
     reading = _Reading(store, prefix, schema, chosen, predicate)
-    return result, in_order(plan["path"].to_pylist(), reading.batches, READ_AHEAD_FILES)
+    columns_read = (plan[name].to_pylist() for name in ("path", "size"))
+    footers = plan[FOOTER].to_pylist() if FOOTER in plan.column_names else [None] * plan.num_rows
+    files = list(map(_Source, *columns_read, footers))
+    return result, in_order(files, reading.batches, READ_AHEAD_FILES)
 
 
 def read_file(
@@ -57,7 +62,16 @@ def read_file(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the one file `key` as `read_files` does."""
     chosen = [field.name for field in schema.fields] if columns is None else list(columns)
-    return _Reading(store, "", schema, chosen, predicate).batches(key)
+    return _Reading(store, "", schema, chosen, predicate).batches(_Source(key))
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file to be read, and what the log says of it."""
+
+    path: str
+    size_bytes: int | None = None
+    footer_crc: int | None = None
 
 
 class _Reading:
@@ -73,20 +87,21 @@ class _Reading:
         self._needed = list(dict.fromkeys([*columns, *tested]))
         self._fields = [schema.find((name,), case_sensitive=True) for name in self._needed]
 
-    def batches(self, path: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: _Source) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of one file."""
+        path = file.path
         if "://" in path:
             raise Unsupported(f"the data file {path} lies outside of its table, where it cannot be read yet")
         key = self._prefix + path
         with self._store.open_input(key) as source:
             try:
-                file = pq.ParquetFile(source, pre_buffer=True)
-                present = set(file.schema_arrow.names)
+                opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
+                present = set(opened.schema_arrow.names)
                 physical = [field.physical for field in self._fields if field.physical in present]
-                read = file.iter_batches(BATCH_ROWS, row_groups=self._row_groups(file), columns=physical)
+                read = opened.iter_batches(BATCH_ROWS, row_groups=self._row_groups(opened), columns=physical)
                 for batch in read:
                     yield from self._matching(batch)
-            except (pa.ArrowInvalid, OSError) as error:
+            except (pa.ArrowInvalid, OSError, FormatError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     # Arrow's own complaints about a file's content are OSErrors without a number.
                     raise StorageError(

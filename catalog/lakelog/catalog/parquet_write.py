@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from lakelog.catalog.arrow_types import schema_to_arrow
 from lakelog.catalog.clustering import clusters, sorted_rows
 from lakelog.catalog.data_file import DataFile, file_path
+from lakelog.catalog.parquet_open import footer_crc_of
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
 from lakelog.catalog.reshape import to_physical
@@ -139,6 +140,7 @@ class _Writing:
                 partition={field.id: value for field, value in zip(self._spec.fields, key, strict=True)},
                 stats=footer_statistics(footer, self._measured, range(footer.num_row_groups), nans),
                 write_id=self._write.id,
+                footer_crc=footer_crc_of(content),
             )
         )
 
@@ -158,7 +160,12 @@ class _OpenFile:
         self._sink = pa.BufferOutputStream()
         # The Arrow schema is left out: it follows from the Parquet types, and is half of a small file.
         self._writer = pq.ParquetWriter(
-            self._sink, schema, compression=codec, store_schema=False, store_decimal_as_integer=True
+            self._sink,
+            schema,
+            compression=codec,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_page_checksum=True,
         )
         self.nans: dict[int, int] = {}
 

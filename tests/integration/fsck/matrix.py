@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from tests.integration.fsck.world import World, build, lies
+
 from lakelog.catalog.fsck import Finding, Findings, Severity, check
 from lakelog.log.format import Tombstone, decode_entry
-from tests.integration.fsck.world import World, build, lies
 
 FLIPS = 7
 """Bits flipped in each object, one at a time, spread over all of it."""
@@ -94,7 +95,9 @@ def _copied(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
         return
     following = f"{int(match[0]) + 1:020d}"
     target = key.replace(match[0], following)
-    yield Case(kinds[key], "copy onto the next", (target,), lambda: world.store.put(target, world.objects[key]))
+    yield Case(
+        kinds[key], "copy onto the next", (target,), lambda: world.store.put(target, world.objects[key])
+    )
 
 
 def _swapped(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
@@ -141,7 +144,7 @@ def _concerns(world: World, question: str, case: Case) -> bool:
     """Whether an answer can depend on a broken object: those of other tables cannot."""
     for name, location in world.tables.items():
         if question.startswith(f"{name} ") or question == name:
-            return any(key.startswith((location, "_txn")) or f"/t-" not in key for key in case.broken)
+            return any(key.startswith((location, "_txn")) or "/t-" not in key for key in case.broken)
     return True
 
 

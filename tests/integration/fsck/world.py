@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -14,6 +15,7 @@ from lakelog.catalog import Catalog, col, commits, staging
 from lakelog.catalog.events import TableAltered, encode
 from lakelog.catalog.log_cache import LogCache
 from lakelog.catalog.parquet_write import write_files
+from lakelog.catalog.places import Places
 from lakelog.log import Draft, LakelogError, LogOptions, MemoryStore
 from lakelog.log.decisions import Decisions
 from lakelog.log.expiry import expire
@@ -51,7 +53,7 @@ class World:
         return Catalog(self.warehouse, log_options=OPTIONS)
 
     def logs(self) -> LogCache:
-        return LogCache(self.warehouse, {}, {}, OPTIONS)
+        return LogCache(Places(self.warehouse, {}), {}, OPTIONS)
 
     def keep(self) -> None:
         """Remember what is there now as what is right."""
@@ -61,7 +63,8 @@ class World:
             table = self.client().load_table(name)
             self.tables[name] = logs.location(table.location)
             self.versions[name] = table.version
-        self.answers = {question: ask() for question, ask in self.questions().items()}
+        for question, ask in self.questions().items():
+            self.answers[question] = ask()
 
     def restore(self) -> None:
         for key in list(self.store.list_after("")):
@@ -81,7 +84,9 @@ class World:
             "properties": lambda: answer(lambda: self.client().load_namespace("a")),
             "properties of a.b": lambda: answer(lambda: self.client().load_namespace("a.b")),
             "history of a": lambda: answer(
-                lambda: [(entry.version, entry.operation, entry.commit_id) for entry in self.client().history("a")]
+                lambda: [
+                    (entry.version, entry.operation, entry.commit_id) for entry in self.client().history("a")
+                ]
             ),
         }
         for name, location in self.tables.items():
@@ -92,11 +97,17 @@ class World:
         def by_place() -> Any:
             return contents(self.client().table_at(self.logs().url(location)))
 
+        def at_version(version: int) -> Any:
+            return contents(self.client().load_table(name, version=version))
+
+        def at_time(time_us: int) -> Any:
+            return self.client().load_table(name, timestamp_us=time_us).version
+
         def versions() -> Any:
             """Ask for every version by itself, as who knows nothing, and then through one client."""
             found = []
             for version in range(1, self.versions[name] + 1):
-                found.append(answer(lambda: contents(self.client().load_table(name, version=version))))
+                found.append(answer(partial(at_version, version)))
             return found
 
         def history() -> Any:
@@ -106,7 +117,7 @@ class World:
         def times() -> Any:
             found = []
             for _, time_us, _, _ in self.answers.get(f"{name} history", (None, ()))[1] or ():
-                found.append(answer(lambda: self.client().load_table(name, timestamp_us=time_us).version))
+                found.append(answer(partial(at_time, time_us)))
             return found
 
         def filtered() -> Any:
@@ -181,10 +192,15 @@ def build() -> World:
                 table = table.append(rows(offset + n))
     logs = world.logs()
     both = [logs.table(logs.location(catalog.load_table(f"a.{name}").location)) for name in ("t", "twin")]
-    decisions = Decisions(logs.store(logs.warehouse))
+    decisions = Decisions(world.store)
     for n in range(2):
         parts = [
-            Part(tracked.location, tracked.log, tracked.current(), lambda view, passed, n=n: altered(f"together {n}"))
+            Part(
+                tracked.location,
+                tracked.log,
+                tracked.current(),
+                lambda view, passed, n=n: altered(f"together {n}"),
+            )
             for tracked in both
         ]
         commit_together(parts, decisions=decisions)
@@ -209,7 +225,14 @@ def create_with_rows(catalog: Catalog, name: str, data: pa.Table) -> None:
     stage = catalog.stage(staging.CREATE, name, SCHEMA)
     store, prefix = MemoryStore.named(catalog.warehouse), stage.location
     files = write_files(
-        store, prefix, stage.write, data.to_reader(), stage.schema, stage.spec, stage.sort_order, properties={}
+        store,
+        prefix,
+        stage.write,
+        data.to_reader(),
+        stage.schema,
+        stage.spec,
+        stage.sort_order,
+        properties={},
     )
     catalog.commit_stage(stage, files)
 

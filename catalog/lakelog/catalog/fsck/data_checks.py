@@ -6,7 +6,6 @@ page verifies the pages' checksums, where the writer wrote some, and the values 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ import pyarrow.parquet as pq
 from lakelog.catalog.arrow_types import type_from_arrow
 from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
 from lakelog.catalog.file_tables import converted
-from lakelog.catalog.fsck.judges import DataFileFacts
+from lakelog.catalog.fsck.judges import DataFileFacts, facts_of
 from lakelog.catalog.literals import value_type
+from lakelog.catalog.parquet_open import open_parquet
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import Measured, footer_statistics
 from lakelog.catalog.types import AtomicType, Field
@@ -48,12 +48,8 @@ class DataCheck:
         """Check the files of the current version against everything that the log says of them."""
         for start in range(0, files.num_rows, FILES_IN_A_ROUND):
             self.findings.progress(f"{self._at('data')}: file {start:,} of {files.num_rows:,}")
-            rows = [
-                (row["path"], DataFileFacts(row["size"], row["rows"]), files.slice(start + i, 1))
-                for i, row in enumerate(
-                    files.slice(start, FILES_IN_A_ROUND).select(["path", "size", "rows"]).to_pylist()
-                )
-            ]
+            some = files.slice(start, FILES_IN_A_ROUND)
+            rows = [(path, facts, some.slice(i, 1)) for i, (path, facts) in enumerate(facts_of(some).items())]
             with ThreadPoolExecutor(FILES_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
                 for _ in pool.map(lambda row: self._check(row[0], row[1], row[2], schema), rows):
                     pass
@@ -91,12 +87,10 @@ class DataCheck:
     def _problem(
         self, source: Any, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None
     ) -> tuple[str, str] | None:
-        size = source.seek(0, os.SEEK_END)
-        if size != facts.size_bytes:
-            return "data-file-altered", f"has {size:,} bytes, and the log says {facts.size_bytes:,}"
-        source.seek(0)
         try:
-            file = pq.ParquetFile(source, page_checksum_verification=True)
+            file = open_parquet(source, facts.size_bytes, facts.footer_crc)
+            if facts.footer_crc is None:
+                _probe(file)
             footer = file.metadata
             if footer.num_rows != facts.rows:
                 return "data-file-altered", f"has {footer.num_rows:,} rows, and the log says {facts.rows:,}"
@@ -109,7 +103,7 @@ class DataCheck:
                 if wrong is not None:
                     return "data-file-altered", f"its footer contradicts the log: {wrong}"
             if self.deep:
-                self.findings.count("bytes read", size)
+                self.findings.count("bytes read", facts.size_bytes)
                 return self._read_all(file, facts, said, fields)
         except (pa.ArrowException, OSError, LakelogError, ValueError) as error:
             if isinstance(error, StorageError):
@@ -119,7 +113,7 @@ class DataCheck:
                 raise StorageError(
                     f"reading a data file failed: {error}; try again", location=self._at("data")
                 ) from error
-            return "data-file-altered", f"cannot be read as Parquet: {error}"
+            return "data-file-altered", f"is not what was written: {error}"
         return None
 
     def _read_all(
@@ -188,6 +182,12 @@ class _Seen:
                 if wrong is not None:
                     return f"{field.name} {wrong}"
         return None
+
+
+def _probe(file: pq.ParquetFile) -> None:
+    """Read a row of each row group: Arrow ends the process on some broken footers if it is asked about them first."""
+    for group in range(file.num_row_groups):
+        next(file.iter_batches(1, row_groups=[group]), None)
 
 
 def _fields(written: pa.Schema, schema: Schema | None) -> list[tuple[Field, Measured]]:

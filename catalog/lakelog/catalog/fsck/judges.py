@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.data_file import decode_files
+from lakelog.catalog.data_file import FOOTER, decode_files
 from lakelog.catalog.events import (
     FilesChanged,
     NamespaceCreated,
@@ -62,6 +62,7 @@ class DataFileFacts:
 
     size_bytes: int
     rows: int
+    footer_crc: int | None = None
 
 
 @dataclass(slots=True)
@@ -95,7 +96,7 @@ class TableJudge:
                 self.linked_in = event.namespace
             if isinstance(event, FilesChanged):
                 for file in event.added:
-                    self.retained[file.path] = DataFileFacts(file.size_bytes, file.rows)
+                    self.retained[file.path] = DataFileFacts(file.size_bytes, file.rows, file.footer_crc)
                 if event.added_sidecar is not None and blobs is not None:
                     self._retain(decode_files(blobs[event.added_sidecar]))
 
@@ -106,9 +107,14 @@ class TableJudge:
             return  # the manifest is reported
 
     def _retain(self, files: pa.Table) -> None:
-        columns = (files[name].to_pylist() for name in ("path", "size", "rows"))
-        for path, size, rows in zip(*columns, strict=True):
-            self.retained[path] = DataFileFacts(size, rows)
+        self.retained.update(facts_of(files))
+
+
+def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
+    """Return what the log says of each file, by its path."""
+    columns = (files[name].to_pylist() for name in ("path", "size", "rows"))
+    footers = files[FOOTER].to_pylist() if FOOTER in files.column_names else [None] * files.num_rows
+    return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, footers, strict=True)}
 
 
 def different_files(one: pa.Table, other: pa.Table) -> str | None:

@@ -60,4 +60,3 @@ def _is_below_a_table(walk: Walk, key: str) -> bool:
     """Whether a key lies in a table whose place a user chose inside of the warehouse."""
     parts = key.split("/")
     return any("/".join(parts[:depth]) in walk.checked for depth in range(1, len(parts)))
-
