@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.processes import reader, writer
+from tests.processes.beginning import set_up
 from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
 from tests.processes.journal import Journals
-from tests.processes.world import World, set_up
+from tests.processes.world import World
 
 from lakelog.testing.versitygw import versitygw
 
@@ -258,7 +259,7 @@ def run(settings: Settings, folder: Path) -> Report:
     begun = time.monotonic()
     with ExitStack() as stack:
         direct, faulty, proxy = stack.enter_context(_store(settings, folder))
-        set_up(direct.catalog(), direct.writers)
+        set_up(direct)
         driver = Driver(settings, faulty)
         driver.run()
         report = driver.report

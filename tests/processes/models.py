@@ -9,6 +9,7 @@ import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tests.processes import moves
 from tests.processes.chains import Chain
 from tests.processes.journal import Asked
 
@@ -28,7 +29,8 @@ from lakelog.catalog.events import (
 from lakelog.log import Commit
 
 OLD_VERSIONS = 1
-Rows = dict[int, tuple[str, str]]
+Rows = dict[int, tuple[str, str, int]]
+"""By id: the key of the request that wrote the row, its owner, its value."""
 
 
 @dataclass
@@ -37,6 +39,8 @@ class Checked:
 
     wrong: list[str] = field(default_factory=list)
     happened: dict[str, list[str]] = field(default_factory=dict)
+    moves: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """When requests that write cells took effect, and in which log."""
     rows: int = 0
     commits: int = 0
     files: int = 0
@@ -175,6 +179,8 @@ class TableModel:
                     self.checked.wrong.append(f"{self.where(commit)} does not set {said}")
             if not first:
                 self.checked.happens(asked, self.where(commit))
+            if asked.request["op"] in ("move", "fill"):
+                self.checked.moves.setdefault(asked.key, []).append((commit.time_us, commit.log_id))
 
     def _follow_files(
         self, commit: Commit, event: FilesChanged, asked: Asked | None, requests: Requests
@@ -189,7 +195,7 @@ class TableModel:
         if event.added_sidecar is not None or event.removed_sidecar is not None:
             self.files = self._listed(commit.version)
         if asked is not None:
-            self.rows = apply(self.rows, asked)
+            self.rows = apply(self.rows, asked, commit.log_id)
         elif event.added_files:
             self._told_by_rows(commit, event, requests)
         elif event.operation == "truncate":
@@ -198,17 +204,18 @@ class TableModel:
     def _told_by_rows(self, commit: Commit, event: FilesChanged, requests: Requests) -> None:
         after = rows_of(self._table(commit.version))
         added = {id: row for id, row in after.items() if self.rows.get(id) != row}
-        keys = {op for op, _ in added.values()}
+        keys = {op for op, _, _ in added.values()}
         asked = requests.by_key.get(*keys) if len(keys) == 1 else None
         if asked is None:
             self.checked.wrong.append(f"{self.where(commit)} is of nobody's request: it adds rows of {keys}")
             self.rows = after
             return
-        if event.operation != (asked.request["op"] if asked.request["op"] != "create" else "append"):
+        operations = {"create": "append", "publish": "append"}
+        if event.operation != operations.get(asked.request["op"], asked.request["op"]):
             self.checked.wrong.append(f"{self.where(commit)} is an {event.operation}, for {asked.request}")
-        self.rows = apply(self.rows, asked)
+        self.rows = apply(self.rows, asked, commit.log_id)
         self._compare_rows(after, self.where(commit))
-        if asked.request["op"] != "create":
+        if asked.request["op"] not in operations:
             self.checked.happens(asked, self.where(commit))
 
     def _table(self, version: int) -> Table:
@@ -249,25 +256,63 @@ class TableModel:
 
 
 def rows_of(table: Table) -> Rows:
-    found = table.scan(["id", "op", "owner"]).to_arrow().to_pydict()
-    return {id: (op, owner) for id, op, owner in zip(found["id"], found["op"], found["owner"], strict=True)}
+    return {row["id"]: (row["op"], row["owner"], row["value"]) for row in table.to_arrow().to_pylist()}
 
 
-def apply(rows: Rows, asked: Asked) -> Rows:
-    """Return the rows after a request."""
+def apply(rows: Rows, asked: Asked, log_id: str) -> Rows:
+    """Return the rows of the table `log_id` after a request."""
     request = asked.request
-    first, count = request.get("first", 0), request.get("count", 0)
-    added = {id: (asked.key, request["owner"]) for id in range(first, first + count)}
+
+    def added(first: int, count: int) -> Rows:
+        return {id: (asked.key, request["owner"], 0) for id in range(first, first + count)}
+
     match request["op"]:
         case "append":
-            return rows | added
+            return rows | added(request["first"], request["count"])
         case "overwrite":
-            return {id: row for id, row in rows.items() if row[1] != request["owner"]} | added
+            others = {id: row for id, row in rows.items() if row[1] != request["owner"]}
+            return others | added(request["first"], request["count"])
         case "create":
-            return added
+            return added(request.get("first", 0), request.get("count", 0))
         case "truncate":
             return {}
         case "rewrite":
             return rows
+        case "fill":
+            return {id: (asked.key, owner, value) for id, owner, value in request["cells"]}
+        case "publish":
+            parts = [added(first, count) for log, first, count in request["rows"] if log == log_id]
+            return rows | parts[0]
+        case "move":
+            written = [(id, value) for log, id, value in request["write"] if log == log_id]
+            return rows | {id: (asked.key, moves.owner(id), value) for id, value in written}
         case op:
             raise AssertionError(op)
+
+
+def check_moves(checked: Checked, asked: Mapping[str, Asked]) -> int:
+    """Put all transactions in the order of their times: each must have read what those before it wrote. Count them."""
+    in_order: list[tuple[int, str]] = []
+    for key, parts in checked.moves.items():
+        request = asked[key].request
+        if request["op"] == "move":
+            wanted = {log for log, _, _ in request["write"]}
+            if {log for _, log in parts} != wanted or len(parts) != len(wanted):
+                checked.wrong.append(f"{key} wrote to {parts} instead of {sorted(wanted)}")
+        if len({time_us for time_us, _ in parts}) != 1:
+            checked.wrong.append(f"{key} has several times: {parts}")
+        in_order.append((parts[0][0], key))
+    cells: dict[tuple[str, int], int] = {}
+    for _, key in sorted(in_order):
+        request = asked[key].request
+        if request["op"] == "fill":
+            [(_, log)] = checked.moves[key]
+            cells |= {(log, id): value for id, _, value in request["cells"]}
+            continue
+        for log, id, value in request["read"]:
+            if cells.get((log, id)) != value:
+                checked.wrong.append(
+                    f"{key} read {value} in cell {id} of {log}, but {cells.get((log, id))} was there"
+                )
+        cells |= {(log, id): value for log, id, value in request["write"]}
+    return len(in_order)

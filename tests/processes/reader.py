@@ -8,12 +8,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.processes import moves
 from tests.processes.journal import DONE, FAILED, Asked, Journal, Journals
 from tests.processes.work import is_of_s3_client
 from tests.processes.world import PARTS, SHARED, World, load_world, shared_tables
 
 from lakelog.catalog import Catalog
-from lakelog.log.errors import StorageError
+from lakelog.log.errors import ConflictError, StorageError
 
 PAUSE_S = 0.05
 
@@ -39,16 +40,19 @@ class Reader:
         self._there: dict[str, set[int]] = {}  # rows that were acknowledged, by table
         self._not_there: set[int] = set()
         self._parts: dict[str, list[Asked]] = {}
+        self._moments: list[int] = []
         self.checks: Counter[str] = Counter()
 
     def look(self) -> None:
-        checks = [self._shared_table, self._shared_table, self._parts_of_writers]
+        checks = [self._shared_table, self._parts_of_writers, self._moves, self._moves]
         while not self._world.stop_file.exists():
             catalog = self._warm if self._rng.random() < 0.7 else self._world.catalog()
             check = self._rng.choice(checks)
             try:
                 check(catalog)
                 self.checks[check.__name__.strip("_")] += 1
+            except ConflictError:
+                self.checks["looks at more than one moment, to be repeated"] += 1
             except StorageError:
                 self.checks["looks that the store did not let through"] += 1
             except Exception as error:
@@ -71,6 +75,9 @@ class Reader:
                     self._there.setdefault(request["table"], set()).update(ids)
                 elif asked.outcome == FAILED and not asked.open:
                     self._not_there.update(ids)
+            elif request["op"] == "publish" and asked.outcome == DONE:
+                table, first, count = request["shared"]
+                self._there.setdefault(table, set()).update(range(first, first + count))
             elif request["op"] == "overwrite":
                 of_owner = self._parts.setdefault(request["owner"], [])
                 if asked not in of_owner[-50:]:
@@ -124,3 +131,15 @@ class Reader:
                 # What was asked for again may rightly come after what was asked for later.
                 if known[key] < floor.get(owner, -1) and not asked.asked_again:
                     self._violation(f"{where} shows {key}, before {self._parts[owner][floor[owner]].key}")
+
+    def _moves(self, catalog: Catalog) -> None:
+        """At one moment of several tables, what transactions keep true is true."""
+        kind = self._rng.choice(list(moves.TABLES))
+        past = self._moments and self._rng.random() < 0.3
+        at_us = self._rng.choice(self._moments) if past else None
+        cut = catalog.begin() if at_us is None else self._world.catalog(as_of=at_us)
+        found = dict(moves.found_in(cut, kind))
+        if what := moves.wrong_in(kind, found):
+            self._violation(f"{what}; seen {'now' if at_us is None else f'as of {at_us}'}")
+        if at_us is None:
+            self._moments.append(max(catalog.load_table(table).timestamp_us for table, _ in found))

@@ -106,7 +106,7 @@ class SparkWriter:
     def _overwrite(self, key: str) -> tuple[Request, str]:
         request, rows = self._rows("overwrite", key, f"{SHARED}.{PARTS}")
         target = f"lake.{SHARED}.{PARTS} PARTITION (owner = '{self._writer}')"
-        return request, f"INSERT OVERWRITE {target} SELECT id, op FROM ({rows})"
+        return request, f"INSERT OVERWRITE {target} SELECT id, op, value FROM ({rows})"
 
     def _create(self, key: str) -> tuple[Request, str] | None:
         if len(self._tables) >= OWN_TABLES_MAX:
@@ -140,7 +140,7 @@ class SparkWriter:
         request = {"op": op, "table": name, "first": first, "count": count, "key": key, "owner": self._writer}
         # One task writes all rows, or each of two its part: a statement is one commit in either way.
         rows = (
-            f"SELECT id, '{key}' AS op, '{self._writer}' AS owner "
+            f"SELECT id, '{key}' AS op, '{self._writer}' AS owner, 0L AS value "
             f"FROM range({first}, {first + count}, 1, {self._rng.randint(1, 2)})"
         )
         return request, rows

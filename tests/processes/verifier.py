@@ -19,9 +19,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.processes import chains, models
+from tests.processes import chains, models, moves
 from tests.processes.journal import DONE, FAILED, NOTHING, Asked, Journals
-from tests.processes.work import NotLoaded, perform
+from tests.processes.work import NotLoaded, perform, repeatable
 from tests.processes.world import World, load_world
 from tests.processes.writer import classify
 
@@ -86,6 +86,10 @@ class Verifier:
         for chain in found.chains.values():
             if chain.commits and models.is_table(chain):
                 models.TableModel(catalog, chain, self.rng, checked).follow(requests)
+        self.figures["transactions in order"] = models.check_moves(checked, self.asked)
+        for kind in moves.TABLES:
+            if what := moves.wrong_in(kind, dict(moves.found_in(catalog, kind))):
+                checked.wrong.append(what)
         for asked in self.asked.values():
             self._check_outcome(asked, checked)
         self.wrong += checked.wrong
@@ -126,7 +130,7 @@ class Verifier:
         """Ask for everything doubtful again, from here: what comes back is certain then."""
         catalog = self.world.catalog("verifier")
         for asked in self.asked.values():
-            if not asked.doubtful or "commit" not in asked.request:
+            if not asked.doubtful or not repeatable(asked.request):
                 continue
             try:
                 answer = perform(catalog, asked.request)

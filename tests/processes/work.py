@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from tests.processes import moves
 from tests.processes.journal import DONE, NOTHING
 from tests.processes.world import COMMON, FILES_MAX, PARTS, SCHEMA, SHARED, own, rows, shared_tables
 
 from lakelog.catalog import Catalog, Stage, Table, Token
 from lakelog.catalog.staging import CREATE, CREATE_OR_REPLACE
+from lakelog.catalog.transaction import Transaction
 from lakelog.log.errors import AlreadyExists, NotFound
 
 Request = dict[str, Any]
@@ -36,24 +38,30 @@ class Work:
         self.writer = writer
         self.rng = rng
         self.next_id = next_id
+        self.transaction: Transaction | None = None
+        """What the last request is to commit, if that is a transaction."""
 
     def prepare(self, key: str) -> Request | None:
         """Return a request, or None where what was drawn makes no sense right now."""
         kinds: Sequence[Callable[[str], Request | None]]
+        self.transaction = None
         kinds, weights = zip(*self._kinds().items(), strict=True)
         return self.rng.choices(kinds, weights)[0](key)
 
     def _kinds(self) -> dict[Callable[[str], Request | None], int]:
         return {
-            self._append_shared: 30,
-            self._append: 12,
-            self._overwrite: 8,
+            self._move: 30,
+            self._publish: 5,
+            self._append_shared: 20,
+            self._append: 10,
+            self._overwrite: 6,
             self._rewrite: 2,
             self._truncate: 1,
             self._alter: 6,
             self._create: 12,
             self._drop: 6,
-            self._rename: 6,
+            self._rename: 8,
+            self._undrop: 4,
             self._create_namespace: 2,
             self._drop_namespace: 1,
         }
@@ -120,13 +128,53 @@ class Work:
         if name is None:
             return None
         space = name.rpartition(".")[0]
-        return self._about("rename", name) | {"new": f"{space}.{self._short_name()}"}
+        new = f"{space}.{self._short_name()}" if self.rng.random() < 0.5 else self._own_or_common_name()
+        return self._about("rename", name) | {"new": new}
+
+    def _undrop(self, key: str) -> Request:
+        name = self._own_or_common_name()
+        return self._about("undrop", name) | {"new": self._own_or_common_name()}
 
     def _create_namespace(self, key: str) -> Request:
         return self._about("create-namespace", self._some_namespace())
 
     def _drop_namespace(self, key: str) -> Request:
         return self._about("drop-namespace", self._some_namespace()) | {"cascade": self.rng.random() < 0.7}
+
+    # Several tables at once
+
+    def _move(self, key: str) -> Request | None:
+        kind = self.rng.choice([moves.BANK, moves.BANK, moves.RING, moves.RING, moves.DUTY])
+        transaction = self.catalog.begin(moves.isolation(kind))
+        plan = moves.draw(transaction, kind, self.rng)
+        if plan is None:
+            return None
+        request = {"op": "move", "table": kind, "commit": transaction.commit_id}
+        request |= moves.as_request(transaction, plan)
+        moves.write(transaction, plan, key)
+        self.transaction = transaction
+        return request
+
+    def _publish(self, key: str) -> Request | None:
+        """Make a new table with rows, drop another one, and tell of it in a shared table: all or nothing."""
+        transaction = self.catalog.begin()
+        space, shared = own(self.writer), shared_tables(transaction)[-1]
+        names = [".".join(name) for name in transaction.list_tables(space)]
+        new = f"{space}.{self._short_name()}"
+        if len(names) > 1 or new in names:
+            transaction.drop_table(new if new in names else names[0])
+        first, told = self.next_id(2), self.next_id(1)
+        made = transaction.create_table(new, SCHEMA).append(rows(first, 2, key, self.writer))
+        shared_table = transaction.load_table(shared).append(rows(told, 1, key, self.writer))
+        self.transaction = transaction
+        return {
+            "op": "publish",
+            "table": new,
+            "commit": transaction.commit_id,
+            "owner": self.writer,
+            "rows": [[made.id, first, 2], [shared_table.id, told, 1]],
+            "shared": [shared, told, 1],
+        }
 
     # Inside
 
@@ -153,11 +201,19 @@ class Work:
         return f"t{self.rng.randrange(COMMON_TABLES)}"
 
 
-def perform(catalog: Catalog, request: Request) -> str:
+def repeatable(request: Request) -> bool:
+    """Whether another process may perform a request again. What a transaction had staged dies with its process."""
+    return "token" in request or "stage" in request
+
+
+def perform(catalog: Catalog, request: Request, transaction: Transaction | None = None) -> str:
     """Do what `request` says, or find that it was done; DONE or NOTHING. NotLoaded, and whatever lakelog raises."""
     token = msgspec.convert(request["token"], Token) if "token" in request else None
     name = request["table"]
     match request["op"]:
+        case "move" | "publish":
+            assert transaction is not None and transaction.commit_id == request["commit"]
+            transaction.commit()
         case "append":
             _load(catalog, name).append(_rows_of(request), token=token)
         case "overwrite":
@@ -180,6 +236,8 @@ def perform(catalog: Catalog, request: Request) -> str:
             return DONE if catalog.drop_table(name, token=token) else NOTHING
         case "rename":
             catalog.rename_table(name, request["new"], token=token)
+        case "undrop":
+            catalog.undrop_table(name, to=request["new"], token=token)
         case "create-namespace":
             catalog.create_namespace(name, token=token)
         case "drop-namespace":

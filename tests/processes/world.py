@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.log import LogOptions
 
-SCHEMA = pa.schema({"id": pa.int64(), "op": pa.string(), "owner": pa.string()})
-"""Every row has an id of its own, and tells which request wrote it."""
+SCHEMA = pa.schema({"id": pa.int64(), "op": pa.string(), "owner": pa.string(), "value": pa.int64()})
+"""Every row has an id of its own in its table, and tells which request wrote it."""
 
 SHARED, COMMON, PARTS = "shared", "common", "parts"
 FILES_MAX = 120
@@ -44,11 +43,9 @@ class World:
     def stop_file(self) -> Path:
         return Path(self.folder) / "stop"
 
-    def catalog(self, writer: str = "", **log_options: Any) -> Catalog:
+    def catalog(self, writer: str = "", as_of: int | None = None) -> Catalog:
         named = {"engine": "python", "user": writer} if writer else None
-        return Catalog(
-            self.warehouse, options=self.options, writer=named, log_options=LogOptions(**log_options)
-        )
+        return Catalog(self.warehouse, options=self.options, writer=named, as_of=as_of)
 
     def save(self) -> Path:
         path = Path(self.folder) / "world.json"
@@ -71,14 +68,6 @@ def first_id(writer: int, incarnation: int) -> int:
     return (1 + writer) * 10**15 + incarnation * IDS_PER_LIFE
 
 
-def set_up(catalog: Catalog, writers: tuple[str, ...]) -> None:
-    """Make what every writer relies on. Nobody drops or renames any of it."""
-    for namespace in (SHARED, COMMON, *map(own, writers)):
-        catalog.create_namespace(namespace)
-    catalog.create_table((SHARED, "t0"), SCHEMA)
-    catalog.create_table((SHARED, PARTS), SCHEMA, partition_by=["owner"])
-
-
 def shared_tables(catalog: Catalog) -> list[str]:
     """Return the names of the shared tables that rows are appended to, the oldest first."""
     numbers = sorted(int(name[-1][1:]) for name in catalog.list_tables(SHARED) if name[-1] != PARTS)
@@ -86,6 +75,9 @@ def shared_tables(catalog: Catalog) -> list[str]:
 
 
 def rows(first: int, count: int, op: str, owner: str) -> pa.Table:
-    return pa.table(
-        {"id": list(range(first, first + count)), "op": [op] * count, "owner": [owner] * count}, schema=SCHEMA
-    )
+    return rows_from([(id, op, owner, 0) for id in range(first, first + count)])
+
+
+def rows_from(cells: Sequence[tuple[int, str, str, int]]) -> pa.Table:
+    columns = zip(*cells, strict=True) if cells else ([] for _ in SCHEMA.names)
+    return pa.table(dict(zip(SCHEMA.names, map(list, columns), strict=True)), schema=SCHEMA)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from tests.processes.journal import FAILED, UNKNOWN, Journal, Journals
-from tests.processes.work import NotLoaded, Request, Work, is_of_s3_client, perform
+from tests.processes.work import NotLoaded, Request, Work, is_of_s3_client, perform, repeatable
 from tests.processes.world import World, first_id, load_world
 
 from lakelog.log.errors import CommitUnknown, ConflictError, FormatError, LakelogError, StorageError
@@ -67,14 +67,14 @@ class Writer:
         open_ = [a for key, a in journals.asked.items() if key.startswith(f"{self._writer}.") and a.doubtful]
         # Most ask again at once, some only after others have asked for more, some never.
         for asked in open_[-3:]:
-            if self._rng.random() < 0.7:
+            if repeatable(asked.request) and self._rng.random() < 0.7:
                 self._ask(asked.key, asked.request, again=True)
 
     def _ask(self, key: str, request: Request, *, again: bool) -> str:
         """Note the request, perform it, note the answer."""
         self._journal.write({"key": key, "request": request, "again": again})
         try:
-            answer, error = perform(self._work.catalog, request), None
+            answer, error = perform(self._work.catalog, request, self._work.transaction), None
         except Exception as raised:
             answer, error = classify(raised, again=again), raised
         noted = {} if error is None else {"error": f"{type(error).__name__}: {error}"}
