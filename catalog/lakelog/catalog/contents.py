@@ -20,6 +20,7 @@ from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile, RemovedFile, check_files, of_write
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import encode
+from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.planning import partition_key, partition_keys
 from lakelog.catalog.predicate import Predicate
@@ -90,7 +91,7 @@ def removable(
 ) -> list[RemovedFile] | None:
     """Return the files that a delete of what matches would remove, or None where it would cut through one of them."""
     removed: list[RemovedFile] = []
-    for chunk in view.state.files.chunks(tracked.log.read_blobs):
+    for chunk in _chunks(tracked, view):
         result = match_files(chunk, bound, view.state.current.specs)
         if not pc.all(pc.or_(result.all, result.none), min_count=0).as_py():
             return None
@@ -103,7 +104,7 @@ def _removed(
 ) -> list[RemovedFile]:
     match change.operation:
         case Operation.TRUNCATE:
-            chunks = view.state.files.chunks(tracked.log.read_blobs)
+            chunks = _chunks(tracked, view)
             return [file for chunk in chunks for file in _as_removed(chunk)]
         case Operation.OVERWRITE | Operation.DELETE:
             assert bound is not None, "these have a filter"
@@ -126,7 +127,7 @@ def _in_partitions(
     metadata = view.state.current
     touched = {partition_key(file, metadata.spec) for file in files}
     removed: list[RemovedFile] = []
-    for chunk in view.state.files.chunks(tracked.log.read_blobs):
+    for chunk in _chunks(tracked, view):
         if not pc.all(pc.equal(chunk["spec"], metadata.spec.id), min_count=0).as_py():
             raise Unsupported(
                 f"{name} holds files of an earlier partitioning, of which it is not known which of today's partitions "
@@ -180,8 +181,12 @@ def changed_rows(
 def _files_only_in(
     tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
 ) -> pa.Table:
-    files, others = (view.state.files.table(tracked.log.read_blobs) for view in (here, there))
+    files, others = (joined(_chunks(tracked, view)) for view in (here, there))
     return files.filter(pc.invert(pc.is_in(files["path"], value_set=others["path"].combine_chunks())))
+
+
+def _chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
+    return tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
 
 
 def _as_removed(chunk: pa.Table) -> list[RemovedFile]:

@@ -32,6 +32,7 @@ from lakelog.log import (
     commit_together,
     refresh_many,
 )
+from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
 from lakelog.log.store import ObjectStore
 
@@ -114,6 +115,19 @@ class TrackedLog(Generic[S]):
         """Return the head of what is there now: where a sealed log is known, it may have been removed since."""
         view = self.current()
         return self.anew() if view.sealed else view
+
+    def read(self, view: View[S], look: Callable[[View[S]], T]) -> T:
+        """Return what `look` finds in a view whose parts are still in the store; where expiry has replaced them, in the
+        same version read anew. NotFound, with the versions that there are, when that has expired."""
+        try:
+            return look(view)
+        except NotFound:
+            fresh = self.anew()
+            if fresh.hash != view.hash:
+                fresh = self.log.view_at(view.version)
+            if fresh.hash != view.hash:
+                raise
+            return look(fresh)
 
     # Changes
 

@@ -44,12 +44,12 @@ class Scan:
 
     def plan(self) -> pa.Table:
         """Return the data files that may hold rows of this scan, a row each."""
-        return plan(
-            self._view.state.files,
-            self._tracked.log.read_blobs,
-            self._predicate,
-            self._metadata.specs,
-            limit=self._limit,
+        fetch = self._tracked.log.read_blobs
+        return self._tracked.read(
+            self._view,
+            lambda view: plan(
+                view.state.files, fetch, self._predicate, self._metadata.specs, limit=self._limit
+            ),
         )
 
     def to_reader(self) -> pa.RecordBatchReader:

@@ -231,8 +231,10 @@ class Table:
         metadata = self.metadata
         self._tracked.note_rows_read(predicate)
         bound = None if predicate is None else bind(as_predicate(predicate), metadata.schema)
-        files = self._view.state.files
-        return plan(files, self._tracked.log.read_blobs, bound, metadata.specs)
+        fetch = self._tracked.log.read_blobs
+        return self._tracked.read(
+            self._view, lambda view: plan(view.state.files, fetch, bound, metadata.specs)
+        )
 
     # Changing metadata
 
