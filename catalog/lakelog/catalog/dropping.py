@@ -45,7 +45,7 @@ def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> b
     if was_applied_elsewhere(tree.logs, tracked, token):
         return True
     view = _head(tracked, entry)
-    changes: list[Change[Any]] = [_unlinking(parent, RELATION, name, entry, token)]
+    changes: list[Change[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
     if view is not None and not view.sealed:
         changes.append(_sealing_table(tracked, view, entry, identifier, token))
     try:
@@ -99,7 +99,7 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     view = tracked.current()
     if view.sealed or view.log_id != entry.id:
         return was_applied(tracked, token)
-    changes: list[Change[Any]] = [_unlinking(parent, NAMESPACE, name, entry, token)]
+    changes: list[Change[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
     changes.append(_sealing_namespace(tracked, view, namespace, cascade, token))
     if cascade:
         changes.extend(_below(tree, namespace, view.state, token))
@@ -173,9 +173,16 @@ def _head(tracked: TrackedLog[Any], entry: Entry) -> View[Any] | None:
 
 
 def _unlinking(
-    parent: Found[NamespaceState], space: str, name: str, entry: Entry, token: Token | None
+    parent: Found[NamespaceState],
+    space: str,
+    name: str,
+    entry: Entry,
+    dropped: TrackedLog[Any],
+    token: Token | None,
 ) -> Change[NamespaceState]:
-    unlinked = Draft(events=encode([EntryUnlinked(space=space, name=name, id=entry.id, dropped=True)]))
+    # What the same transaction created never was there for others, and cannot be restored.
+    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.is_new)
+    unlinked = Draft(events=encode([event]))
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if view.state.entry(space, name) != entry:

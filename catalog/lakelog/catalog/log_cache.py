@@ -147,6 +147,11 @@ class TrackedLog(Generic[S]):
         """Return which version from `first` to `last` is that commit (see `Log.find`)."""
         return self.log.find(commit_id, first, last)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the log is only being created by a transaction that is not committed yet."""
+        return False
+
     # What a transaction takes down to validate it later; nobody else needs it.
 
     def note_rows_read(self, predicate: Any) -> None:

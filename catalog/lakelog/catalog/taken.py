@@ -51,6 +51,10 @@ class TakenLog(TrackedLog[S]):
         self.names_read: set[tuple[str, str | None]] = set()
         self._logs = logs
 
+    @property
+    def is_new(self) -> bool:
+        return self.creation is not None
+
     def current(self) -> View[S]:
         self._logs.check_open()
         if self._view is None:
@@ -198,6 +202,7 @@ class TakenLogs(LogCache):
 
     def take_path(self, namespace: Identifier, table: str | None) -> None:
         """Read all levels of the path that the process knows, and this cut does not have, in one round."""
+        self.check_open()
         self.cut.begin_batch()
         path: list[TrackedLog[Any]] = []
         tracked: TrackedLog[NamespaceState] = self.under.namespace("")

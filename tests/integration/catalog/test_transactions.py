@@ -1,0 +1,284 @@
+"""Transactions: all or nothing, one cut, own changes seen, conflicts named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import (
+    Catalog,
+    CommitConflict,
+    NamespaceExists,
+    NoSuchTable,
+    TableExists,
+    col,
+)
+from lakelog.log import ConflictError, InvalidInput, NotFound, Unsupported
+
+Client = Callable[[], Catalog]
+SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.int64())])
+
+
+def rows(*pairs: tuple[int, int]) -> pa.Table:
+    return pa.table({"id": [i for i, _ in pairs], "amount": [a for _, a in pairs]}, schema=SCHEMA)
+
+
+def total(catalog: Catalog, *names: str) -> int:
+    return sum(sum(catalog.load_table(name).to_arrow()["amount"].to_pylist()) for name in names)
+
+
+@pytest.fixture
+def bank(catalog: Catalog) -> Catalog:
+    catalog.create_namespace("bank")
+    for name in ("savings", "checking"):
+        catalog.create_table(f"bank.{name}", SCHEMA).append(rows((1, 100)))
+    return catalog
+
+
+def test_what_a_transaction_does_appears_at_once_and_only_when_it_commits(
+    bank: Catalog, client: Client
+) -> None:
+    other = client()
+    with bank.transaction() as tx:
+        tx.load_table("bank.savings").append(rows((2, -30)))
+        tx.load_table("bank.checking").append(rows((2, 30)))
+        assert total(tx, "bank.savings") == 70
+        assert total(other, "bank.savings") == 100
+        assert total(bank, "bank.checking") == 100
+    assert total(other, "bank.savings") == 70
+    assert total(other, "bank.checking") == 130
+    savings, checking = (other.load_table(f"bank.{name}") for name in ("savings", "checking"))
+    assert savings.timestamp_us == checking.timestamp_us
+    assert next(savings.history()).commit_id == next(checking.history()).commit_id == tx.commit_id
+
+
+def test_an_exception_rolls_back_and_nothing_has_happened(bank: Catalog, client: Client) -> None:
+    with pytest.raises(ZeroDivisionError), bank.transaction() as tx:
+        tx.load_table("bank.savings").append(rows((2, -30)))
+        tx.create_table("bank.new", SCHEMA)
+        tx.drop_table("bank.checking")
+        raise ZeroDivisionError
+    other = client()
+    assert total(other, "bank.savings", "bank.checking") == 200
+    assert other.list_tables("bank") == [("bank", "checking"), ("bank", "savings")]
+    with pytest.raises(Unsupported, match="rolled back"):
+        tx.load_table("bank.savings")
+
+
+def test_a_transaction_creates_alters_fills_renames_and_drops(bank: Catalog, client: Client) -> None:
+    other = client()
+    with bank.transaction() as tx:
+        tx.create_namespace("archive", {"owner": "me"})
+        table = tx.create_table("archive.old", SCHEMA).append(rows((1, 1), (2, 2)))
+        table = table.alter([{"change": "add-column", "name": ["note"], "type": "string"}])
+        table.append(pa.table({"id": [3], "amount": [3], "note": ["x"]}))
+        tx.load_table("archive.old").delete(col("id") >= 0)
+        tx.load_table("archive.old").append(rows((9, 9)))
+        tx.rename_table("bank.savings", "archive.savings")
+        tx.drop_table("bank.checking")
+        assert tx.list_tables("archive") == [("archive", "old"), ("archive", "savings")]
+        assert tx.list_tables("bank") == []
+        assert not other.namespace_exists("archive")
+    assert other.list_tables("archive") == [("archive", "old"), ("archive", "savings")]
+    assert other.list_tables("bank") == []
+    assert other.load_namespace("archive") == {"owner": "me"}
+    old = other.load_table("archive.old")
+    assert old.version == 1
+    assert old.to_arrow().to_pylist() == [{"id": 9, "amount": 9, "note": None}]
+    assert total(other, "archive.savings") == 100
+
+
+def test_names_that_were_dropped_and_created_again_in_one_transaction_lead_to_the_new_table(
+    bank: Catalog, client: Client
+) -> None:
+    with bank.transaction() as tx:
+        tx.drop_table("bank.savings")
+        assert not tx.table_exists("bank.savings")
+        tx.create_table("bank.savings", SCHEMA).append(rows((7, 7)))
+        tx.create_table("bank.brief", SCHEMA)
+        tx.drop_table("bank.brief")
+    assert total(client(), "bank.savings") == 7
+    assert client().list_tables("bank") == [("bank", "checking"), ("bank", "savings")]
+    with pytest.raises(NotFound):
+        client().undrop_table("bank.brief")
+
+
+def test_many_steps_on_one_table_are_one_version(bank: Catalog) -> None:
+    before = bank.load_table("bank.savings").version
+    with bank.transaction() as tx:
+        for i in range(5):
+            tx.load_table("bank.savings").append(rows((10 + i, i)))
+        tx.load_table("bank.savings").alter([{"change": "set-property", "key": "a", "value": "b"}])
+        tx.load_table("bank.savings").overwrite(rows((1, 1)))
+        tx.load_table("bank.savings").append(rows((2, 2)))
+    after = bank.load_table("bank.savings")
+    assert after.version == before + 1
+    assert sorted(after.to_arrow()["id"].to_pylist()) == [1, 2]
+    assert after.properties == {"a": "b"}
+
+
+def test_bulk_in_several_steps_keeps_its_sidecars_apart(bank: Catalog, client: Client) -> None:
+    schema = pa.schema([("p", pa.int64()), ("v", pa.int64())])
+    bank.create_table("bank.wide", schema, partition_by=["p"])
+    many = pa.table({"p": list(range(250)), "v": [1] * 250}, schema=schema)
+    with bank.transaction() as tx:
+        tx.load_table("bank.wide").append(many)
+        tx.load_table("bank.wide").delete(col("p") < 100)
+        tx.load_table("bank.wide").append(many.slice(0, 220))
+        assert tx.load_table("bank.wide").row_count == 370
+    assert client().load_table("bank.wide").row_count == 370
+    assert sum(client().load_table("bank.wide").to_arrow()["v"].to_pylist()) == 370
+
+
+def test_appends_rebase_over_what_others_appended_meanwhile(bank: Catalog, client: Client) -> None:
+    other = client()
+    with bank.transaction() as tx:
+        tx.load_table("bank.savings").append(rows((2, 1)))
+        tx.load_table("bank.checking").append(rows((2, 1)))
+        other.load_table("bank.savings").append(rows((3, 1000)))
+        assert total(tx, "bank.savings") == 101
+    assert total(other, "bank.savings") == 1101
+    assert total(other, "bank.checking") == 101
+
+
+def test_a_conflict_in_one_table_undoes_all_and_says_whose(bank: Catalog, client: Client) -> None:
+    other = client()
+    tx = bank.begin()
+    tx.load_table("bank.checking").append(rows((2, 50)))
+    tx.load_table("bank.savings").overwrite(rows((1, 50)))
+    other.load_table("bank.savings").append(rows((3, 1000)))
+    with pytest.raises(
+        CommitConflict, match=r"overwrite of .*savings.* conflicts with version 3.*by engine=test"
+    ):
+        tx.commit()
+    assert total(other, "bank.checking") == 100
+    assert total(other, "bank.savings") == 1100
+    assert not tx.is_open
+    with pytest.raises(Unsupported, match="not committed"):
+        tx.commit()
+
+
+def test_a_table_dropped_meanwhile_fails_the_transaction(bank: Catalog, client: Client) -> None:
+    tx = bank.begin()
+    tx.load_table("bank.checking").append(rows((2, 50)))
+    tx.load_table("bank.savings").append(rows((2, -50)))
+    client().drop_table("bank.savings")
+    with pytest.raises((ConflictError, NoSuchTable)):
+        tx.commit()
+    assert total(bank, "bank.checking") == 100
+
+
+def test_a_name_taken_meanwhile_fails_the_transaction(bank: Catalog, client: Client) -> None:
+    tx = bank.begin()
+    tx.create_table("bank.new", SCHEMA)
+    tx.load_table("bank.savings").append(rows((2, 50)))
+    client().create_table("bank.new", SCHEMA)
+    with pytest.raises(TableExists):
+        tx.commit()
+    assert total(bank, "bank.savings") == 100
+    tx = bank.begin()
+    tx.create_namespace("n")
+    client().create_namespace("n")
+    with pytest.raises(NamespaceExists):
+        tx.commit()
+
+
+def test_all_reads_are_of_one_moment(bank: Catalog, client: Client) -> None:
+    other = client()
+    tx = bank.begin()
+    assert total(tx, "bank.savings") == 100
+    with other.transaction() as theirs:
+        theirs.load_table("bank.savings").append(rows((2, -30)))
+        theirs.load_table("bank.checking").append(rows((2, 30)))
+    other.load_table("bank.checking").append(rows((3, 5)))
+    assert total(tx, "bank.savings", "bank.checking") == 200
+    tx.rollback()
+    assert total(bank, "bank.savings", "bank.checking") == 205
+
+
+def test_a_table_moved_between_two_namespaces_is_seen_in_exactly_one(bank: Catalog, client: Client) -> None:
+    bank.create_namespace("other")
+    tx = client().begin()
+    before = tx.list_tables("other")
+    bank.rename_table("bank.savings", "other.savings")
+    assert before + tx.list_tables("bank") == [("bank", "checking"), ("bank", "savings")]
+    tx.rollback()
+
+
+def test_a_statement_that_fails_leaves_the_rest_of_the_transaction_as_it_was(
+    bank: Catalog, client: Client
+) -> None:
+    with bank.transaction() as tx:
+        tx.load_table("bank.savings").append(rows((2, 1)))
+        with pytest.raises(TableExists):
+            tx.create_table("bank.savings", SCHEMA)
+        with pytest.raises(InvalidInput):
+            tx.load_table("bank.savings").append(pa.table({"nothing": [1]}))
+        with pytest.raises(NoSuchTable):
+            tx.rename_table("bank.no", "bank.yes")
+        with pytest.raises(TableExists):
+            tx.rename_table("bank.savings", "bank.checking")
+    assert total(client(), "bank.savings") == 101
+
+
+def test_serializable_fails_when_what_was_read_has_changed(bank: Catalog, client: Client) -> None:
+    def skewed(isolation: str) -> None:
+        one, two = bank.begin(isolation), client().begin(isolation)
+        assert total(one, "bank.savings", "bank.checking") >= 0
+        assert total(two, "bank.savings", "bank.checking") >= 0
+        one.load_table("bank.savings").append(rows((5, -10)))
+        two.load_table("bank.checking").append(rows((5, -10)))
+        one.commit()
+        two.commit()
+
+    skewed("snapshot")
+    with pytest.raises(CommitConflict, match=r"serializable transaction read .* other rows now"):
+        skewed("serializable")
+
+
+def test_serializable_looks_at_the_rows_that_were_read_only(bank: Catalog, client: Client) -> None:
+    def read_some(other_id: int) -> None:
+        with bank.transaction("serializable") as tx:
+            tx.load_table("bank.savings").scan(filter=col("id") < 1000).to_arrow()
+            tx.load_table("bank.checking").append(rows((5, 1)))
+            client().load_table("bank.savings").append(rows((other_id, 1)))
+
+    read_some(5000)
+    with pytest.raises(CommitConflict):
+        read_some(500)
+
+
+def test_serializable_is_a_property_of_tables_too(bank: Catalog, client: Client) -> None:
+    bank.load_table("bank.savings").alter(
+        [{"change": "set-property", "key": "lakelog.isolation", "value": "serializable"}]
+    )
+    with pytest.raises(CommitConflict), bank.transaction() as tx:
+        total(tx, "bank.savings")
+        tx.load_table("bank.checking").append(rows((5, 1)))
+        client().load_table("bank.savings").append(rows((6, 1)))
+    with pytest.raises(InvalidInput, match="isolation"):
+        bank.begin("read-committed")
+
+
+def test_serializable_sees_names_that_appeared(bank: Catalog, client: Client) -> None:
+    with pytest.raises(CommitConflict), bank.transaction("serializable") as tx:
+        assert not tx.table_exists("bank.new")
+        tx.load_table("bank.checking").append(rows((5, 1)))
+        client().create_table("bank.new", SCHEMA)
+
+
+def test_a_transaction_that_changes_nothing_writes_nothing(bank: Catalog) -> None:
+    before = {name: bank.load_table(f"bank.{name}").version for name in ("savings", "checking")}
+    with bank.transaction("serializable") as tx:
+        total(tx, "bank.savings", "bank.checking")
+    assert before == {name: bank.load_table(f"bank.{name}").version for name in ("savings", "checking")}
+
+
+def test_transactions_do_not_nest_and_refuse_what_they_cannot_do(bank: Catalog, tmp_path: object) -> None:
+    with bank.transaction() as tx:
+        with pytest.raises(Unsupported, match="within another"):
+            tx.begin()
+        with pytest.raises(Unsupported, match="without a name"):
+            tx.commit_stage(tx.stage("create", None, SCHEMA, location=f"{tmp_path}/place"))
