@@ -38,11 +38,11 @@ def after_a_sidecar(key: str) -> bool:
 
 
 def test_namespaces_are_read(catalog: Catalog) -> None:
-    assert catalog.list_namespaces() == [("sales",)]
+    assert catalog.list_namespaces() == [("books",), ("sales",)]
     assert catalog.list_namespaces("sales") == [("sales", "raw.eu")]
     assert catalog.load_namespace("sales") == {"comment": "all of them"}
     assert [entry.operation for entry in catalog.history()] == [
-        "link", "unlink", "link", "link", "create namespace",
+        "save cut", "link, unlink", "link", "unlink", "link", "link", "create namespace",
     ]  # fmt: skip
 
 
@@ -71,6 +71,9 @@ def test_files_are_planned_by_what_was_written_of_them(catalog: Catalog) -> None
 def test_what_was_dropped_and_replaced_is_so(catalog: Catalog) -> None:
     with pytest.raises(NoSuchTable):
         catalog.load_table("sales.dropped")
-    replaced = catalog.load_table("replaced")
+    replaced = catalog.load_table(("books", "moved"))
     assert dict(replaced.properties) == {"new": "yes"}
-    assert [entry.operation for entry in replaced.history()] == ["truncate", "replace", "create"]
+    assert [entry.operation for entry in replaced.history()] == ["move", "truncate", "replace", "create"]
+    again = catalog.load_table(("books", "again"))
+    assert [entry.operation for entry in again.history()] == ["restore", "drop", "create"]
+    assert catalog.cuts()["the end"].logs == 7

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -68,11 +69,18 @@ def data_file(table: Table, number: int, day: int) -> DataFile:
     )
 
 
+def one_by_one(works: Sequence[Callable[[], None]]) -> None:
+    """Side by side, the ids would be given out in any order."""
+    for work in works:
+        work()
+
+
 def build() -> dict[str, bytes]:
     """Return the objects of the golden warehouse by their keys."""
     ids, ticks = itertools.count(1), itertools.count(1_790_000_000_000_000, 1_000_000)
     store = MemoryStore(clock_us=lambda: next(ticks))
     options = LogOptions(
+        in_parallel=one_by_one,
         clock_us=lambda: 0,
         new_id=lambda: f"id{next(ids):024}",
         in_background=lambda _name, work: work(),
@@ -132,6 +140,13 @@ def fill(catalog: Catalog) -> None:
     replaced = catalog.create_table("replaced", schema_from_spark(SCHEMA))
     catalog.commit_stage(catalog.stage("replace", "replaced", replaced.schema, properties={"new": "yes"}))
     replaced.refresh().truncate()
+    with catalog.transaction() as tx:
+        tx.create_namespace("books")
+        tx.rename_table("replaced", ("books", "moved"))
+        tx.create_table(("books", "made"), schema_from_spark(SCHEMA))
+    catalog.drop_table(("books", "made"))
+    catalog.undrop_table(("books", "made"), to=("books", "again"))
+    catalog.save_cut("the end")
 
 
 if __name__ == "__main__":
