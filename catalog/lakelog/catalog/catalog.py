@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import getpass
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,6 +14,7 @@ from lakelog.catalog import audit, dropping, namespaces, restoring, saved_cuts, 
 from lakelog.catalog.commits import Token, new_token
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.dropped import DroppedEntry, dropped
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, writing_as
@@ -27,6 +27,7 @@ from lakelog.catalog.staging import Stage
 from lakelog.catalog.table import Table
 from lakelog.catalog.taken import TakenLogs
 from lakelog.catalog.times import Moment, is_time, time_us
+from lakelog.catalog.writer import writer_facts
 from lakelog.log import Json, LogOptions
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -41,8 +42,9 @@ class Catalog:
     """Namespaces and tables under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
-    usual AWS chain only. `writer` is kept in every commit, to tell later who made it. `log_options` swaps clock, ids
-    and patience, for tests. `as_of`, a time or the name of a saved cut, shows the catalog as it stood then, read-only.
+    usual AWS chain only. `writer` is kept in every commit, to tell later who made it; without one, `writer_facts` tells.
+    `log_options` swaps clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, shows the catalog
+    as it stood then, read-only.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class Catalog:
         log_options: LogOptions | None = None,
         as_of: str | dt.datetime | int | None = None,
     ) -> None:
-        identity = {"engine": "python", "user": _user()} if writer is None else dict(writer)
+        identity = writer_facts() if writer is None else dict(writer)
         places = Places(os.fspath(warehouse), options or {})
         logs = LogCache(places, identity, log_options or LogOptions())
         self._look_through(logs if as_of is None else _as_of(logs, as_of))
@@ -222,6 +224,13 @@ class Catalog:
         """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
         return dropping.drop_table_at(self._tree, self._logs.location(location), token)
 
+    def dropped(self, namespace: Name = (), *, recursive: bool = False) -> list[DroppedEntry]:
+        """Return what was dropped in a namespace and can be restored, the latest drop first. NoSuchNamespace.
+
+        With `recursive`, in all namespaces below it too; what lies in a dropped namespace comes back with that.
+        """
+        return dropped(self._tree, identifier(namespace), recursive=recursive)
+
     # Staged changes
 
     def stage(
@@ -371,10 +380,3 @@ def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
     if at_us > logs.log_options.clock_us():
         raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
     return TakenLogs(logs, Cut(logs, at_us=at_us), refusal=refusal)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

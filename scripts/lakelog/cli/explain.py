@@ -10,7 +10,14 @@ from lakelog.catalog.schema import Schema
 
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
     """Say what `entry` did. `before` and `after` are the schemas around it where it changed the schema, if known."""
-    details: dict[str, Any] = entry.details
+    told = what_was_done(entry.operation, entry.details, before, after)
+    return f"{told} (prepared on {entry.base}, rebased)" if entry.rebased else told
+
+
+def what_was_done(
+    operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
+) -> str:
+    """Say what a commit did by the words for it and what they mean here."""
     parts: list[str] = []
     if name := details.get("name"):
         moved = f" to {details['new_name']}" if "new_name" in details else ""
@@ -27,8 +34,7 @@ def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None
             parts.append(f"{sign}{rows:,} row{_s(rows)} in {files:,} file{_s(files)}")
     if condition := details.get("filter"):
         parts.append(f"where {condition}")
-    told = f"{entry.operation}: {', '.join(parts)}" if parts else entry.operation
-    return f"{told} (prepared on {entry.base}, rebased)" if entry.rebased else told
+    return f"{operation}: {', '.join(parts)}" if parts else operation
 
 
 def changes_schema(entry: HistoryEntry) -> bool:
