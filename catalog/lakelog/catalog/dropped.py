@@ -51,8 +51,8 @@ def dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -
         for path, state in level:
             known += [((*path, each.name), id, each) for id, each in state.dropped.items()]
             if recursive:
-                entries = state.entries.get(NAMESPACE, {}).items()
-                below += [((*path, name), entry.location) for name, entry in entries]
+                children = state.entries.get(NAMESPACE, {})
+                below += [((*path, name), entry.location) for name, entry in children.items()]
         # One that was dropped since its parent was read is sealed: its parent tells of it the next time.
         loaded = in_parallel(tree, lambda one: (one[0], tree.logs.namespace(one[1]).current()), below)
         level = [(path, view.state) for path, view in loaded if not view.sealed]
