@@ -72,6 +72,7 @@ class NameTree:
                 view = tracked.anew()
         except NotFound as error:
             raise _dangling(identifier, self.logs.url(entry.location)) from error
+        _check_own(identifier, entry, view, self.logs)
         if view.sealed or view.log_id != entry.id:
             # Dropped after its namespace was read, or by its place.
             if not self.logs.is_a_cut:
@@ -114,8 +115,9 @@ class NameTree:
         try:
             view = self._view(tracked, fresh)
         except NotFound:
-            self._check_not_foreign()
-            return None
+            if not self._has_own_objects():
+                return None
+            view = self._after_all(tracked)
         for depth, part in enumerate(namespace, start=1):
             tracked.note_name_read(NAMESPACE, part)
             entry = view.state.entry(NAMESPACE, part)
@@ -126,6 +128,7 @@ class NameTree:
                 child_view = self._view(child, fresh)
             except NotFound as error:
                 raise _dangling(namespace[:depth], self.logs.url(entry.location)) from error
+            _check_own(namespace[:depth], entry, child_view, self.logs)
             if child_view.sealed:
                 return None  # dropped after its parent was read
             tracked, view = child, child_view
@@ -178,15 +181,30 @@ class NameTree:
         """Return a namespace for a change in it; the root is set up where it is missing."""
         return self.namespace(namespace) if namespace else self.root()
 
-    def _check_not_foreign(self) -> None:
-        """Refuse a folder that holds something but no catalog. Costs a LIST, and only where there is no root log."""
+    def _has_own_objects(self) -> bool:
+        """Tell whether the warehouse holds anything; InvalidInput for anything that is not lakelog's.
+
+        Costs a LIST, and only where there is no root log.
+        """
+        holds_any = False
         for key in self.logs.places.store(self.logs.warehouse).list_after(""):
-            # The root's log is created before anything else; what is ours here was created a moment ago.
+            holds_any = True
             if not _OWN_KEY.match(key):
                 raise InvalidInput(
                     f"{self.logs.warehouse} is not a lakelog warehouse: it has no log but holds {key!r}. "
                     "Give an empty or new folder as the warehouse, or check the path"
                 )
+        return holds_any
+
+    def _after_all(self, tracked: TrackedLog[NamespaceState]) -> View[NamespaceState]:
+        """Return the root, which must be there: its log is created before anything else of a warehouse."""
+        try:
+            return tracked.current()
+        except NotFound as error:
+            raise FormatError(
+                f"{self.logs.warehouse} holds namespaces or tables, but the log of its root namespace is missing: "
+                "restore the folder _log from a backup"
+            ) from error
 
     # Unlinking
 
@@ -244,6 +262,20 @@ def no_such_namespace(namespace: Identifier) -> NoSuchNamespace:
 
 def no_such_table(identifier: Identifier) -> NoSuchTable:
     return NoSuchTable(f"there is no table {quoted(identifier)}: list its namespace to see what there is")
+
+
+def has_own_place(entry: Entry) -> bool:
+    """Whether the catalog chose the place: then one log is there for ever, under the id that the folder is named by."""
+    return entry.location.endswith(f"-{entry.id}")
+
+
+def _check_own(identifier: Identifier, entry: Entry, view: View[Any], logs: LogCache) -> None:
+    """Raise FormatError where a place that belongs to one log has another's: a name must not lead to it, nor end."""
+    if view.log_id != entry.id and has_own_place(entry):
+        raise FormatError(
+            f"the catalog says that {quoted(identifier)} is the log {entry.id}, but at {logs.url(entry.location)} is "
+            f"the log {view.log_id}: objects were copied or moved behind the catalog's back; restore them"
+        )
 
 
 def _dangling(identifier: Identifier, url: str) -> FormatError:

@@ -18,7 +18,7 @@ from lakelog.log.errors import FormatError
 TAIL_BYTES = 64 * 1024
 """So much of a file's end is read at once, which holds the footer of most files."""
 
-_MAGIC = b"PAR1"
+MAGIC = b"PAR1"
 _TRAILER_BYTES = 8  # the footer's length and the magic number
 
 
@@ -62,6 +62,6 @@ def _last(source: BinaryIO, size_bytes: int, count: int) -> bytes:
 
 def _footer_bytes(trailer: bytes) -> int:
     """Return the length of a footer, with its trailer, from the last bytes of a file."""
-    if len(trailer) < _TRAILER_BYTES or trailer[4:] != _MAGIC:
+    if len(trailer) < _TRAILER_BYTES or trailer[4:] != MAGIC:
         raise FormatError("it does not end as a Parquet file does")
     return int.from_bytes(trailer[:4], "little") + _TRAILER_BYTES

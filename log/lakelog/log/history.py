@@ -117,8 +117,11 @@ def _retained(replay: Replay[S], first: int, last: int) -> tuple[list[Commit | N
     those after the newest tombstone, and the version of that, 0 for none."""
     found: list[Commit | None] = []
     expired = 0
-    objects = prefix(replay.get_versions(range(first, last + 1)))
-    entries = [replay.entry(version, data) for version, data in enumerate(objects, first)]
+    # With the version before them, so that each is known to belong to this log.
+    objects = replay.get_versions(range(max(first - 1, 1), last + 1))
+    before = objects.pop(0) if first > 1 else None
+    entries = [replay.entry(version, data) for version, data in enumerate(prefix(objects), first)]
+    replay.check_links(entries if before is None else [replay.entry(first - 1, before), *entries])
     for entry, settled in replay.with_outcomes(entries, replay.outcome):
         if isinstance(entry, Tombstone):
             expired = entry.version
@@ -143,7 +146,7 @@ def version_at_time(replay: Replay[S], time_us: int) -> int:
                 raise FormatError(
                     f"{replay.at(replay.keys.commit(version))} is missing; restore it from a backup"
                 )
-            probed_us = _time_us(replay, replay.entry(version, data), low)
+            probed_us = _time_us(replay, _own_entry(replay, version, data, head), low)
             if version == 1:
                 earliest_us = probed_us
             if probed_us is not None and probed_us > time_us:
@@ -174,3 +177,13 @@ def _time_us(replay: Replay[S], entry: Commit | Tombstone, low: int) -> int | No
         if data is None:
             raise FormatError(f"{replay.at(replay.keys.commit(before))} is missing; restore it from a backup")
         entry = replay.entry(before, data)
+
+
+def _own_entry(replay: Replay[S], version: int, data: bytes, head: View[S]) -> Commit | Tombstone:
+    """Return the entry at a version before `head`, where it is this log's: an earlier one's was reopened since."""
+    entry = replay.entry(version, data)
+    if entry.log_id != head.log_id:
+        following = replay.store.get(replay.keys.commit(version + 1))
+        if following is not None:
+            replay.check_links([entry, replay.entry(version + 1, following)])
+    return entry

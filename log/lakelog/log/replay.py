@@ -65,7 +65,13 @@ class Replay(Generic[S]):
         if found[0] is not None:
             return self.forward(self.last_base(1, at_least=0))
         if found[1] is None:
-            raise NotFound(f"there is no log at {self.location}; check the location, or create it first")
+            if any(found) and self.store.get(self.keys.commit(1)) is None:
+                raise FormatError(
+                    f"{self.at(self.keys.commit(1))} is missing although later versions exist; restore it from a backup"
+                )
+            if not any(found):
+                raise NotFound(f"there is no log at {self.location}; check the location, or create it first")
+            return self.forward(empty_view(self.projection))  # it was created between two of these reads
         return self.forward(empty_view(self.projection), found=found[1:])
 
     def hinted_root(self) -> Root | None:
@@ -292,13 +298,34 @@ class Replay(Generic[S]):
                 f"{self.at(self.keys.base(number))} is missing although version {at_least} of the log has expired "
                 "(or lost a sidecar); restore it from a backup"
             )
-        base = decode_base(last, self.at(self.keys.base(number - 1)), self.options.features)
+        where = self.at(self.keys.base(number - 1))
+        base = decode_base(last, where, self.options.features)
+        data = self.store.get(self.keys.commit(base.root.version))
+        if base.number != number - 1 or data is None:
+            raise FormatError(
+                f"{where} holds base {base.number} at version {base.root.version}, which does not belong there: "
+                "somebody copied or moved it, or that version is lost; restore the log's objects from one backup"
+            )
+        if not self.names_this(base.root, self.entry(base.root.version, data)):
+            raise FormatError(
+                f"{where} was made of another log's version {base.root.version}: somebody copied or moved it; restore "
+                "the log's objects from one backup"
+            )
         if base.root.version < at_least:
             raise FormatError(
                 f"version {at_least} of {self.location} has expired or lost a sidecar, but the last base "
                 f"{self.at(self.keys.base(base.number))} is at version {base.root.version}; restore them from a backup"
             )
         return view_of(base.root, self.projection)
+
+    def check_links(self, entries: Sequence[Commit | Tombstone]) -> None:
+        """Raise FormatError unless each of successive entries continues the one before it."""
+        for before, entry in itertools.pairwise(entries):
+            wrong = broken_link(before, entry)
+            if wrong is not None:
+                raise FormatError(
+                    f"{self.at(self.keys.commit(entry.version))} {wrong}; restore the log's objects from one backup"
+                )
 
     def entry(self, version: int, data: bytes) -> Commit | Tombstone:
         key = self.keys.commit(version)
@@ -321,6 +348,15 @@ class Replay(Generic[S]):
     @property
     def location(self) -> str:
         return self.at(self.keys.log).removesuffix("/_log")
+
+
+def broken_link(before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
+    """Say why `entry` does not continue `before`, None where it does."""
+    if (entry.log_id != before.log_id) != entry.reopens:
+        return f"belongs to log {entry.log_id}, not to {before.log_id}: somebody copied or moved it"
+    if entry.prev != hash_before_expiry(before):
+        return f"continues another version {before.version} than the one before it"
+    return None
 
 
 def is_aborted(settled: Settled | None) -> bool:

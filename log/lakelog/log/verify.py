@@ -16,7 +16,7 @@ from lakelog.log.findings import Findings
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
 from lakelog.log.listing import Listing, list_log
 from lakelog.log.log import Log
-from lakelog.log.replay import hash_before_expiry
+from lakelog.log.replay import broken_link
 from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, Judge, said
 from lakelog.log.view import S, View, advance, effective, empty_view
 
@@ -228,7 +228,7 @@ class _Verification(Generic[S]):
         following: Commit | Tombstone | None,
     ) -> bool:
         """Return whether an entry belongs here, or report which of two that do not fit together is the wrong one."""
-        fits_after = following is not None and _broken_link(entry, following) is None
+        fits_after = following is not None and broken_link(entry, following) is None
         if before is None:
             wrong = "is not version 1" if entry.version == 1 and entry.prev else None
             if self.own_id not in (None, entry.log_id) and not fits_after:
@@ -236,7 +236,7 @@ class _Verification(Generic[S]):
             if wrong:
                 self._foreign(entry.version, f"{wrong}: somebody copied or moved it")
             return not wrong
-        link = _broken_link(before, entry)
+        link = broken_link(before, entry)
         if link is None:
             return True
         if fits_after and before.version == 1:
@@ -296,7 +296,8 @@ class _Verification(Generic[S]):
             self.findings.repairable(
                 "transaction-undecided",
                 self._at(commit.version),
-                f"transaction {commit.intent.txn} stands here without a decision: its writer is at it, or died",
+                f"transaction {commit.intent.txn} stands here without a decision: its writer is at it, or died, or "
+                f"{read_decision(self.log, commit).where} is lost",
                 "the next writer of this log aborts it, and so does lakelog fsck --repair",
             )
         else:
@@ -359,7 +360,8 @@ class _Verification(Generic[S]):
                 self._at(tombstone.version),
                 f"version {tombstone.version} has expired, but the last base is at version {self._expired}: what it "
                 "did is lost",
-                "restore the base after that, or the commit, from a backup",
+                f"restore {self.log.replay.at(self.log.keys.base(len(self.derived.bases) + 1))}, or the commit, from a "
+                "backup",
             )
         self.result.first = max(self.result.first, self._expired)
 
@@ -390,12 +392,3 @@ def read_decision(log: Log[S], commit: Commit) -> DecisionRead:
         return DecisionRead(place.location, place.read())
     except FormatError as error:
         return DecisionRead(place.location, None, str(error))
-
-
-def _broken_link(before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
-    """Say why `entry` does not continue `before`, None where it does."""
-    if (entry.log_id != before.log_id) != entry.reopens:
-        return f"belongs to log {entry.log_id}, not to {before.log_id}: somebody copied or moved it"
-    if entry.prev != hash_before_expiry(before):
-        return f"continues another version {before.version} than the one before it"
-    return None

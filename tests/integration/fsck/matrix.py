@@ -149,7 +149,7 @@ def _concerns(world: World, question: str, case: Case) -> bool:
 
 
 def names_one_of(finding: Finding, case: Case) -> bool:
-    return any(key in finding.where or key in finding.what for key in case.broken)
+    return any(key in f"{finding.where} {finding.what} {finding.todo}" for key in case.broken)
 
 
 def is_found(outcome: Outcome) -> bool:

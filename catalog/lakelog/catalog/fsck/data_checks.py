@@ -21,7 +21,7 @@ from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
 from lakelog.catalog.file_tables import converted
 from lakelog.catalog.fsck.judges import DataFileFacts, facts_of
 from lakelog.catalog.literals import value_type
-from lakelog.catalog.parquet_open import open_parquet
+from lakelog.catalog.parquet_open import MAGIC, open_parquet
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import Measured, footer_statistics
 from lakelog.catalog.types import AtomicType, Field
@@ -91,6 +91,9 @@ class DataCheck:
             file = open_parquet(source, facts.size_bytes, facts.footer_crc)
             if facts.footer_crc is None:
                 _probe(file)
+            source.seek(0)
+            if source.read(len(MAGIC)) != MAGIC:
+                return "data-file-altered", "does not begin as a Parquet file does"
             footer = file.metadata
             if footer.num_rows != facts.rows:
                 return "data-file-altered", f"has {footer.num_rows:,} rows, and the log says {facts.rows:,}"

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from lakelog.catalog.fsck.data_checks import DataCheck, unreferenced
 from lakelog.catalog.fsck.judges import NamespaceJudge, TableJudge
 from lakelog.catalog.log_cache import LogCache, TrackedLog
+from lakelog.catalog.name_tree import has_own_place
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState
 from lakelog.catalog.table_state import TableState
@@ -107,7 +108,7 @@ class Walk:
     def _verify(
         self, tracked: TrackedLog[T], judge: Any, entry: Entry | None, path: Identifier | None
     ) -> Verified[T] | None:
-        own_place = entry is not None and _is_own_place(entry)
+        own_place = entry is not None and has_own_place(entry)
         log_id = entry.id if entry is not None and own_place else None
         try:
             verified = verify(tracked.log, judge, self.findings, log_id=log_id)
@@ -117,7 +118,8 @@ class Walk:
             self.findings.damage(
                 "log-missing",
                 self.logs.url(entry.location),
-                f"{_shown(path)} is said to be there, but there is no log",
+                f"{_shown(path)} is said to be there, but its log is missing from "
+                f"{tracked.log.replay.at(tracked.log.keys.commit(1))} on",
                 "restore the folder from a backup, or drop the name",
             )
             return None
@@ -142,7 +144,7 @@ class Walk:
         if entry is None or parent is None or path is None:
             return view.state
         if view.log_id != entry.id:
-            if _is_own_place(entry):
+            if has_own_place(entry):
                 self.findings.damage(
                     "log-foreign",
                     url,
@@ -263,11 +265,6 @@ class Walk:
 
 def _later(check: Callable[..., None], *arguments: Any, **named: Any) -> Callable[[], None]:
     return lambda: check(*arguments, **named)
-
-
-def _is_own_place(entry: Entry) -> bool:
-    """Whether the catalog chose the place: then one log is there for ever, under the id that the folder is named by."""
-    return entry.location.endswith(f"-{entry.id}")
 
 
 def _shown(path: Iterable[str] | None) -> str:
