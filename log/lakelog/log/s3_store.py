@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
 
 from lakelog.log.errors import LakelogError, NotFound, PermissionDenied, StorageError, Unsupported
+from lakelog.log.s3_input import S3Input
 from lakelog.log.store import check_key
 
 CONNECT_TIMEOUT_S = 10
@@ -136,7 +137,8 @@ class S3Store:
             # Opening asks for the size, so that a missing object shows here and not in the first read.
             opened = self._fs().open(path, "rb", block_size=4 * 1024 * 1024, cache_type="readahead")
             assert opened.size is not None
-            return cast(BinaryIO, opened)
+            read = S3Input(opened, ATTEMPTS_MAX, lambda error: self._error("read", key, error))
+            return cast(BinaryIO, read)
         except FileNotFoundError:
             raise NotFound(f"{self.url}/{key} does not exist") from None
         except Exception as error:
@@ -201,16 +203,20 @@ class S3Store:
 
     async def _get(self, key: str) -> bytes | None | LakelogError:
         """Return errors as values, so that one failed key does not leave its siblings running."""
-        try:
-            answer = await self._fs()._call_s3("get_object", Bucket=self._bucket, Key=self._key(key))
-            self._learn_clock(answer)
-            async with answer["Body"] as body:
-                return cast(bytes, await body.read())
-        except Exception as error:
-            # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
-            if _code(error) == "NoSuchKey":
-                return None
-            return self._error("read", key, error)
+        broken: Exception = StorageError("never asked")
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                answer = await self._fs()._call_s3("get_object", Bucket=self._bucket, Key=self._key(key))
+                self._learn_clock(answer)
+            except Exception as error:
+                # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
+                return None if _code(error) == "NoSuchKey" else self._error("read", key, error)
+            try:
+                async with answer["Body"] as body:
+                    return cast(bytes, await body.read())
+            except Exception as error:
+                broken = error  # the client resends what was refused, not what broke off
+        return self._error("read", key, broken)
 
     async def _get_all(self, keys: Sequence[str]) -> list[bytes | None | LakelogError]:
         return await asyncio.gather(*map(self._get, keys))
