@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -32,7 +32,9 @@ from lakelog.log import Json, LogOptions
 from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from lakelog.catalog.expire import Expired
     from lakelog.catalog.transaction import Transaction
+    from lakelog.catalog.vacuum import Vacuumed
 
 Name: TypeAlias = str | Sequence[str]
 """`"a.b.t"` (backticks around parts with dots) or the parts."""
@@ -299,6 +301,70 @@ class Catalog:
         """Inside, `facts` (a query, a statement) are added to what this thread's commits say about their writer."""
         return writing_as(facts)
 
+    # Maintenance
+
+    def expire(
+        self,
+        table: Name | None = None,
+        *,
+        namespace: Name | None = None,
+        location: str | None = None,
+        older_than: dt.timedelta | None = None,
+        version: int | None = None,
+        retain_last: int | None = None,
+        dry_run: bool = True,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[Expired]:
+        """Let go of versions that were replaced longer ago than `older_than` (7 days), or before `version`, or of all
+        but the `retain_last`: of a table, a namespace with all that is below it, or the whole catalog.
+
+        Returns what goes of each log; `dry_run` (default) only tells. The current version stays, and what saved cuts
+        need.
+        """
+        from lakelog.catalog import expire, scope
+
+        wish = expire.keep(
+            self._logs.log_options.clock_us(),
+            older_than=older_than,
+            version=version,
+            retain_last=retain_last,
+        )
+        found = scope.chosen(self._tree, *_meant(table, namespace), location=location, progress=progress)
+        if version is not None and not found.is_one_table:
+            raise InvalidInput("a version is one table's: name a table, or say older_than or retain_last")
+        return expire.expire(self._tree, found, wish, dry_run=dry_run, progress=progress)
+
+    def vacuum(
+        self,
+        table: Name | None = None,
+        *,
+        namespace: Name | None = None,
+        location: str | None = None,
+        older_than: dt.timedelta | None = None,
+        dropped_older_than: dt.timedelta | None = None,
+        dry_run: bool = True,
+        keys: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[Vacuumed]:
+        """Delete files that no retained version and no write under way can reach, of a table, a namespace with all that
+        is below it, or the whole catalog; of the latter two also what was dropped longer ago than `dropped_older_than`
+        (7 days) and can then not be restored, and what is left of creations that never came to their end.
+
+        Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what goes, by place, with
+        `keys` by name too; `dry_run` (default) only tells.
+        """
+        from lakelog.catalog import scope, vacuum
+
+        asked = vacuum.wish(
+            older_than=older_than,
+            dropped_older_than=dropped_older_than,
+            dry_run=dry_run,
+            keys=keys,
+            progress=progress,
+        )
+        found = scope.chosen(self._tree, *_meant(table, namespace), location=location, progress=progress)
+        return vacuum.vacuum(self._tree, found, asked)
+
     # For those who may have to ask again
 
     def token(self, name: Name = ()) -> Token:
@@ -369,6 +435,13 @@ class Catalog:
         if version is None and timestamp_us is None:
             return table
         return table.at(version=version, timestamp_us=timestamp_us)
+
+
+def _meant(table: Name | None, namespace: Name | None) -> tuple[Identifier | None, Identifier | None]:
+    return (
+        None if table is None else table_identifier(table),
+        None if namespace is None else identifier(namespace),
+    )
 
 
 def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:

@@ -1,9 +1,9 @@
 """Letting go of old versions of tables and namespaces, each in its own log.
 
 A log first says so in a commit of its own (`history-expired`), which names who did it and after which no change can
-bring back what only older versions had; then a base makes the first kept version durable and the older ones become
-tombstones (`lakelog.log.expiry`). The current version always stays. Data files are not touched: what only older versions had is
-vacuum's from then on. Stopped at any point, the next run finishes it.
+bring back what only older versions had. Then a base makes the first kept version durable, and the older ones become
+tombstones (`lakelog.log.expiry`). The current version always stays. Data files are not touched: those that only older
+versions had are vacuum's from then on. Stopped at any point, the next run finishes it.
 
 Saved cuts are looked at twice, the second time after the commit. Whoever saves a cut does the two steps the other way
 round: the cut first, then a look at what the logs have said. So at least one of both sees the other and gives way.
@@ -110,14 +110,15 @@ def age_us(name: str, age: dt.timedelta) -> int:
 
 
 def expire(
-    tree: NameTree, scope: Scope, wish: Keep, *, dry_run: bool, alone: bool, progress: Progress = no_progress
+    tree: NameTree, scope: Scope, wish: Keep, *, dry_run: bool, progress: Progress | None = None
 ) -> list[Expired]:
     """Let go of old versions of every log in `scope`, or tell what would go. One log's failure does not stop the
-    others, unless it is `alone`.
+    others.
 
     Costs, for each log, a few GETs where nothing is to go; else a GET for each retained version, and on doing it a PUT
     for each that goes, four for the commit, base, snapshot and hint, and two LISTs.
     """
+    progress = progress or no_progress
     cuts = needed_versions(tree)
     done: list[Expired] = [_left_alone(each) for each in scope.unreadable]
     work: list[tuple[Target[Any], str]] = [(target, "table") for target in scope.tables]
@@ -129,7 +130,7 @@ def expire(
             if not dry_run and found.versions:
                 found = _do(tree, target, found)
         except LakelogError as error:
-            if alone:
+            if scope.is_one_table:
                 raise
             found = Expired(
                 kind=kind, name=target.name, location=target.tracked.log.location, error=str(error)

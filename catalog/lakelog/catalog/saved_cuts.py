@@ -60,7 +60,32 @@ def save(tree: NameTree, name: str, token: Token | None) -> SavedCut:
         return Draft(events=encode([saved]))
 
     commit_in(found, (), decide, token)
+    _check_kept(tree, name, versions, token)
     return all_of(tree)[name]
+
+
+def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int], token: Token | None) -> None:
+    """Take a cut back that came too late: what it is of was let go of before it was saved.
+
+    Expiry says in a log what it lets go of, then looks for saved cuts; here the cut is saved first. So one of both sees
+    the other. CommitConflict.
+    """
+    known: list[TrackedLog[Any]] = [
+        tracked
+        for location in versions
+        for tracked in (tree.logs.namespace(location), tree.logs.table(location))
+        if tracked.known is not None
+    ]
+    tree.logs.refresh(known)
+    for tracked in known:
+        view = tracked.known
+        if view is not None and (view.state.expired > versions[tracked.location] or view.purged):
+            drop(tree, name, None)
+            raise CommitConflict(
+                f"version {versions[tracked.location]} of {tracked.log.location} expired while the cut {name!r} was "
+                "saved: save it again",
+                version=view.version,
+            )
 
 
 def drop(tree: NameTree, name: str, token: Token | None) -> None:

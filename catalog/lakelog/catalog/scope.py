@@ -52,12 +52,17 @@ class Scope:
     tables: list[Target[TableState]] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
 
+    @property
+    def is_one_table(self) -> bool:
+        """Whether a single table was asked for: then what fails is an error, and not one of many answers."""
+        return not self.namespaces and len(self.tables) == 1
+
 
 def chosen(
     tree: NameTree,
-    *,
     table: Identifier | None = None,
     namespace: Identifier | None = None,
+    *,
     location: str | None = None,
     progress: Progress | None = None,
 ) -> Scope:

@@ -95,9 +95,8 @@ def wish(
     )
 
 
-def vacuum(tree: NameTree, scope: Scope, asked: Wish, *, alone: bool) -> list[Vacuumed]:
-    """Delete what nobody can reach in `scope`, or tell what would be deleted. One failure does not stop the rest,
-    unless the table is `alone`.
+def vacuum(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
+    """Delete what nobody can reach in `scope`, or tell what would be deleted. One failure does not stop the rest.
 
     Costs, for each table, five LISTs (more for more than 1000 files) and a few GETs; where a file is met that the
     current version does not have, one GET for each retained version; a PUT for the fence, and a request for every 1000
@@ -122,7 +121,7 @@ def vacuum(tree: NameTree, scope: Scope, asked: Wish, *, alone: bool) -> list[Va
         try:
             done.append(_table(tree, target, asked, now_us))
         except LakelogError as error:
-            if alone:
+            if scope.is_one_table:
                 raise
             done.append(_failed("table", target, error))
     return done
