@@ -37,7 +37,9 @@ _WORDS = {
     "history-expired": "expire",
     "files-vacuumed": "vacuum",
 }
-OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Operation} - {Operation.ALTER.value}
+OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Operation} - {
+    Operation.ALTER.value
+}
 """Every word for what a commit can do."""
 
 _SHOWN = {
@@ -97,11 +99,18 @@ def operations_of(commit: Commit) -> tuple[str, ...]:
 
 
 def details_of(commit: Commit) -> dict[str, Json]:
-    """Return with what `commit` did it: counts of files and rows, names, a filter."""
-    details: dict[str, Json] = {}
+    """Return with what `commit` did it: counts of files and rows, names, a filter.
+
+    Where two of its events say different things of one kind (it links one name and unlinks another), `changes` has
+    each event's own.
+    """
+    merged: dict[str, Json] = {}
     for event in commit.events:
-        details.update(_details(event))
-    return details
+        details = _details(event)
+        if any(merged.get(key, value) != value for key, value in details.items()):
+            return {"changes": [{"operation": _word(each), **_details(each)} for each in commit.events]}
+        merged.update(details)
+    return merged
 
 
 def _word(event: Mapping[str, Any]) -> str:

@@ -17,7 +17,9 @@ def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None
 def what_was_done(
     operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
 ) -> str:
-    """Say what a commit did by the words for it and what they mean here."""
+    """Say what a commit did, from the words for it and its details."""
+    if changes := details.get("changes"):
+        return "; ".join(what_was_done(change["operation"], change) for change in changes)
     parts: list[str] = []
     if name := details.get("name"):
         moved = f" to {details['new_name']}" if "new_name" in details else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
+from tests.integration.catalog.audited_shop import alter, brief, damage, filled
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
@@ -16,72 +17,18 @@ from lakelog.catalog.audit_table import AUDIT_SCHEMA, audit_table
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
 from lakelog.log import Draft, LakelogError, MemoryStore, wait_for_background
 from lakelog.log.decisions import Decisions
-from lakelog.log.errors import InvalidInput, NotFound
-from lakelog.log.expiry import expire, tombstone_of
-from lakelog.log.format import Commit, decode_entry, encode
-from lakelog.log.keys import Keys
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.together import Part, commit_together
+
+
+@pytest.fixture
+def shop(catalog: Catalog) -> Catalog:
+    return filled(catalog)
 
 
 @pytest.fixture
 def told(catalog: Catalog) -> Callable[..., list[AuditEntry]]:
     return lambda **asked: list(catalog.audit(**asked))
-
-
-@pytest.fixture
-def shop(catalog: Catalog) -> Catalog:
-    catalog.create_namespace("shop")
-    catalog.create_namespace("shop.eu")
-    catalog.create_table("shop.orders", SCHEMA).append(rows(1)).append(rows(2))
-    catalog.create_table("shop.eu.orders", SCHEMA).append(rows(3))
-    return catalog
-
-
-def brief(entries: Iterable[AuditEntry]) -> list[str]:
-    return [
-        f"{'.'.join(entry.name or ())} {entry.version} {', '.join(entry.operations) or entry.note}"
-        for entry in entries
-    ]
-
-
-def damage(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    return [entry for entry in entries if entry.what == "damage"]
-
-
-def alter(catalog: Catalog, name: str, times: int) -> None:
-    """Make so many small commits, faster than a table's own methods do."""
-    tracked = catalog._tree.table(tuple(name.split("."))).tracked
-    view = tracked.current()
-    for number in range(times):
-        event = {"event": "table-altered", "set": {"n": str(number)}, "removed": []}
-        view = tracked.log.commit(view, lambda _view, _passed, event=event: Draft(events=(event,))).view
-    tracked.offer(view)
-
-
-class Objects:
-    """The objects of one table's log, to damage them behind the catalog's back."""
-
-    def __init__(self, catalog: Catalog, name: str) -> None:
-        wait_for_background()
-        self.store = MemoryStore.named(catalog.warehouse)
-        found = catalog._tree.find_table(tuple(name.split("."))) or catalog._tree.namespace(
-            tuple(name.split("."))
-        )
-        self.log = found.tracked.log
-        self.keys = Keys(found.tracked.prefix)
-
-    def commit(self, version: int) -> Any:
-        data = self.store.get(self.keys.commit(version))
-        assert data is not None
-        return decode_entry(data, "here")
-
-    def put(self, version: int, data: bytes) -> None:
-        self.store.put(self.keys.commit(version), data)
-
-    def forge(self, version: int, **changes: Any) -> str:
-        """Replace a commit by another that is sound by itself, and return the hash of the new one."""
-        self.put(version, encode(msgspec.structs.replace(self.commit(version), hash="", **changes)))
-        return str(self.commit(version).hash)
 
 
 def test_every_commit_is_told_newest_first_in_the_order_of_each_log(
@@ -275,125 +222,6 @@ def test_an_aborted_transaction_is_not_told_and_breaks_no_chain(
     assert told()[1:] == before and told()[0].version == 5
 
 
-def test_expired_versions_are_told_as_such_and_break_no_chain(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
-) -> None:
-    alter(shop, "shop.orders", 50)
-    expire(Objects(shop, "shop.orders").log, 40)
-    entries = told(table="shop.orders")
-    assert [entry.version for entry in entries if entry.kind == "table"] == [*range(53, 40, -1), 40]
-    [expired] = [entry for entry in entries if entry.what == "expired"]
-    assert (expired.first_version, expired.version, expired.note) == (1, 40, "versions 1-40 expired")
-    assert told(newest_first=False) == told()[::-1]
-    assert damage(told()) == []
-
-
-def test_an_altered_tombstone_is_found(shop: Catalog, told: Callable[..., list[AuditEntry]]) -> None:
-    alter(shop, "shop.orders", 50)
-    objects = Objects(shop, "shop.orders")
-    expire(objects.log, 40)
-    objects.forge(30, commit_hash="0" * 64)
-    assert [(entry.version, entry.what) for entry in damage(told())] == [(31, "damage")]
-    assert "between versions 30 and 31" in (damage(told())[0].note or "")
-
-
-@pytest.mark.parametrize("newest_first", [True, False])
-def test_a_commit_that_was_altered_in_the_middle_is_named(
-    shop: Catalog, told: Callable[..., list[AuditEntry]], newest_first: bool
-) -> None:
-    alter(shop, "shop.orders", 20)
-    objects = Objects(shop, "shop.orders")
-    data = objects.store.get(objects.keys.commit(7)) or b""
-    objects.put(7, data.replace(b'"n":"3"', b'"n":"4"'))
-    [found] = damage(told(newest_first=newest_first))
-    assert (
-        found.version == 7
-        and found.name == ("shop", "orders")
-        and objects.keys.commit(7) in (found.note or "")
-    )
-    versions = [
-        entry.version for entry in told(newest_first=newest_first) if entry.name == ("shop", "orders")
-    ]
-    assert versions == list(range(23, 0, -1) if newest_first else range(1, 24))
-
-
-@pytest.mark.parametrize("newest_first", [True, False])
-def test_a_commit_that_was_forged_with_a_hash_of_its_own_breaks_the_chain(
-    shop: Catalog, told: Callable[..., list[AuditEntry]], newest_first: bool
-) -> None:
-    alter(shop, "shop.orders", 20)
-    objects = Objects(shop, "shop.orders")
-    objects.forge(7, writer={"user": "nobody"})
-    [found] = damage(told(newest_first=newest_first))
-    assert found.version == 8 and "between versions 7 and 8" in (found.note or "")
-    assert len(told()) == 1 + len(told(verify=False)) and damage(told(verify=False)) == []
-
-
-def test_a_tail_that_was_forged_as_a_whole_does_not_fit_the_hint(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
-) -> None:
-    alter(shop, "shop.orders", 20)
-    objects = Objects(shop, "shop.orders")
-    prev = objects.forge(18, writer={"user": "nobody"})
-    for version in range(19, 24):
-        prev = objects.forge(version, prev=prev)
-    assert [entry.version for entry in damage(told())] == [20]
-    assert "latest.json" in (damage(told())[0].note or "")
-
-
-@pytest.mark.parametrize("newest_first", [True, False])
-@pytest.mark.parametrize("version", [1, 2, 7, 20, 22])
-def test_a_commit_that_was_deleted_is_named(
-    shop: Catalog, told: Callable[..., list[AuditEntry]], newest_first: bool, version: int
-) -> None:
-    alter(shop, "shop.orders", 20)
-    objects = Objects(shop, "shop.orders")
-    objects.store.delete([objects.keys.commit(version)])
-    [found] = damage(told(newest_first=newest_first))
-    assert found.version == version and "missing" in (found.note or "")
-
-
-def test_commits_that_were_cut_off_behind_a_snapshot_are_missed(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
-) -> None:
-    alter(shop, "shop.orders", 20)
-    objects = Objects(shop, "shop.orders")
-    objects.store.delete([objects.keys.commit(version) for version in range(15, 24)])
-    assert {entry.version for entry in damage(told())} == set(range(15, 21))
-
-
-def test_a_commit_that_was_replaced_by_a_tombstone_is_named(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
-) -> None:
-    alter(shop, "shop.orders", 20)
-    objects = Objects(shop, "shop.orders")
-    commit = objects.commit(7)
-    assert isinstance(commit, Commit)
-    objects.put(7, encode(tombstone_of(commit, None)))
-    [found] = damage(told())
-    assert found.version == 7 and "no base says that version 7 expired" in (found.note or "")
-
-
-def test_a_damaged_namespace_hides_nothing_below_it(
-    warehouse: str, shop: Catalog, client: Callable[[], Catalog]
-) -> None:
-    expected = [entry for entry in brief(shop.audit()) if not entry.startswith("shop 2 ")]
-    Objects(shop, "shop").put(2, b"{}")
-    entries = list(client().audit())
-    assert {entry.version for entry in damage(entries)} == {0, 2}
-    found = brief(entry for entry in entries if entry.what == "commit")
-    # What links shop.eu is lost with that version, and so is the way to it.
-    assert found == [entry for entry in expected if not entry.startswith("shop.eu")]
-    assert brief(client().audit(table="shop.orders"))
-
-
-def test_a_table_whose_objects_are_gone_is_named(shop: Catalog, client: Callable[[], Catalog]) -> None:
-    objects = Objects(shop, "shop.orders")
-    objects.store.delete(list(objects.store.list_after(f"{objects.keys.log}/")))
-    [found] = damage(client().audit())
-    assert found.name == ("shop", "orders") and "is gone" in (found.note or "")
-
-
 def test_a_long_history_is_read_as_it_is_asked_for(
     shop: Catalog, client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -434,3 +262,22 @@ def test_an_audit_of_what_cannot_be_reached_is_an_error_and_no_silence(
     monkeypatch.setattr(MemoryStore, "list_after", unreachable)
     with pytest.raises(LakelogError, match="no connection"):
         list(shop.audit())
+
+
+def test_a_commit_that_links_and_unlinks_tells_both(
+    shop: Catalog, told: Callable[..., list[AuditEntry]]
+) -> None:
+    with shop.transaction() as tx:
+        tx.drop_table("shop.orders")
+        tx.create_table("shop.fresh", SCHEMA)
+    [entry] = [entry for entry in told() if entry.name == ("shop",) and entry.transaction is not None]
+    changes = sorted(entry.details["changes"], key=lambda change: str(change["operation"]))
+    assert changes == [
+        {"operation": "link", "kind": "table", "name": "fresh"},
+        {"operation": "unlink", "name": "orders"},
+    ]
+
+
+def test_an_audit_is_of_all_history_and_not_of_a_moment(warehouse: str, shop: Catalog) -> None:
+    with pytest.raises(Unsupported, match="without as_of"):
+        Catalog(warehouse, as_of=next(shop.audit()).time_us).audit()
