@@ -1,49 +1,66 @@
-"""Run seeds of the simulation: python -m tests.sim --seed N | --seeds A-B [--mutation NAME]."""
+"""Run seeds of the simulation: python -m tests.sim --seed N | --seeds A-B [--world NAME] [--mutation NAME]."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
+from tests.sim.ledger_mutations import LEDGER_MUTATIONS
+from tests.sim.ledger_simulation import simulate_ledgers
 from tests.sim.mutations import MUTATIONS
-from tests.sim.simulation import simulate
+from tests.sim.simulation import Outcome, simulate
+
+WORLDS: dict[str, Callable[[int], Outcome]] = {"log": simulate, "ledgers": simulate_ledgers}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="scripts/sim", description="Simulate the log under faults, from seeds."
+        prog="scripts/sim",
+        description="Simulate one log, and transactions between several, under faults, from seeds.",
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--seed", type=int, metavar="N", help="run one seed and show what happened in it")
     which.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
-    parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with one protection removed")
+    parser.add_argument("--world", choices=sorted(WORLDS), help="only this one: one log, or several ledgers")
+    parser.add_argument(
+        "--mutation", choices=sorted({*MUTATIONS, *LEDGER_MUTATIONS}), help="with one protection removed"
+    )
     arguments = parser.parse_args()
     if arguments.seed is not None:
         seeds = range(arguments.seed, arguments.seed + 1)
     else:
         first, _, last = arguments.seeds.partition("-")
         seeds = range(int(first), int(last) + 1)
-    failed, versions, steps, begun = [], 0, 0, time.perf_counter()
+    worlds = [arguments.world] if arguments.world else list(WORLDS)
+    mutation = (MUTATIONS | LEDGER_MUTATIONS).get(arguments.mutation, nullcontext)
+    with mutation():
+        failed = [run(world, seeds) for world in worlds]
+    return 1 if any(failed) else 0
+
+
+def run(world: str, seeds: Sequence[int]) -> int:
+    """Run the seeds of one world, tell of them, and return how many fail."""
+    failed, versions, steps, begun = 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
-    with MUTATIONS[arguments.mutation]() if arguments.mutation else nullcontext():
-        for seed in seeds:
-            outcome = simulate(seed)
-            versions += outcome.versions
-            steps += outcome.steps
-            for what, count in outcome.counters.items():
-                totals[what] = totals.get(what, 0) + count
-            if outcome.failures:
-                failed.append(seed)
-                print(f"seed {seed} fails; replay it with: scripts/sim --seed {seed}")
-                for failure in outcome.failures[:5]:
-                    print(f"    {failure}")
+    for seed in seeds:
+        outcome = WORLDS[world](seed)
+        versions += outcome.versions
+        steps += outcome.steps
+        for what, count in outcome.counters.items():
+            totals[what] = totals.get(what, 0) + count
+        if outcome.failures:
+            failed += 1
+            print(f"seed {seed} fails; replay it with: scripts/sim --world {world} --seed {seed}")
+            for failure in outcome.failures[:5]:
+                print(f"    {failure}")
     took = time.perf_counter() - begun
-    print(f"{len(seeds)} seeds, {versions} versions, {steps} steps, {took:.1f} s: {len(failed)} fail")
+    print(f"{world}: {len(seeds)} seeds, {versions} versions, {steps} steps, {took:.1f} s: {failed} fail")
     for what, count in sorted(totals.items()):
         print(f"    {count:8} {what}")
-    return 1 if failed else 0
+    return failed
 
 
 if __name__ == "__main__":

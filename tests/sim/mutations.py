@@ -18,24 +18,31 @@ Mutation = Callable[[], AbstractContextManager[None]]
 MUTATIONS: dict[str, Mutation] = {}
 
 
-def removes(target: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function as what stands in for `target.name`; it gets the real one first."""
+def removing(mutations: dict[str, Mutation]) -> Callable[[Any, str], Callable[..., Any]]:
+    """Return a decorator which registers a function there as what stands in for `target.name`; it gets the real one
+    first."""
 
-    def register(stand_in: Callable[..., Any]) -> Callable[..., Any]:
-        @contextmanager
-        def mutation() -> Iterator[None]:
-            real = getattr(target, name)
+    def removes(target: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def register(stand_in: Callable[..., Any]) -> Callable[..., Any]:
+            @contextmanager
+            def mutation() -> Iterator[None]:
+                real = getattr(target, name)
 
-            def replacement(*args: Any, **kwargs: Any) -> Any:
-                return stand_in(real, *args, **kwargs)
+                def replacement(*args: Any, **kwargs: Any) -> Any:
+                    return stand_in(real, *args, **kwargs)
 
-            with patch.object(target, name, replacement):
-                yield
+                with patch.object(target, name, replacement):
+                    yield
 
-        MUTATIONS[stand_in.__name__.replace("_", "-")] = mutation
-        return stand_in
+            mutations[stand_in.__name__.replace("_", "-")] = mutation
+            return stand_in
 
-    return register
+        return register
+
+    return removes
+
+
+removes = removing(MUTATIONS)
 
 
 @removes(stores.TrueStore, "put_if_absent")

@@ -15,7 +15,7 @@ def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
     totals: dict[str, int] = {}
     for seed in SHORT:
         outcome = simulate(seed)
-        assert not outcome.failures, f"scripts/sim --seed {seed}: {outcome.failures[0]}"
+        assert not outcome.failures, f"scripts/sim --world log --seed {seed}: {outcome.failures[0]}"
         for what, count in outcome.counters.items():
             totals[what] = totals.get(what, 0) + count
     # A simulation in which these did not happen would prove nothing.
@@ -34,7 +34,7 @@ def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
 @pytest.mark.slow
 def test_nothing_is_lost_doubled_or_torn_in_thousands_of_seeds() -> None:
     failed = [seed for seed in FULL if simulate(seed).failures]
-    assert not failed, f"scripts/sim --seed {failed[0]}"
+    assert not failed, f"scripts/sim --world log --seed {failed[0]}"
 
 
 @pytest.mark.parametrize("mutation", sorted(MUTATIONS))

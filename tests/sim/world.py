@@ -157,11 +157,9 @@ class World:
         self.newest_acknowledged = max(self.newest_acknowledged, version)
 
 
-def new_world(seed: int) -> World:
-    rng = random.Random(seed)
-    scheduler = Scheduler(rng, steps_max=30_000)
+def new_weather(rng: random.Random) -> Weather:
     calm = rng.random() < 0.15
-    weather = Weather(
+    return Weather(
         fault=0.0 if calm else rng.choice((0.0, 0.02, 0.05, 0.15)),
         crash=0.0 if calm else rng.choice((0.0, 0.002, 0.01)),
         stall=rng.choice((0.0, 0.01, 0.03)),
@@ -169,6 +167,12 @@ def new_world(seed: int) -> World:
         tear=rng.choice((0.0, 0.1, 0.5)),
         fault_kinds=tuple(rng.sample(FAULTS, rng.randint(1, len(FAULTS)))),
     )
+
+
+def new_world(seed: int) -> World:
+    rng = random.Random(seed)
+    scheduler = Scheduler(rng, steps_max=30_000)
+    weather = new_weather(rng)
     world: World
     truth = TrueStore(lambda: world.now_us)
     world = World(rng, scheduler, truth, weather, snapshots_inline=rng.random() < 0.5)

@@ -132,7 +132,9 @@ class Placing(Generic[S]):
     def _after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S]:
         """Return the view after `entry`, which follows ours; the head where expiry has been there."""
         after = self.replay.step(self.view, entry, settled)
-        return after if after.version == entry.version else self.replay.forward(after)
+        if isinstance(entry, Commit) and after.version == entry.version:
+            return after
+        return self.replay.forward(after)
 
     def _newer(
         self, found: bytes | None, *, batch: int, patient: bool

@@ -163,6 +163,14 @@ def test_asking_again_with_an_old_view_finds_the_first_commit_beyond_it_although
     assert log.commit(old, say("mine"), commit_id="c", base=1).version == 4
 
 
+def test_asking_again_meets_a_base_at_the_very_version_that_it_rebases_over() -> None:
+    log = new_log()
+    view = begin(log)
+    log.commit(log.commit(view, say("a")).view, say("mine"), commit_id="c", base=1)
+    expire(log, 2)
+    assert log.commit(view, say("mine"), commit_id="c", base=1).version == 3
+
+
 def test_a_refusal_on_an_old_view_is_reconsidered_on_the_newest() -> None:
     log = new_log()
     view = begin(log)

@@ -1,0 +1,71 @@
+"""Whether a recorded history could have happened one operation after another, in an order that respects real time.
+
+The logs tell the order of the writes in each of them, and a read the version that it saw; whatever ended before
+another one began came first. The history is strictly serializable exactly if all of this has no cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Event:
+    """An operation from when it was begun to when it was answered (None: never). `writes` are the versions that it
+    made, `reads` the versions that it saw, each by its log."""
+
+    name: str
+    begun_at: int
+    ended_at: int | None
+    writes: Mapping[str, int] = field(default_factory=dict)
+    reads: Mapping[str, int] = field(default_factory=dict)
+
+
+def cycle(events: Sequence[Event]) -> list[str]:
+    """Return operations each of which has to come before the next, and the last before the first; none if it fits."""
+    after = _edges(events)
+    waiting = [0] * len(events)
+    for followers in after:
+        for i in followers:
+            waiting[i] += 1
+    ready = [i for i, count in enumerate(waiting) if not count]
+    for i in ready:
+        for follower in after[i]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ready.append(follower)
+    left = {i for i in range(len(events)) if waiting[i]}
+    if not left:
+        return []
+    # Everybody who is left comes after somebody who is left: walk back until somebody is met again.
+    before = {i: next(j for j in left if i in after[j]) for i in left}
+    path: list[int] = []
+    at = min(left)
+    while at not in path:
+        path.append(at)
+        at = before[at]
+    return [events[i].name for i in reversed(path[path.index(at) :])]
+
+
+def _edges(events: Sequence[Event]) -> list[set[int]]:
+    after: list[set[int]] = [set() for _ in events]
+    writers: dict[str, list[tuple[int, int]]] = {}
+    for i, event in enumerate(events):
+        for log, version in event.writes.items():
+            writers.setdefault(log, []).append((version, i))
+    for in_log in writers.values():
+        in_log.sort()
+        for (_, earlier), (_, later) in zip(in_log, in_log[1:], strict=False):
+            after[earlier].add(later)
+    for i, event in enumerate(events):
+        for log, seen in event.reads.items():
+            in_log = [(version, j) for version, j in writers.get(log, []) if j != i]
+            if earlier_writers := [j for version, j in in_log if version <= seen]:
+                after[earlier_writers[-1]].add(i)
+            if later_writers := [j for version, j in in_log if version > seen]:
+                after[i].add(later_writers[0])
+    for i, event in enumerate(events):
+        if event.ended_at is not None:
+            after[i].update(j for j, other in enumerate(events) if other.begun_at > event.ended_at)
+    return after
