@@ -40,7 +40,7 @@ class Verified(Generic[S]):
     what readers have to see, and `replayed` whether it was derived without a snapshot or hint. `broken` are the
     keys of derived objects that are no good, and whether that is seen without a look at the commits. `intents` are
     those of all commits by their versions, with what became of them (None: undecided). `undecided` is the intent that
-    stands at the head without a decision.
+    stands at the head without a decision, `unread` are the versions at which nothing sound stands.
     """
 
     log_id: str
@@ -53,6 +53,7 @@ class Verified(Generic[S]):
     intents: dict[int, tuple[Intent, Settled | None]] = field(default_factory=dict)
     log_ids: list[str] = field(default_factory=list)
     undecided: Commit | None = None
+    unread: set[int] = field(default_factory=set)
 
 
 def verify(
@@ -125,6 +126,7 @@ class _Verification(Generic[S]):
         self.view: View[S] | None = empty_view(log.projection)
         self.replayed = True
         self.time_us = 0
+        self.version = 0
         self.result = Verified[S](
             log_id="", head=max(listing.versions, default=0), first=1, view=None, complete=False
         )
@@ -201,7 +203,9 @@ class _Verification(Generic[S]):
         following: Commit | Tombstone | None,
     ) -> Commit | Tombstone | None:
         """Take one entry: `before` is the sound one before it, `following` that after it. Returns it if it is sound."""
+        self.version += 1
         if entry is None or not self._continues(before, entry, following):
+            self.result.unread.add(self.version)
             self.view, self.replayed = None, False
             return None
         if not self.result.log_ids or self.result.log_ids[-1] != entry.log_id:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lakelog.catalog.fsck import surroundings
+from lakelog.catalog.fsck import surroundings, transaction_checks
 from lakelog.catalog.fsck.repair import repair as repair_all
 from lakelog.catalog.fsck.walk import Depth, Walk
 from lakelog.catalog.log_cache import LogCache
@@ -51,8 +51,15 @@ def _walked(logs: LogCache, name: Identifier, location: str | None, depth: Depth
         _check_named(walk, name)
     elif _is_set_up(logs):
         walk.namespace("", ())
-        surroundings.check(walk)
+        _check_around(walk)
     return walk
+
+
+def _check_around(walk: Walk) -> None:
+    """Check what needs all logs of the warehouse to have been checked."""
+    surroundings.check(walk)
+    transaction_checks.check_decisions(walk)
+    transaction_checks.check_cuts(walk)
 
 
 def _is_set_up(logs: LogCache) -> bool:
@@ -90,7 +97,7 @@ def _check_place(walk: Walk, location: str) -> None:
         walk.table(location, None)
     elif location == "":
         walk.namespace("", ())
-        surroundings.check(walk)
+        _check_around(walk)
     else:
         walk.namespace(location, None)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from lakelog.catalog.fsck.walk import Walk
+from lakelog.log.errors import LakelogError
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 _LOGS_OBJECT = re.compile(rf"({_LOG})_log/.+")
 _DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/)data/.+")
+_VERSION = re.compile(r"_log/\d{20}\.json$")
 _SHARED = re.compile(r"_(txn|cut)/[^/]+\.json")
 NOTES_MAX = 100
 
@@ -18,6 +20,7 @@ def check(walk: Walk) -> None:
     logs, findings = walk.logs, walk.findings
     store = logs.places.store(logs.warehouse)
     unlinked: dict[str, int] = {}
+    versions: dict[str, int] = {}
     foreign = 0
     for key in store.list_after(""):
         match = _LOGS_OBJECT.fullmatch(key) or _DATA_FILE.fullmatch(key)
@@ -35,13 +38,9 @@ def check(walk: Walk) -> None:
         location = match[1].rstrip("/")
         if location not in walk.checked:
             unlinked[location] = unlinked.get(location, 0) + 1
+            versions[location] = versions.get(location, 0) + bool(_VERSION.search(key))
     for location, objects in unlinked.items():
-        findings.note(
-            "log-unlinked",
-            logs.url(location),
-            f"no name leads to these {objects:,} objects: of a creation under way or given up, or of what was dropped",
-            "leave it to vacuum; lakelog fsck with this place as its argument looks into it",
-        )
+        _check_unlinked(walk, location, objects, versions.get(location, 0))
     for key, size_bytes in store.list_leftovers(""):
         findings.note(
             "temporary-file",
@@ -49,6 +48,29 @@ def check(walk: Walk) -> None:
             f"a writer died when it had written {size_bytes:,} bytes here",
             "leave it to vacuum",
         )
+
+
+def _check_unlinked(walk: Walk, location: str, objects: int, versions: int) -> None:
+    """Tell a log that was never linked, or was let go of, from one whose name was lost."""
+    url = walk.logs.url(location)
+    try:
+        sealed = versions < 2 or walk.logs.unread(location).log.load().sealed
+    except LakelogError:
+        sealed = True  # a check of that place says more
+    if not sealed:
+        walk.findings.damage(
+            "name-lost",
+            url,
+            f"no name leads to this log, though it was in use: it has {versions:,} versions and is not sealed",
+            "its namespace has lost its newest commits: restore them from a backup",
+        )
+        return
+    walk.findings.note(
+        "log-unlinked",
+        url,
+        f"no name leads to these {objects:,} objects: of a creation under way or given up, or of what was dropped",
+        "leave it to vacuum; lakelog fsck with this place as its argument looks into it",
+    )
 
 
 def is_own(key: str) -> bool:
