@@ -1,4 +1,4 @@
-"""An S3 object to read from at any position: what breaks on the way is asked for again, then told in the store's errors."""
+"""An S3 object to read from at any position: what breaks off is asked for again, then told in the store's errors."""
 
 import io
 from collections.abc import Callable

@@ -203,7 +203,7 @@ class S3Store:
 
     async def _get(self, key: str) -> bytes | None | LakelogError:
         """Return errors as values, so that one failed key does not leave its siblings running."""
-        broken: Exception = StorageError("never asked")
+        broken: Exception = StorageError("never asked", location=self.url)
         for _ in range(ATTEMPTS_MAX):
             try:
                 answer = await self._fs()._call_s3("get_object", Bucket=self._bucket, Key=self._key(key))
