@@ -82,6 +82,10 @@ def vandal(place: str, lie: Any) -> Program:
 def expire(me: str, place: str, upto: int, merges: bool = False) -> Program:
     """Make a base at version `upto`, put tombstones over what is before it, and delete what it gives up."""
     last = yield from last_base(place, 0)
+    if not on(Rule.BASES_ARE_KEPT):
+        found = yield ("get", log_key(place, 1))
+        if isinstance(found, Tombstone):
+            last = yield ("get", ("base", place, ("at", found.base)))
     number = 0 if last is None else last.number
     view = View(place)
     if last is not None:

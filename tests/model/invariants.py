@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tests.model import reading, writing
 from tests.model.machine import Report
 from tests.model.search import Search, Violation
-from tests.model.world import Commit, Decision, Request, View, applied, slim
+from tests.model.world import Commit, Decision, Request, View, applied, precondition, slim
 
 
 class Truth(NamedTuple):
@@ -112,7 +112,7 @@ class Checks:
                 elif decision is None:
                     outcome, time = "undecided", 0
                 else:
-                    outcome, time = decision.outcome, decision.time
+                    outcome, time = reading.effect(decision, commit.time)
                 outcomes.append(outcome)
                 times.append(time)
                 if outcome != "undecided":
@@ -153,7 +153,7 @@ def exactly_once(checks: Checks, content: int, told: frozenset[Any]) -> str | No
 def failed_has_no_effect(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
     """What was reported as failed never takes effect"""
     for what, cid, *_ in told:
-        if what == "failed":
+        if what == "failed" and not checks.search.scenario.overlapping:
             for place in checks.truths(content):
                 if _effects(checks, content, place)[cid]:
                     return f"{cid} is in {place}"
@@ -226,6 +226,32 @@ def settles(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
 
 
 @holds
+def preconditions_held(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+    """The preconditions of every commit hold in the state that it follows"""
+    for place, truth in checks.truths(content).items():
+        for n, commit in enumerate(truth.commits):
+            before = truth.views[n] if n < len(truth.views) else None
+            if truth.outcomes[n] == "committed" and before is not None and commit.flag != "reopens":
+                for event in commit.events:
+                    if why := precondition(event, before.state):
+                        return f"{place}/{n + 1} {event}: {why}"
+    return None
+
+
+@holds
+def as_of_is_whole(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+    """AS OF a time shows all or nothing of a transaction"""
+    times: dict[Any, int] = {}
+    for place, truth in checks.truths(content).items():
+        for n, commit in enumerate(truth.commits):
+            if commit.intent is not None and truth.outcomes[n] == "committed":
+                time = times.setdefault(commit.intent, truth.times[n])
+                if time != truth.times[n]:
+                    return f"{commit.cid} is of {truth.times[n]} in {place}/{n + 1}, and elsewhere of {time}"
+    return None
+
+
+@holds
 def times_increase(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
     """The times of a log's versions increase, so that AS OF a time is a prefix"""
     for place, truth in checks.truths(content).items():
@@ -278,21 +304,45 @@ def _decided(truth: Truth) -> bool:
 
 
 @holds
+def asking_again_succeeds(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+    """Who asks again, undisturbed, is told that it is done"""
+    for cid, make in checks.search.scenario.undisturbed:
+        key = (content, cid, ("failed", cid) in told)
+        if key in checks._solo or key[2]:
+            continue
+        checks._solo.add(key)
+        _, reports = checks.search.alone(make, content)
+        if reports is None or not reports or reports[-1].what != "ok":
+            return f"asking for {cid} again ends with {reports and [tuple(report) for report in reports]}"
+    return None
+
+
+@holds
 def names_lead_to_open_logs(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
-    """No name leads to a sealed, purged or missing log, and nothing is linked in a dropped namespace"""
+    """Each log has one name, none that is sealed, purged or missing has one, and a dropped namespace has none in it"""
     truths = checks.truths(content)
+    names: dict[str, str] = {}
     for place, truth in truths.items():
         head = truth.head
         if head is None or not head.state.entries:
             continue
-        if head.status != "open":
-            return f"{place} is {head.status} and has entries {sorted(head.state.entries)}"
         for name, log_id in head.state.entries:
+            if head.status != "open":
+                inside = truths.get(log_id.split("#")[0])
+                if inside is not None and inside.head is not None and inside.head.status == "open":
+                    return f"{place} is {head.status} and has {name}, which leads to {log_id}"
+                continue
+            if names.setdefault(log_id, f"{place}.{name}") != f"{place}.{name}":
+                return f"{log_id} has two names: {names[log_id]} and {place}.{name}"
             target = truths.get(log_id.split("#")[0])
             if target is None or target.head is None or target.head.version == 0:
                 return f"{place}: {name} leads to nothing"
             if target.head.status != "open" or target.head.log_id != log_id:
                 return f"{place}: {name} leads to {log_id}, which is {target.head.status} and {target.head.log_id}"
+            if target.head.state.parent not in ("", place):
+                return (
+                    f"{place}: {name} leads to {log_id}, which says that it is in {target.head.state.parent}"
+                )
     return None
 
 

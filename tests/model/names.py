@@ -37,7 +37,11 @@ def create(me: str, cid: str, namespace: View, name: str, log_id: str) -> Progra
 def reopen(me: str, cid: str, namespace: View, name: str, log_id: str) -> Program:
     """Create a log at a place where another was dropped."""
     view = yield from cold(place_of(log_id))
-    opening = Request(cid + "-open", place_of(log_id), log_id, (), flag="reopens")
+    answer = yield ("put", ("file", place_of(log_id), "second", view.version), "data")
+    if answer != "ok":
+        return
+    events = (("add", "second", view.version),)
+    opening = Request(cid + "-open", place_of(log_id), log_id, events, flag="reopens", write=view.version)
     done = yield from put_one(me, slim(view), opening, 0, None, 9)
     if done.how != "placed":
         return
@@ -60,7 +64,7 @@ def forget(me: str, namespace: str, log_id: str) -> Program:
     elif log_id in {linked for _, linked in view.state.entries}:
         return
     view = yield from cold(place_of(log_id))
-    seal = Request("seal-" + me, place_of(log_id), log_id, (), flag="seals")
+    seal = Request("seal-" + me, place_of(log_id), log_id, (), flag="seals", needs=(("private",),))
     done = yield from put_one(me, slim(view), seal, 0, None, 9)
     if done.how == "placed":
         yield from purge(me, "purge-" + me, log_id)
@@ -78,6 +82,41 @@ def drop(
         done = yield from put_one(me, namespace, unlink, 0, None, 9)
         if done.how == "placed":
             done = yield from put_one(me, target, seal, 0, None, 9)
+
+
+def drop_what_is_there(me: str, cid: str, namespace: str, name: str, log_id: str) -> Program:
+    """Drop a table of which nothing is known before but its name and id."""
+    views = yield from both(namespace, place_of(log_id))
+    if views[1].log_id != log_id or views[1].status != "open":
+        return
+    yield from drop(me, cid, views[0], name, views[1])
+
+
+def drop_all(me: str, cid: str, above: View, namespace: View, tables: tuple[View, ...]) -> Program:
+    """Drop a namespace with all that is in it, in one transaction: nothing else may be in it then."""
+    unlink = Request(cid, above.place, above.log_id, (("unlink", namespace.place, namespace.log_id),))
+    needs: tuple[Any, ...] = ("entries", namespace.state.entries) if on(Rule.EMPTY_IS_PRECONDITION) else ()
+    inside = Request(
+        cid, namespace.place, namespace.log_id, (), flag="seals", needs=(needs,) if needs else ()
+    )
+    seals = tuple(Request(cid, table.place, table.log_id, (), flag="seals") for table in tables)
+    yield from together(me, (above, namespace, *tables), (unlink, inside, *seals))
+
+
+def purge_together(me: str, cid: str, namespace: str, log_id: str) -> Program:
+    """As `purge`, with a commit in the namespace in the same transaction."""
+    views = yield from both(namespace, place_of(log_id))
+    fence = views[1].version + 1
+    noted = Request(cid, namespace, namespace, ())
+    purges = Request(cid, place_of(log_id), log_id, (), flag="purges")
+    done = yield from together(me, views, (noted, purges), fence=fence)
+    if done.how != "placed":
+        return
+    files = yield ("list", "file", place_of(log_id))
+    while files:
+        if files[0][3] < fence or not on(Rule.PURGE_FENCES):
+            yield ("delete", files[0])
+        files = files[1:]
 
 
 def drop_head(me: str, cid: str, namespace: View, name: str) -> Program:
@@ -103,9 +142,10 @@ def both(one: str, other: str) -> Program:
 def purge(me: str, cid: str, log_id: str) -> Program:
     """Commit that nothing can be restored any more, then delete the files."""
     view = yield from cold(place_of(log_id))
+    fence = view.version + 1 if on(Rule.PURGE_FENCES) else 0
     if on(Rule.PURGE_COMMITTED):
         request = Request(cid, place_of(log_id), log_id, (), flag="purges")
-        done = yield from put_one(me, slim(view), request, 0, None, 9)
+        done = yield from put_one(me, slim(view), request, 0, None, 9, fence)
         yield from tell(cid, (place_of(log_id),), done)
         if done.how != "placed":
             return
@@ -113,7 +153,8 @@ def purge(me: str, cid: str, log_id: str) -> Program:
         return
     files = yield ("list", "file", place_of(log_id))
     while files:
-        yield ("delete", files[0])
+        if files[0][3] < fence or not on(Rule.PURGE_FENCES):
+            yield ("delete", files[0])
         files = files[1:]
 
 
@@ -136,6 +177,14 @@ def rename(
         renamed = (("moved", target.place),)
         requests = (*requests, Request(cid, moved.place, moved.log_id, renamed))
     yield from together(me, views, requests, rounds=rounds)
+
+
+def rename_there(me: str, cid: str, namespace: str, old: str, other: str, new: str, log_id: str) -> Program:
+    """Move a table of which nothing is known before but its name and id."""
+    views = yield from both(namespace, other)
+    moved = yield from cold(place_of(log_id))
+    if moved.status == "open" and moved.log_id == log_id:
+        yield from rename(me, cid, views[0], old, views[1], new, slim(moved))
 
 
 def write_by_name(me: str, cid: str, namespace: View, name: str, target: View) -> Program:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.model.machine import Program, Report
 from tests.model.rules import Rule, on
 from tests.model.world import Decision, Root, State, Tombstone, View, applied, base_key, fold, log_key, slim
@@ -81,8 +79,6 @@ def effect(decision: Decision | None, intent_time: int) -> tuple[str, int]:
     if decision is None:
         return "committed", intent_time
     if decision.outcome == "committed" and not on(Rule.ONE_TIME):
-        return "committed", intent_time
-    if decision.outcome == "committed" and not on(Rule.TIME_AFTER_DECISION):
         return "committed", intent_time
     return decision.outcome, decision.time
 
@@ -179,7 +175,7 @@ def cut(views: tuple[View, ...]) -> Program:
 
 def pending_forward(view: View) -> Program:
     """As `forward`, with the decision that the reader would have to wait for."""
-    found: Any = yield ("get", log_key(view.place, view.version + 1))
+    found = yield ("get", log_key(view.place, view.version + 1))
     while found is not None:
         if isinstance(found, Tombstone):
             view = yield from jump(view, found)

@@ -57,6 +57,7 @@ class Rule(Enum):
     NEWER_BASE_DISTRUSTS = "A hint that was derived from a base that is not the last is not believed."
     HINT_IS_A_HINT = "A broken or missing hint falls back to the bases."
     FORGET_FIRST = "A cleaner removes an unlinked table only after its id is forgotten in its namespace."
+    STILL_PRIVATE = "A cleaner seals an unlinked table only where nothing has followed its first commit."
     FENCE_FIRST = "A cleaner removes files of writes under way only after a fence."
     RETAINED_FILES = "A cleaner keeps all files of all versions since the last base."
     RESOLVE_RECHECKED = "A write by name looks again at the namespace before each put."
@@ -66,10 +67,12 @@ class Rule(Enum):
     ANCESTRY_RECHECKED = "A move of a namespace looks at the ancestors again after its intents are placed."
     EMPTY_IS_PRECONDITION = "`Is empty` is decided anew on the state that a drop seals."
     PURGE_COMMITTED = "Files of a dropped table are deleted only after a commit that purges."
+    PURGE_FENCES = (
+        "A purge fences, so that it deletes no file of a log that is opened after it at the same place."
+    )
     PURGED_IS_FINAL = "Nothing but a commit that reopens follows a purge."
     RESTORES_SAME_LOG = "A restore is refused where another log was opened since the seal."
     SEALED_IS_CLOSED = "Nothing but restores, purges and reopens follows a seal."
-    NO_INTENT_OPENS = "The first version of a log is never an intent, nor is the one that reopens."
     DELETION_VECTOR_REPLACES = "A deletion vector replaces exactly the one of its file that it was made from."
     REWRITE_SEES_DELETES = "A rewrite conflicts with a deletion vector that its files got since its base."
 

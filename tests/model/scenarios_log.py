@@ -65,6 +65,37 @@ def asking_again(full: bool) -> Scenario:
     return Scenario("ask again", actors[: 4 if full else 3], (begun("A"),), faults=2 if full else 1)
 
 
+def asking_again_late(full: bool) -> Scenario:
+    """What is asked could not be done at first; who asks again still has the view from before."""
+    request = append("one", needs=(("after", "two"),))
+    actors = (
+        Actor("writer 1", partial(writing.begin_and_commit, "w1", request)),
+        Actor(
+            "writer 1 again",
+            partial(writing.commit, "w1b", opened("A"), request),
+            after="writer 1",
+            unless="one",
+        ),
+        Actor("writer 2", writer("w2", "two")),
+        Actor("writer 3", writer("w3", "three")),
+    )
+    return Scenario(
+        "ask again with an old view", actors[: 4 if full else 3], (begun("A"),), faults=2 if full else 1
+    )
+
+
+def asking_meanwhile(full: bool) -> Scenario:
+    """A request is asked again although the first asking goes on."""
+    actors = (
+        Actor("writer 1", writer("w1", "one")),
+        Actor("writer 1 again", partial(writing.ask_again, "w1b", append("one"), 1)),
+        Actor("writer 2", writer("w2", "two")),
+        Actor("writer 3", writer("w3", "three"), like="writer 2"),
+    )
+    kept = actors[: 4 if full else 3]
+    return Scenario("ask again meanwhile", kept, (begun("A"),), faults=2 if full else 1, overlapping=True)
+
+
 def asking_again_expired(full: bool) -> Scenario:
     """A request is asked again, or goes on, where expiry has been."""
     actors = (
@@ -90,7 +121,8 @@ def snapshots(full: bool) -> Scenario:
         Actor("reader", partial(reading.reader, "A")),
         Actor("snapshotter", partial(expiry.snapshot, "s1", "A")),
     )
-    return Scenario("snapshot and hint", actors[: 4 if full else 3], (begun("A"),), faults=1 if full else 0)
+    setup = (begun("A"), partial(expiry.snapshot, "s0", "A"))
+    return Scenario("snapshot and hint", actors[: 4 if full else 3], setup, faults=1 if full else 0)
 
 
 LIE = Root(opened("A")._replace(version=2, hash="lie", uses=((2, "lie"),)), 0)

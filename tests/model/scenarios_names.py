@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.model import names, reading, writing
+from tests.model import expiry, names, reading, writing
 from tests.model.scenarios_log import Setup, append, begun, opened, put
 from tests.model.search import Actor, Scenario
 
@@ -78,7 +78,22 @@ def reopening(full: bool) -> Scenario:
         Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
         Actor("purger", partial(names.purge, "p1", "purge", "T")),
     )
-    return Scenario("reopen", actors[: 4 if full else 3], sealed(), faults=1 if full else 0)
+    return Scenario(
+        "reopen", actors if full else (actors[0], actors[1], actors[3]), sealed(), faults=1 if full else 0
+    )
+
+
+def reopening_twice(full: bool) -> Scenario:
+    """The place of a dropped table is used again and that table is dropped, too, before the first one is restored."""
+    actors = (
+        Actor("reopener", partial(names.reopen, "o1", "create", N, "t2", "T#2")),
+        Actor(
+            "dropper", partial(names.drop_what_is_there, "d2", "drop-2", "N", "t2", "T#2"), after="reopener"
+        ),
+        Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
+        Actor("restorer 2", partial(names.restore, "u2", "undrop-2", "N", "t", "T#2")),
+    )
+    return Scenario("reopen twice", actors[: 4 if full else 3], sealed(), faults=1 if full else 0)
 
 
 def writing_by_name(full: bool) -> Scenario:
@@ -89,7 +104,56 @@ def writing_by_name(full: bool) -> Scenario:
         Actor("creator", partial(names.create, "c1", "create", N, "t", "U"), after="renamer"),
         Actor("dropper", partial(names.drop, "d1", "drop", N, "t", T)),
     )
-    return Scenario("write by name", actors[: 4 if full else 3], table_in_namespace(), faults=1)
+    return Scenario("write by name", actors, table_in_namespace(), faults=1 if full else 0)
+
+
+def moved_and_forgotten(full: bool) -> Scenario:
+    """A table is linked, moved to another namespace, and a cleaner looks for it in the first one."""
+    actors = (
+        Actor("creator", partial(names.create, "c1", "create", EMPTY_N, "t", "T")),
+        Actor("cleaner", partial(names.forget, "f1", "N", "T")),
+        Actor("mover", partial(names.rename_there, "r1", "move", "N", "t", "M", "t", "T"), after="creator"),
+        Actor("dropper", partial(names.drop_what_is_there, "d1", "drop", "M", "t", "T"), after="mover"),
+    )
+    setup = (begun("N"), begun("M"))
+    return Scenario("move and forget", actors[: 4 if full else 3], setup, faults=1)
+
+
+def dropping_all(full: bool) -> Scenario:
+    """A namespace is dropped with its table, while another one is created in it and the first is renamed or written."""
+    actors = (
+        Actor("dropper", partial(names.drop_all, "d1", "drop-n", R, N, (T,))),
+        Actor("creator", partial(names.create, "c1", "create", N, "u", "U")),
+        Actor("renamer", partial(names.rename, "r1", "rename", N, "t", N, "v", T)),
+        Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
+    )
+    setup = (begun("R", ("link", "N", "N")), *table_in_namespace())
+    return Scenario("drop a namespace and all", actors[: 4 if full else 3], setup, faults=1 if full else 0)
+
+
+def purging_together(full: bool) -> Scenario:
+    """A purge that is a transaction with the namespace, against a restore and a reopening."""
+    actors = (
+        Actor("purger", partial(names.purge_together, "p1", "purge", "N", "T")),
+        Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
+        Actor("reopener", partial(names.reopen, "o1", "create", N, "t2", "T#2")),
+        Actor("cleaner", partial(expiry.expire, "e1", "T", 2)),
+    )
+    return Scenario("purge together", actors[: 4 if full else 3], sealed(), faults=1 if full else 0)
+
+
+def expiring_dropped(full: bool) -> Scenario:
+    """Expiry of a dropped table that is restored, purged or opened anew."""
+    actors = (
+        Actor("cleaner", partial(expiry.expire, "e1", "T", 2)),
+        Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
+        Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
+        Actor("reopener", partial(names.reopen, "o1", "create", N, "t2", "T#2")),
+        Actor("reader", partial(reading.reader, "T")),
+    )
+    return Scenario(
+        "expiry of a dropped table", actors if full else actors[:3], sealed(), faults=1 if full else 0
+    )
 
 
 def moving_table(full: bool) -> Scenario:

@@ -76,7 +76,47 @@ def asking_transaction_again(full: bool) -> Scenario:
         Actor("transaction again", again, after="transaction", unless="both"),
         Actor("writer", writer("w1", "one", "B")),
     )
-    return Scenario("transaction asked again", actors, (begun("A"), begun("B")), faults=2 if full else 1)
+    alone = partial(together.together_again, "t1c", requests, (1, 1), txn_of="both")
+    setup = (begun("A"), begun("B"))
+    faults = 2 if full else 1
+    return Scenario("transaction asked again", actors, setup, faults, undisturbed=(("both", alone),))
+
+
+def asking_transaction_meanwhile(full: bool) -> Scenario:
+    """A transaction is asked again although the first asking goes on."""
+    requests = tuple(append("both", place) for place in "AB")
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB", rounds=2)),
+        Actor("transaction again", partial(together.together_again, "t1b", requests, (1, 1))),
+        Actor("writer", writer("w1", "one", "B")),
+    )
+    kept, setup = actors[: 3 if full else 2], (begun("A"), begun("B"))
+    return Scenario("transaction asked again meanwhile", kept, setup, faults=1, overlapping=True)
+
+
+def cuts_by_time(full: bool) -> Scenario:
+    """Cuts that are taken in one log after another, by time, under transactions over overlapping logs."""
+    actors = (
+        Actor("transaction 1", transaction("t1", "ab", "AB", clock=5)),
+        Actor("transaction 2", transaction("t2", "bc", "BC", clock=2)),
+        Actor("reader of a cut", partial(reading.by_interval, "ABC")),
+        Actor("writer", writer("w1", "one", "C", clock=7)),
+    )
+    kept = actors[: 4 if full else 3]
+    return Scenario("cuts by time", kept, (begun("A"), begun("B"), begun("C")), faults=1 if full else 0)
+
+
+def expired_cuts(full: bool) -> Scenario:
+    """A reader of several logs jumps over intents by a base."""
+    actors = (
+        Actor("transaction", transaction("t1", "both", "AB")),
+        Actor("cleaner", partial(expiry.expire, "e1", "B", 2)),
+        Actor("reader", cutting("AB")),
+        Actor("cleaner 2", partial(expiry.expire, "e2", "A", 2)),
+    )
+    return Scenario(
+        "cuts and expiry", actors[: 4 if full else 3], (begun("A"), begun("B")), faults=1 if full else 0
+    )
 
 
 def several_logs_read(full: bool) -> Scenario:
@@ -122,7 +162,7 @@ def times(full: bool) -> Scenario:
         Actor("reader at 4", partial(reading.at_time, "AB", 4)),
         Actor("reader of a cut", partial(reading.by_interval, "AB")),
     )
-    return Scenario("times", actors if full else (*actors[:2], *actors[3:]), (begun("A"), begun("B")))
+    return Scenario("times", actors if full else (*actors[:3], *actors[4:]), (begun("A"), begun("B")))
 
 
 def expiry_and_intents(full: bool) -> Scenario:
@@ -151,6 +191,7 @@ def asking_expired_transaction_again(full: bool) -> Scenario:
             "transaction again",
             partial(together.together_again, "t1b", requests, (1, 1)),
             after="transaction",
+            unless="both",
         ),
         Actor("cleaner", partial(expiry.expire, "e1", "A", 2)),
         Actor("impatient writer", writer("w1", "one", "A")),

@@ -35,7 +35,10 @@ class Scenario(NamedTuple):
     setup: tuple[Callable[[], Program], ...]  # run one after another, undisturbed
     faults: int = 0
     kinds: frozenset[str] = frozenset({"lost", "echo", "late", "double"})
-    clean: bool = True  # whether the search must find nothing
+    undisturbed: tuple[tuple[str, Callable[[], Program]], ...] = ()  # requests that can always be asked again
+    overlapping: bool = (
+        False  # a request is asked again while it is under way: one asking's failure binds only itself
+    )
 
 
 class Violation(NamedTuple):

@@ -22,6 +22,7 @@ def together(
     tries: int = 9,
     validate: Callable[[], Program] | None = None,
     txn_of: str = "",
+    fence: int = 0,
 ) -> Program:
     """All requests or none, and report. The views are where the requests start from.
 
@@ -33,7 +34,7 @@ def together(
     attempt = 0
     while True:
         txn = ("txn", (me, attempt) if on(Rule.FRESH_TXN) else (txn_of or cid, 0))
-        done = yield from put_all(me, txn, views, requests, clock, tries)
+        done = yield from put_all(me, txn, views, requests, clock, tries, fence)
         if done.how == "placed" and reads and on(Rule.VALIDATE_READS):
             unchanged = yield from are_heads(reads)
             if not unchanged:
@@ -61,7 +62,13 @@ def together(
 
 
 def put_all(
-    me: str, txn: Any, views: tuple[View, ...], requests: tuple[Request, ...], clock: int, tries: int
+    me: str,
+    txn: Any,
+    views: tuple[View, ...],
+    requests: tuple[Request, ...],
+    clock: int,
+    tries: int,
+    fence: int,
 ) -> Program:
     """Place all intents. `time` is the transaction's, `why` the positions."""
     n, time, positions = 0, clock, ()
@@ -71,7 +78,7 @@ def put_all(
             decision = yield from place(txn, Decision("committed", max(time, views[n].time + 1), early))
             if decision.outcome != "committed":
                 return Done("refused", n, why="aborted by another")
-        done = yield from put_one(me, views[n], requests[n], clock, txn, tries)
+        done = yield from put_one(me, views[n], requests[n], clock, txn, tries, fence)
         if done.how != "placed":
             return done._replace(version=n)
         if on(Rule.DECISION_AFTER_INTENTS):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tests.model.rules import Rule, on
 
+CONDITIONS = ("by-name", "empty", "entries", "unapplied", "after", "undeleted", "unseen", "private")
 Key = tuple[Any, ...]
 Event = tuple[Any, ...]
 
@@ -125,7 +126,7 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
         elif kind == "rows":
             state = state._replace(rows=(state.rows - about[0]) | about[1])
         else:
-            assert kind in ("renamed", "by-name"), kind
+            assert kind in CONDITIONS, kind
     return state
 
 
@@ -145,7 +146,7 @@ def applied(view: View, commit: Commit, outcome: str, time: int) -> View | None:
         log_id=commit.log_id,
         version=commit.version,
         hash=commit.attempt,
-        time=time if commit.intent is not None else commit.time,
+        time=time if commit.intent is not None and on(Rule.TIME_AFTER_DECISION) else commit.time,
         status=status,
         fence=max(view.fence, commit.fence),
         state=fold(view.state, commit.events),
@@ -163,6 +164,8 @@ def refusal(request: Request, view: View) -> str | None:
     """Why the request cannot be written behind the view."""
     if request.flag == "creates":
         return None if view.version == 0 else "exists"
+    if request.write is not None and request.write < view.fence:
+        return "fenced"
     if request.flag == "reopens":
         return None if view.status != "open" else "is not sealed"
     if view.log_id != request.log_id and (request.flag != "restores" or on(Rule.RESTORES_SAME_LOG)):
@@ -173,16 +176,17 @@ def refusal(request: Request, view: View) -> str | None:
         return "sealed"
     if view.status == "open" and request.flag in ("restores", "purges"):
         return "not sealed"
-    if request.write is not None and request.write < view.fence:
-        return "fenced"
+    if ("private",) in request.needs and view.version > 1 and on(Rule.STILL_PRIVATE):
+        return "has been linked"
     for event in (*request.needs, *request.events):
-        why = _precondition(event, view.state)
+        why = precondition(event, view.state)
         if why is not None:
             return why
     return None
 
 
-def _precondition(event: Event, state: State) -> str | None:
+def precondition(event: Event, state: State) -> str | None:
+    """Why the event cannot happen in the state."""
     kind, *about = event
     names = {name for name, _ in state.entries}
     if kind == "link" and about[0] in names:
@@ -199,9 +203,16 @@ def _precondition(event: Event, state: State) -> str | None:
         return "not empty"
     if kind == "unapplied" and about[0] in state.applied:
         return "done by another"
-    if kind == "rows" and not about[0] <= state.rows:
+    if kind == "after" and about[0] not in state.applied:
+        return "too early"
+    if kind == "entries" and state.entries != about[0]:
+        return "others are there"
+    if kind == "rows" and not about[0] <= state.rows and on(Rule.DELETION_VECTOR_REPLACES):
         return "conflict"
-    if kind == "undeleted" and any(row[0] == "dv" and row[1] == about[0] for row in state.rows):
+    deleted = any(row[0] == "dv" and row[1] == about[0] for row in state.rows) if about else False
+    if kind == "undeleted" and deleted and on(Rule.DELETION_VECTOR_REPLACES):
+        return "conflict"
+    if kind == "unseen" and deleted and on(Rule.REWRITE_SEES_DELETES):
         return "conflict"
     return None
 
@@ -215,7 +226,7 @@ def draft(view: View, request: Request, me: str, clock: int, intent: Any = None,
         attempt=(me, intent[1] if intent is not None else 0, view.place, view.version + 1),
         prev=view.hash,
         time=max(view.time + 1, clock),
-        events=request.events,
+        events=request.events + request.needs,
         flag="" if request.flag == "creates" else request.flag,
         intent=intent,
         settles=view.settles if on(Rule.SETTLES) else None,

@@ -123,10 +123,8 @@ def put_one(
             if found.attempt == mine.attempt:
                 return Done("placed", mine.version, mine.time, view=view)
         else:
-            found = None
-            if on(Rule.REFUSAL_AT_HEAD):
-                found = yield ("get", log_key(view.place, view.version + 1))
-            if found is None:
+            found = yield ("get", log_key(view.place, view.version + 1))
+            if found is None or not on(Rule.REFUSAL_AT_HEAD):
                 return Done("refused", why=why)
         view = yield from step_over(view, found, request.cid)
         if view == "mine":

@@ -1,0 +1,53 @@
+"""All scenarios that must be clean, in their short and their full size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.model import published, scenarios_log, scenarios_names, scenarios_txn
+from tests.model.search import Scenario
+
+SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
+    scenarios_log.appending,
+    scenarios_log.asking_again,
+    scenarios_log.asking_again_late,
+    scenarios_log.asking_meanwhile,
+    scenarios_log.asking_again_expired,
+    scenarios_log.snapshots,
+    scenarios_log.vandalism,
+    scenarios_log.expiring,
+    scenarios_log.expiring_with_snapshots,
+    scenarios_log.vacuuming,
+    scenarios_txn.one_transaction,
+    scenarios_txn.preconditions,
+    scenarios_txn.two_transactions,
+    scenarios_txn.three_logs,
+    scenarios_txn.asking_transaction_again,
+    scenarios_txn.asking_transaction_meanwhile,
+    scenarios_txn.asking_expired_transaction_again,
+    scenarios_txn.several_logs_read,
+    scenarios_txn.later_logs,
+    scenarios_txn.skewed,
+    scenarios_txn.times,
+    scenarios_txn.cuts_by_time,
+    scenarios_txn.expiry_and_intents,
+    scenarios_txn.expired_cuts,
+    scenarios_txn.deleted_decisions,
+    scenarios_names.creating,
+    scenarios_names.moved_and_forgotten,
+    scenarios_names.dropping_namespace,
+    scenarios_names.dropping_all,
+    scenarios_names.dropping_table,
+    scenarios_names.restoring,
+    scenarios_names.purging_together,
+    scenarios_names.expiring_dropped,
+    scenarios_names.reopening,
+    scenarios_names.reopening_twice,
+    scenarios_names.writing_by_name,
+    scenarios_names.moving_table,
+    scenarios_names.restoring_into_dropped,
+    scenarios_names.moving_namespaces,
+    published.update_and_delete,
+    published.two_compactions,
+    published.compaction_and_delete,
+)
