@@ -46,6 +46,8 @@ _SHOWN = {
     "entry-linked": ("kind", "name"),
     "entry-unlinked": ("name",),
     "entry-renamed": ("kind", "name", "new_name"),
+    "entry-forgotten": ("id",),
+    "entry-purged": ("id",),
     "namespace-moved": ("name",),
     "namespace-restored": ("name",),
     "cut-saved": ("name", "logs"),

@@ -24,6 +24,8 @@ def what_was_done(
     if name := details.get("name"):
         moved = f" to {details['new_name']}" if "new_name" in details else ""
         parts.append(f"{details.get('kind', '')} {name}{moved}".strip())
+    if id := details.get("id"):
+        parts.append(id)
     if before is not None and after is not None:
         parts.append(_columns(before, after))
     elif columns := details.get("columns"):

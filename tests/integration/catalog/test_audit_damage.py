@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 
 import pytest
@@ -34,6 +35,27 @@ def test_expired_versions_are_told_as_such_and_break_no_chain(
     assert (expired.first_version, expired.version, expired.note) == (1, 40, "versions 1-40 expired")
     assert told(newest_first=False) == told()[::-1]
     assert damage(told()) == []
+
+
+def test_expire_and_vacuum_are_told_and_leave_no_damage(
+    shop: Catalog, told: Callable[..., list[AuditEntry]], client: Callable[[], Catalog]
+) -> None:
+    at_once = dt.timedelta(0)
+    purged = shop.load_table("shop.eu.orders").id
+    shop.drop_table("shop.eu.orders")
+    shop.rename_table("shop.orders", "shop.eu.sales")
+    shop.expire(older_than=at_once, dry_run=False)
+    assert "shop.eu.orders 3 drop" in brief(told())
+    shop.vacuum(older_than=at_once, dropped_older_than=at_once, dry_run=False)
+    for catalog in (shop, client()):
+        entries = list(catalog.audit())
+        assert damage(entries) == []
+        assert {entry.name for entry in entries if entry.kind == "table"} == {("shop", "eu", "sales")}
+        [purge] = [entry for entry in entries if "purge" in entry.operations]
+        assert purge.name == ("shop", "eu") and purge.details == {"id": purged}
+        assert {
+            entry.version for entry in catalog.audit(table="shop.eu.sales") if entry.what == "expired"
+        } != set()
 
 
 def test_an_altered_tombstone_is_found(shop: Catalog, told: Callable[..., list[AuditEntry]]) -> None:
