@@ -98,9 +98,22 @@ def _creating(tree: NameTree, request: Request) -> Stage:
         parent = namespace.tracked.location if namespace is not None else ""
     if request.location is not None:
         location = _chosen(tree, request.location)
+        begun = _last_version(tree, location)
     else:
         location = f"{parent}/t-{table_id}" if parent else f"t-{table_id}"
-    return _stage(tree, request, None, namespace, table_id, location)
+        begun = 0
+    return _stage(tree, request, None, namespace, table_id, location, begun=begun)
+
+
+def _last_version(tree: NameTree, location: str) -> int:
+    """Return the version that a dropped table's log ended with at a place, 0 where there is none.
+
+    A write into a new table there starts from that: a fence of the old one is not meant for it.
+    """
+    try:
+        return tree.logs.table(location).at_its_place().version
+    except NotFound:
+        return 0
 
 
 def _chosen(tree: NameTree, url: str) -> str:
@@ -165,11 +178,13 @@ def _stage(
     table_id: str,
     location: str,
     metadata: Metadata | None = None,
+    *,
+    begun: int = 0,
 ) -> Stage:
     """Ids go on from the replaced table's, so that no physical name is ever used for two columns of one log."""
     schema = _schema(request.schema, metadata.schema.last_id if metadata is not None else 0)
     specs = metadata.specs if metadata is not None else ()
-    version = existing.view.version if existing is not None else 0
+    version = existing.view.version if existing is not None else begun
     properties = dict(request.properties)
     property_comment = properties.pop(COMMENT, None)
     comment = request.comment if request.comment is not None else property_comment
