@@ -9,7 +9,18 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lakelog.log import Commit, Draft, Dump, Log, LogOptions, MemoryStore, WriteRef
+from lakelog.log import (
+    Commit,
+    Decisions,
+    Draft,
+    Dump,
+    Log,
+    LogOptions,
+    MemoryStore,
+    Part,
+    WriteRef,
+    commit_together,
+)
 from lakelog.log.expiry import expire
 from lakelog.log.keys import Keys
 
@@ -17,6 +28,7 @@ STORED = Path(__file__).parent / "log-1"
 START_US = 1_767_225_600_000_000
 ROOT = "t"
 KEYS = Keys(ROOT)
+LEFT, RIGHT, PURGED = "u", "deep/v", "w"
 
 
 class Lines:
@@ -52,19 +64,31 @@ def golden_log(store: MemoryStore) -> Log[tuple[str, ...]]:
         ids += 1
         return f"{'a' * 24}{ids:02d}"
 
-    options = LogOptions(clock_us=clock_us, new_id=new_id, snapshot_every_versions=0)
+    options = LogOptions(
+        clock_us=clock_us,
+        new_id=new_id,
+        sleep_s=lambda seconds: None,
+        in_parallel=lambda works: [work() for work in works] and None,
+        snapshot_every_versions=0,
+    )
     return Log(store, ROOT, Lines(), writer={"engine": "golden", "version": "1"}, options=options)
 
 
 def build() -> MemoryStore:
-    """Return a store with commits, a sidecar, a fence, a snapshot, the hint, a base, tombstones, a seal, and a
-    commit that reopens the log after it."""
+    """Return a store with a log of all that one log can hold (see `build_alone`) and three that have transactions."""
     store = MemoryStore(clock_us=lambda: START_US)
     log = golden_log(store)
+    build_alone(log)
+    build_together(log)
+    return store
 
-    def add(draft: Draft) -> Callable[..., Draft]:
-        return lambda view, passed: draft
 
+def add(draft: Draft) -> Callable[..., Draft]:
+    return lambda view, passed: draft
+
+
+def build_alone(log: Log[tuple[str, ...]]) -> None:
+    """Commits, a sidecar, a fence, a snapshot, the hint, a base, tombstones, a seal, and a commit that reopens."""
     view = log.create(Draft(events=({"line": "first"}, {"line": 'ünï "quoted"'})), log_id="l" * 26)
     view = log.commit(view, add(Draft(events=({"blob": 0},), blobs=(b"from a sidecar",)))).view
     expire(log, 2)
@@ -75,7 +99,48 @@ def build() -> MemoryStore:
     view = log.commit(view, add(Draft(events=({"line": "last", "n": [1, 2.5, None, True]},)))).view
     log.commit(view, add(Draft(seals=True)))
     log.create(Draft(events=({"line": "anew"},)), log_id="m" * 26)
-    return store
+
+
+class Died(BaseException):
+    """The coordinator is gone before it decides."""
+
+
+def die() -> None:
+    raise Died
+
+
+def build_together(log: Log[tuple[str, ...]]) -> None:
+    """Intents, committed, aborted and undecided, their decisions and tombstones, a snapshot and a base at an intent, a
+    log that was restored and one that was purged."""
+    left, right, purged = (
+        Log(log.store, name, Lines(), writer={"engine": "golden", "version": "1"}, options=log.options)
+        for name in (LEFT, RIGHT, PURGED)
+    )
+    for own, log_id in ((left, "n"), (right, "o"), (purged, "p")):
+        own.create(Draft(events=({"line": "first"},)), log_id=log_id * 26)
+
+    def both(in_left: Draft, in_right: Draft, *, dies: bool = False) -> None:
+        parts = [
+            Part(own.keys.folder, own, own.load(), add(draft))
+            for own, draft in ((left, in_left), (right, in_right))
+        ]
+        try:
+            commit_together(parts, decisions=Decisions(log.store), validate=die if dies else None)
+        except Died:
+            assert dies
+
+    line = Draft(events=({"line": "together"},))
+    both(Draft(events=({"blob": 0},), blobs=(b"kept sidecar",)), line)
+    left.commit(left.load(), add(Draft(events=({"line": "settles"},))))
+    both(Draft(events=({"line": "never"},)), Draft(events=({"line": "never"},)), dies=True)
+    right.commit(right.load(), add(Draft(events=({"line": "settles"},))))
+    both(Draft(seals=True), line)
+    expire(right, 5)
+    both(Draft(events=({"line": "restored"},), restores=True), line)
+    left.snapshot(left.load())
+    both(Draft(events=({"line": "perhaps"},)), Draft(events=({"line": "perhaps"},)), dies=True)
+    purged.commit(purged.load(), add(Draft(seals=True)))
+    purged.commit(purged.load(), add(Draft(purges=True)))
 
 
 def main() -> None:

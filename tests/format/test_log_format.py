@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.format.golden_log import KEYS, ROOT, STORED, Lines, build
+from tests.format.golden_log import KEYS, LEFT, PURGED, RIGHT, ROOT, STORED, Lines, build
 
-from lakelog.log import Draft, LocalStore, Log, LogSealed, MemoryStore, NotFound
+from lakelog.log import Draft, LocalStore, Log, LogOptions, LogSealed, MemoryStore, NotFound
 from lakelog.log.format import Tombstone, decode_entry
 
 
@@ -36,6 +36,7 @@ def test_every_kind_of_object_is_among_the_golden_files() -> None:
         ("_log", "commit"),
         ("_log", "tombstone"),
         ("_log", "snapshot"),
+        ("_txn", "decision"),
         ("bases", "base"),
         ("snapshots", "snapshot"),
     }
@@ -60,6 +61,40 @@ def test_the_golden_log_is_read_cold_with_and_without_its_derived_objects(withou
         log.view_at(1)
     assert log.read_blobs(["00000000000000000004-lines.txt"])[0].endswith(b"third\nkept sidecar")
     assert [commit.version for commit in log.commits()] == [3, 4, 5, 6, 7]
+
+
+def together(store: MemoryStore, name: str) -> Log[tuple[str, ...]]:
+    return Log(store, name, Lines(), options=LogOptions(sleep_s=lambda seconds: None))
+
+
+@pytest.mark.parametrize("without", ["nothing", "the hint and the snapshots"])
+def test_the_golden_transactions_are_read_as_they_were_decided(without: str) -> None:
+    store = golden()
+    left, right, purged = (together(store, name) for name in (LEFT, RIGHT, PURGED))
+    if without != "nothing":
+        for log in (left, right, purged):
+            store.delete([log.keys.latest, *store.list_after(log.keys.snapshots)])
+    head = left.load()
+    assert (head.version, head.sealed, left.view_at(5).sealed) == (6, False, True)
+    assert head.settles is not None and head.settles.outcome == "committed"
+    if without != "nothing":
+        assert head.state == ("first", "kept sidecar", "settles", "restored")
+    assert left.view_at(4).state == left.view_at(3).state == ("first", "kept sidecar", "settles")
+    assert [commit.version for commit in left.commits()] == [1, 2, 3, 5, 6]
+    assert right.load().version == 6 and right.load().time_us == head.time_us
+    assert purged.load().purged
+    # Whoever goes on settles what was left undecided at both heads.
+    assert left.commit(head, lambda view, passed: Draft(events=({"line": "on"},))).version == 8
+    assert right.refresh_settled(right.load()).version == 7
+
+
+def test_tombstones_of_golden_intents_tell_their_outcomes() -> None:
+    outcomes = []
+    for version in range(1, 6):
+        entry = decode_entry((STORED / RIGHT / "_log" / f"{version:020d}.json").read_bytes(), "golden")
+        assert isinstance(entry, Tombstone)
+        outcomes.append(entry.outcome)
+    assert outcomes == ["", "committed", "aborted", "", "committed"]
 
 
 def test_the_golden_log_is_read_from_a_folder() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lakelog.log import Commit, FormatError, Sidecar, WriteRef
-from lakelog.log.format import FORMAT, decode_entry, encode
+from lakelog.log import Commit, Decision, FormatError, Intent, Settled, Sidecar, WriteRef
+from lakelog.log.format import FORMAT, decode_decision, decode_entry, encode
 from lakelog.log.view import CLOCK_TOLERANCE_US, commit_time_us
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -37,6 +38,12 @@ COMMITS = st.builds(
     fence=st.integers(0, 2**62),
     seals=st.booleans(),
     reopens=st.booleans(),
+    restores=st.booleans(),
+    purges=st.booleans(),
+    intent=st.none()
+    | st.builds(Intent, txn=st.text(), decision=st.text(), participants=st.integers(0, 2**62)),
+    settles=st.none()
+    | st.builds(Settled, outcome=st.sampled_from(["committed", "aborted"]), time_us=st.integers(0, 2**62)),
     sidecars=st.lists(
         st.builds(Sidecar, name=st.text(), size_bytes=st.integers(0, 2**62), hash=st.text()), max_size=2
     ).map(tuple),
@@ -69,6 +76,30 @@ def test_no_altered_or_cut_commit_is_accepted(commit: Commit, data: st.DataObjec
         damaged = stored[:at] + bytes([byte]) + stored[at + 1 :]
     with pytest.raises(FormatError):
         decode_entry(damaged, "here")
+
+
+@given(
+    st.builds(
+        Decision,
+        format=st.just(FORMAT),
+        txn=st.text(),
+        commit_id=st.text(),
+        outcome=st.sampled_from(["committed", "aborted"]),
+        time_us=st.integers(0, 2**62),
+        positions=st.dictionaries(st.text(), st.integers(1, 2**62), max_size=3),
+    ),
+    st.data(),
+)
+def test_a_decision_is_decoded_as_it_was_encoded_or_not_at_all(
+    decision: Decision, data: st.DataObject
+) -> None:
+    stored = encode(decision)
+    decoded = decode_decision(stored, "here")
+    assert (decoded.outcome, decoded.positions) == (decision.outcome, decision.positions)
+    assert encode(msgspec.structs.replace(decoded, hash="")) == stored
+    at = data.draw(st.integers(0, len(stored) - 1))
+    with pytest.raises(FormatError):
+        decode_decision(stored[:at], "here")
 
 
 @given(TIMES, TIMES, st.none() | TIMES)
