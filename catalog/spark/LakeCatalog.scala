@@ -32,7 +32,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     catalogName = name
     options = settings.asScala.toMap
     failures = new Failures(name)
-    session = new LakeSession(name, LakeCatalog.connection(options), options.getOrElse("statement-text", "normalized"))
+    session = new LakeSession(this, LakeCatalog.connection(options))
     if (!options.contains("warehouse")) {
       throw Failures.invalid(
         s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or an s3:// url.")
@@ -286,13 +286,10 @@ private[lakelog] object LakeCatalog {
 
   def isSystem(names: Array[String]): Boolean = names.toSeq == Seq(SystemNamespace)
 
-  /** What concerns Spark's side only. */
-  private val Ours = Set("python", "statement-text")
-
   /** Makes the connection when it is first needed; whoever keeps it does not keep a catalog. */
   private def connection(options: Map[String, String]): () => Bridge = () => {
     val python = PythonChoice.of(
       options.get("python"), SparkInternals.sparkSetting, key => Option(System.getenv(key)))
-    Bridge.of(BridgeSettings(python, options -- Ours))
+    Bridge.of(BridgeSettings(python, options - "python"))
   }
 }

@@ -5,14 +5,17 @@ import java.util.concurrent.atomic.AtomicReference
 
 import org.json4s.JsonAST.{JArray, JObject, JString, JValue}
 
+import org.apache.spark.sql.connector.catalog.CatalogPlugin
+
 /**
  * One catalog instance in one Spark session: the transaction that is open in it, and what its requests carry.
  *
  * A transaction lives in the Python process. It belongs to the session's statements from its begin to its end, whatever
  * thread they run in, but not to streaming queries, which outlive it.
  */
-private[lakelog] final class LakeSession(val catalog: String, connect: () => Bridge, statementText: String) {
+private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => Bridge) {
 
+  private def catalog = plugin.name
   private lazy val bridge = connect()
   private val open = new AtomicReference[OpenTransaction]()
 
@@ -28,7 +31,7 @@ private[lakelog] final class LakeSession(val catalog: String, connect: () => Bri
   def isInTransaction: Boolean = open.get != null
 
   /** Who wants the change that the statement under way asks for, and by which words, as its commit will tell. */
-  def statement: JObject = SparkInternals.statement(statementText)
+  def statement: JObject = SparkInternals.statement
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
   def call(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = procedure.session match {
@@ -50,6 +53,7 @@ private[lakelog] final class LakeSession(val catalog: String, connect: () => Bri
           s"commit or roll it back first, by CALL $catalog.system.commit_transaction() or rollback_transaction().")
     }
     val rows = run(new Channel(bridge, this, None), procedure, arguments, None)
+    SparkInternals.uncache(plugin)
     rows match {
       case JArray(JString(id) :: _) :: Nil => open.set(new OpenTransaction(id))
       case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
@@ -67,19 +71,25 @@ private[lakelog] final class LakeSession(val catalog: String, connect: () => Bri
     try {
       if (transaction.token.isEmpty) transaction.token = Some(own.call("transaction_token", JObject(Nil)))
       val rows = run(own, procedure, arguments, transaction.token)
-      open.set(null)
+      end()
       rows
     } catch {
       case failure: LakelogFailure =>
-        if (!failure.outcomeUnknown) open.set(null)
+        if (!failure.outcomeUnknown) end()
         throw failure
     }
   }
 
   private def rollBack(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = synchronized {
     val own = new Channel(bridge, this, Some(opened.id))
-    open.set(null)
+    end()
     run(own, procedure, arguments, None)
+  }
+
+  /** What Spark has cached inside is of the transaction only, as what it had cached before was not of it. */
+  private def end(): Unit = {
+    open.set(null)
+    SparkInternals.uncache(plugin)
   }
 
   private def opened: OpenTransaction = Option(open.get).getOrElse(throw Failures.invalid(

@@ -33,6 +33,9 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
 
+  /** Whether it is to be read as it is, whatever else a statement reads. */
+  def standsStill: Boolean = facts.past || access.channel.transaction.isDefined
+
   override def name: String = SparkInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
 
   /** Tells Spark that a table of the same name is another one. */
@@ -61,7 +64,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     refuseUnknown(options, "read", LakeTable.ReadOptions)
-    new LakeScanBuilder(this)
+    new LakeScanBuilder(this, ReadTogether.joined(this))
   }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {

@@ -20,19 +20,21 @@ import org.json4s.JsonAST.{JNull, JObject, JString}
 import org.apache.spark.{QueryContext, SparkEnv}
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
-import org.apache.spark.sql.catalyst.trees.CurrentOrigin
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.errors.QueryCompilationErrors
-import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.{CacheManager, CachedData, SQLExecution}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
@@ -61,6 +63,24 @@ private[lakelog] object SparkInternals {
     if (manager.currentCatalog.name == catalog) manager.currentNamespace.toSeq else Nil
   }
 
+  /**
+   * Drops what Spark has cached of the catalog's tables, in this session: a cached table is looked up by its name before
+   * the catalog is asked for it.
+   */
+  def uncache(catalog: CatalogPlugin): Unit = {
+    val manager = session.sharedState.cacheManager
+    // Spark tells the plans that it has cached to nobody.
+    val entries = classOf[CacheManager].getDeclaredMethod("cachedData")
+    entries.setAccessible(true)
+    entries.invoke(manager).asInstanceOf[Iterable[CachedData]].map(_.plan).filter(_.exists {
+      case relation: DataSourceV2Relation => relation.catalog.exists(_ eq catalog)
+      case _ => false
+    }).foreach(plan => manager.uncacheQuery(session, plan, cascade = true, blocking = false))
+  }
+
+  /** What stands for the statement that this thread analyses or optimises. */
+  def statementTracker: Option[AnyRef] = QueryPlanningTracker.get
+
   /** Whether this thread runs a streaming query. */
   def isStreaming: Boolean =
     SparkSession.getActiveSession.exists(_.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY) != null)
@@ -71,22 +91,43 @@ private[lakelog] object SparkInternals {
    * A command runs under the id of its execution, which leads to its plan; a CALL runs while it is analysed, when its
    * words are those of the tree node at hand.
    */
-  def statement(text: String): JObject = {
+  def statement: JObject = {
     val context = session.sparkContext
     def property(key: String) = Option(context.getLocalProperty(key))
     val execution = property(SQLExecution.EXECUTION_ID_KEY)
     val running = execution.flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
-    val words = running.flatMap(_.logical.origin.sqlText).orElse(CurrentOrigin.get.sqlText)
+    val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
     Json.obj(
-      "application" -> JString(context.applicationId),
-      "application_name" -> JString(context.appName),
+      "application" -> JString(s"${context.appName} ${context.applicationId}"),
       "user" -> JString(context.sparkUser),
-      "execution" -> execution.map(JString(_)).getOrElse(JNull),
       "query" -> property(SQLExecution.QUERY_ID_KEY).map(JString(_)).getOrElse(JNull),
-      "plan" -> running.map(query => JString(query.logical.nodeName)).getOrElse(JNull),
-      "statement" -> words.map(JString(_)).getOrElse(JNull),
-      "statement_text" -> JString(text))
+      "text" -> text.orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
+        .map(JString(_)).getOrElse(JNull))
   }
+
+  /**
+   * The words of a command: its plan keeps them, or a part of it where Spark has made the plan anew. The part may also be
+   * a query that somebody else's words made, and a DataFrame writes to the table.
+   */
+  private def words(command: LogicalPlan): Option[String] = {
+    val parts = command.children ++ command.innerChildren.collect { case part: LogicalPlan => part }
+    own(command.origin).orElse(parts.flatMap(_.collectFirst {
+      case part if part.origin.sqlText.exists(Creation.findFirstIn(_).isDefined) => own(part.origin)
+    }).flatten.headOption)
+  }
+
+  /** A statement of a script has the words of the whole script, and its place in them: there it goes on to its end. */
+  private def own(origin: Origin): Option[String] = origin.sqlText.map { text =>
+    if (Script.findFirstIn(text).isEmpty) text
+    else {
+      val end = text.indexOf(';', origin.stopIndex.getOrElse(0))
+      text.slice(origin.startIndex.getOrElse(0), if (end < 0) text.length else end)
+    }
+  }
+
+  private val Comments = """^(?:\s|--[^\n]*\n|/\*.*?\*/)*"""
+  private val Creation = s"(?is)$Comments(?:create|replace)\\b".r
+  private val Script = s"(?is)$Comments(?:begin)\\b".r
 
   def externalTableWithoutLocation: Throwable = QueryCompilationErrors.createExternalTableWithoutLocationError()
 

@@ -12,6 +12,12 @@ private[lakelog] final case class TableFacts(json: JObject) {
   val id: String = Json.string(json, "id")
   val version: Long = Json.long(json, "version")
 
+  /** Whether the user asked for this version, rather than for the newest. */
+  val past: Boolean = Json.bool(json, "past")
+
+  /** How far its transaction had come when it was loaded: there a table changes without a new version. */
+  val step: Long = Json.long(json, "step")
+
   /** The url of the table's place; data files' paths are relative to it. */
   val location: String = Json.string(json, "location")
   val ownLocation: Boolean = Json.bool(json, "own_location")
@@ -46,9 +52,12 @@ private[lakelog] final case class TableFacts(json: JObject) {
   val compressionCodec: String = Json.string(json, "compression_codec")
 
   /** How requests name this table once it is loaded: by its place and id, whatever it is renamed to. */
-  def reference: JObject = Json.obj(
-    "location" -> JString(location), "id" -> JString(id), "version" -> JInt(version),
-    "past" -> JBool(Json.bool(json, "past")))
+  def reference: JObject = referenceOf(version)
+
+  /** The same table at another version. */
+  def referenceOf(version: Long): JObject = Json.obj(
+    "location" -> JString(location), "id" -> JString(id), "version" -> JInt(version), "past" -> JBool(past),
+    "step" -> JInt(step))
 }
 
 /** A field of the partition spec: what it is computed from, and how. */

@@ -6,5 +6,6 @@ spark.sql("CREATE TABLE lake.numbers AS SELECT id FROM range(10)")
 """
 
 from lakelog.spark.configure import configure, spark_conf
+from lakelog.spark.transaction import transaction
 
-__all__ = ["configure", "spark_conf"]
+__all__ = ["configure", "spark_conf", "transaction"]

@@ -5,16 +5,15 @@ was loaded is named by `location`, `id`, `version` and `past`. Requests that cha
 or a `write`, made by an earlier request, so that asking again is the same change.
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark import calls
 from lakelog.spark.catalogs import Catalogs
+from lakelog.spark.handles import Handles
 from lakelog.spark.jar import version
 
 if TYPE_CHECKING:
@@ -22,14 +21,9 @@ if TYPE_CHECKING:
     from lakelog.catalog import Catalog
     from lakelog.catalog.commits import Token
     from lakelog.catalog.data_file import DataFile
-    from lakelog.catalog.table import Table
 
 Params = Mapping[str, Any]
 Answer = tuple[Mapping[str, Any], bytes]
-T = TypeVar("T")
-
-HANDLES = 128
-"""How many loaded tables are remembered, so that planning needs no request to the store."""
 
 
 class VersionMismatch(LakelogError):
@@ -42,9 +36,8 @@ class Dispatch:
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._catalogs = Catalogs({}, "")
-        self._handles: OrderedDict[tuple[str, str, int, bool], Table] = OrderedDict()
+        self._handles = Handles(self._catalogs)
 
     def answer(self, method: str, params: Params, body: bytes) -> Answer:
         """Return the answer's JSON and bytes. LakelogError for whatever the user should know about."""
@@ -53,7 +46,8 @@ class Dispatch:
             raise VersionMismatch(
                 f"the Spark adapter asks for {method!r}, which lakelog {version()} does not know"
             )
-        answer = known(params)
+        with self._catalogs.telling(params):
+            answer = known(params)
         return answer if isinstance(answer, tuple) else (answer, b"")
 
     def on_hello(self, params: Params) -> Params:
@@ -64,6 +58,7 @@ class Dispatch:
                 "`python -m lakelog.spark jar` prints there, or install the same version in both places"
             )
         self._catalogs = Catalogs(params["settings"], params["spark"])
+        self._handles = Handles(self._catalogs)
         return {"version": ours}
 
     # Namespaces
@@ -117,14 +112,14 @@ class Dispatch:
             table = self._catalog(params).load_table(params["identifier"], **past)
         else:
             table = self._catalog(params).table_at(params["location"], **past)
-        return self._facts(table, past=bool(past))
+        return self._handles.facts(params, table, past=bool(past))
 
     def on_alter_table(self, params: Params) -> Params:
         if "identifier" in params:
             table = self._catalog(params).load_table(params["identifier"])
         else:
             table = self._catalog(params).table_at(params["location"])
-        return self._facts(table.alter(params["changes"], token=_token(params)))
+        return self._handles.facts(params, table.alter(params["changes"], token=_token(params)))
 
     def on_drop_table(self, params: Params) -> Params:
         if "identifier" in params:
@@ -157,32 +152,49 @@ class Dispatch:
         from lakelog.catalog.staging import Stage
 
         stage = msgspec.convert(params["stage"], Stage, str_keys=True)
-        return self._facts(self._catalog(params).commit_stage(stage, _files(params)))
+        return self._handles.facts(params, self._catalog(params).commit_stage(stage, _files(params)))
 
     # Reading and writing a table that was loaded
 
     def on_plan(self, params: Params) -> Answer:
         import pyarrow as pa
 
-        planned = self._loaded(params).plan(params["predicate"]).select(["path", "size", "rows"])
+        planned = self._handles.loaded(params).plan(params["predicate"]).select(["path", "size", "rows"])
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, planned.schema) as writer:
             writer.write_table(planned)
         return {}, sink.getvalue().to_pybytes()
 
+    def on_read_together(self, params: Params) -> Params:
+        """Answer a version of each table, all of one moment. One that is `settled` (not -1) cannot move any more."""
+        from lakelog.catalog.errors import CommitConflict
+        from lakelog.catalog.read_together import read_together
+
+        asked = params["tables"]
+        found = read_together([self._handles.loaded({**params, **table}) for table in asked])
+        for table, reference in zip(found, asked, strict=True):
+            if reference["settled"] not in (-1, table.version):
+                raise CommitConflict(
+                    f"{table.name} changed to version {table.version} while the statement that reads it was prepared: "
+                    "run it again",
+                    version=table.version,
+                )
+            self._handles.remember(params, table, past=False, step=reference["step"])
+        return {"versions": [table.version for table in found]}
+
     def on_can_delete(self, params: Params) -> Params:
         try:
-            return {"possible": self._loaded(params).can_delete(params["predicate"])}
+            return {"possible": self._handles.loaded(params).can_delete(params["predicate"])}
         except Unsupported:
             # Spark has its own words for a condition that a table cannot delete by.
             return {"possible": False}
 
     def on_delete(self, params: Params) -> Params:
-        self._writable(params).delete(params["predicate"], token=_token(params))
+        self._handles.writable(params).delete(params["predicate"], token=_token(params))
         return {}
 
     def on_truncate(self, params: Params) -> Params:
-        self._writable(params).truncate(token=_token(params))
+        self._handles.writable(params).truncate(token=_token(params))
         return {}
 
     def on_begin_write(self, params: Params) -> Params:
@@ -190,7 +202,7 @@ class Dispatch:
 
         Both name that version, whatever is the newest: what was committed since may conflict with what was read.
         """
-        write = self._writable(params).begin_write()
+        write = self._handles.writable(params).begin_write()
         token = self._catalog(params).token_at(params["location"])
         bases = {log: min(base, params["version"]) for log, base in token.bases.items()}
         return {
@@ -201,7 +213,7 @@ class Dispatch:
     def on_commit_write(self, params: Params) -> Params:
         from lakelog.log import WriteRef
 
-        self._writable(params).commit_write(
+        self._handles.writable(params).commit_write(
             msgspec.convert(params["write"], WriteRef),
             params["operation"],
             _files(params),
@@ -226,54 +238,16 @@ class Dispatch:
     def on_call(self, params: Params) -> Params:
         return calls.run(self._catalogs, params)
 
+    def on_transaction_token(self, params: Params) -> Params:
+        return calls.transaction_token(self._catalogs, params)
+
+    def on_abandon_transaction(self, params: Params) -> Params:
+        return calls.abandon_transaction(self._catalogs, params)
+
     # Inside
 
     def _catalog(self, params: Params) -> "Catalog":
         return self._catalogs.of(params)
-
-    def _facts(self, table: "Table", *, past: bool = False) -> Params:
-        from lakelog.spark.facts import of_table
-
-        self._remember(table, past)
-        return of_table(table, past=past)
-
-    def _remember(self, table: "Table", past: bool) -> None:
-        with self._lock:
-            self._handles[(table.location, table.id, table.version, past)] = table
-            while len(self._handles) > HANDLES:
-                self._handles.popitem(last=False)
-
-    def _loaded(self, params: Params) -> "Table":
-        """Return the version of a table that the adapter has loaded. NoSuchTable when the table is another by now."""
-        known = self._known(params, past=params["past"]) or self._known(params, past=True)
-        if known is not None:
-            return known
-        table = self._newest(params)
-        past = params["past"] or table.version != params["version"]
-        if past:
-            table = table.at(version=params["version"])
-        self._remember(table, past)
-        return table
-
-    def _writable(self, params: Params) -> "Table":
-        """Return the table to be changed, which may be newer than the version that the adapter has loaded."""
-        if params["past"]:
-            return self._loaded(params)
-        return self._known(params, past=False) or self._newest(params)
-
-    def _known(self, params: Params, *, past: bool) -> "Table | None":
-        with self._lock:
-            return self._handles.get((params["location"], params["id"], params["version"], past))
-
-    def _newest(self, params: Params) -> "Table":
-        from lakelog.catalog.errors import NoSuchTable
-
-        table = self._catalog(params).table_at(params["location"])
-        if table.id != params["id"]:
-            raise NoSuchTable(
-                f"the table at {params['location']} is another one by now: it was dropped and created again"
-            )
-        return table
 
 
 def _token(params: Params) -> "Token":

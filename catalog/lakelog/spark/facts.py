@@ -31,6 +31,7 @@ def of_stage(stage: Stage) -> dict[str, Any]:
         "id": stage.table_id,
         "version": stage.replaced or 0,
         "past": False,
+        "step": 0,
         "location": stage.url,
         "own_location": stage.own_location,
         "provider": stage.provider,

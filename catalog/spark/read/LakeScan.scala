@@ -14,14 +14,14 @@ import org.apache.spark.sql.types.StructType
  * Two scans are equal when they read the same from the same version, so that Spark reads it once.
  */
 private[lakelog] final class LakeScan(
-    val table: LakeTable, required: StructType, val predicates: Seq[Predicate], val limit: Option[Int])
+    val table: LakeTable, together: ReadTogether, required: StructType, val predicates: Seq[Predicate], val limit: Option[Int])
   extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
 
   private val facts = table.facts
   private val schema = table.physical.forRead(required)
 
   @volatile private var runtimePredicates: Seq[Predicate] = Nil
-  private var planned: Option[(Seq[Predicate], PlannedFiles)] = None
+  private var planned: Option[(Long, Seq[Predicate], PlannedFiles)] = None
 
   override def readSchema(): StructType = required
 
@@ -38,7 +38,8 @@ private[lakelog] final class LakeScan(
     else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = {
-    val files = limit.map(this.files.first).getOrElse(this.files)
+    val all = filesOf(together.version(table))
+    val files = limit.map(all.first).getOrElse(all)
     SparkInternals.inputPartitions(files.paths.map(Locations.file(facts.location, _)), files.sizes)
   }
 
@@ -51,8 +52,12 @@ private[lakelog] final class LakeScan(
     SparkInternals.parquetReader(schema, filters.toArray, configuration)
   }
 
-  /** Rows of the files that are left after pruning; bytes in proportion to the columns that are read. */
+  /**
+   * Rows of the files that are left after pruning; bytes in proportion to the columns that are read. Spark asks while it
+   * still finds out what else the statement reads, so they may be of a version that is not read in the end.
+   */
   override def estimateStatistics(): Statistics = {
+    val files = filesOf(together.versionIfSettled(table))
     val share = (8.0 + required.defaultSize) / (8.0 + table.schema.defaultSize)
     val (rows, bytes) = (files.totalRows, (files.totalBytes * math.min(share, 1.0)).toLong)
     new Statistics {
@@ -70,25 +75,27 @@ private[lakelog] final class LakeScan(
 
   override def filter(more: Array[Predicate]): Unit = runtimePredicates = more.toSeq
 
-  private def files: PlannedFiles = synchronized {
+  private def filesOf(version: Long): PlannedFiles = synchronized {
     val wanted = predicates ++ runtimePredicates
     planned match {
-      case Some((`wanted`, files)) => files
+      case Some((`version`, `wanted`, files)) => files
       case _ =>
-        val files = plan(wanted)
-        planned = Some((wanted, files))
+        val files = plan(version, wanted)
+        planned = Some((version, wanted, files))
         files
     }
   }
 
-  private def plan(wanted: Seq[Predicate]): PlannedFiles = table.access.failures.table(table.access.ident) {
-    val params = Json.merge(facts.reference, "predicate" -> Predicates.toJson(wanted))
-    SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body)
-  }
+  private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
+    table.access.failures.table(table.access.ident) {
+      val params = Json.merge(facts.referenceOf(version), "predicate" -> Predicates.toJson(wanted))
+      SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body)
+    }
 
   override def equals(other: Any): Boolean = other match {
     case that: LakeScan =>
-      facts.id == that.table.facts.id && facts.version == that.table.facts.version && required == that.readSchema() &&
+      facts.id == that.table.facts.id && facts.version == that.table.facts.version &&
+        facts.step == that.table.facts.step && required == that.readSchema() &&
         predicates.toSet == that.predicates.toSet && limit == that.limit
     case _ => false
   }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType
  *
  * Every filter is kept for choosing files and row groups, and given back too, for Spark to apply to the rows.
  */
-private[lakelog] final class LakeScanBuilder(table: LakeTable)
+private[lakelog] final class LakeScanBuilder(table: LakeTable, together: ReadTogether)
   extends ScanBuilder
   with SupportsPushDownV2Filters
   with SupportsPushDownRequiredColumns
@@ -36,5 +36,5 @@ private[lakelog] final class LakeScanBuilder(table: LakeTable)
 
   override def isPartiallyPushed: Boolean = true
 
-  override def build(): Scan = new LakeScan(table, required, predicates.toSeq, limit)
+  override def build(): Scan = new LakeScan(table, together, required, predicates.toSeq, limit)
 }

@@ -45,7 +45,7 @@ def create(dispatch, name):
 
 
 def reference(facts):
-    return {key: facts[key] for key in ("location", "id", "version", "past")}
+    return {key: facts[key] for key in ("location", "id", "version", "past", "step")}
 
 
 def test_a_jar_of_another_version_is_refused():

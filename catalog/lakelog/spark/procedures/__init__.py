@@ -32,7 +32,7 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 
 __all__ = ["Call", "Column", "Parameter", "Procedure", "Rows", "all_procedures"]
 
-_MODULES: tuple[str, ...] = ()
+_MODULES = ("transactions",)
 
 
 @cache

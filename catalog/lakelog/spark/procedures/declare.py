@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from lakelog.catalog.names import Identifier, identifier, table_identifier
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
+    # At run time these are imported by the first request that needs them: they take longer than the start.
     from lakelog.catalog import Catalog
     from lakelog.catalog.commits import Token
+    from lakelog.catalog.names import Identifier
+    from lakelog.spark.open_transactions import OpenTransactions
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 
@@ -46,20 +48,24 @@ class Call:
 
     `catalog` is the session's catalog, or its transaction where one is open; what is changed through it is told from
     other changes by the statement's text and application. `token` makes the change happen once, however often the
-    same call is asked for: pass it on to the method that changes something.
+    same call is asked for: pass it on to the method that changes something. `transaction` is the id of the session's.
     """
 
     catalog: Catalog
     catalog_name: str
     current_namespace: Identifier
     arguments: Mapping[str, Any]
+    open_transactions: OpenTransactions
     token: Token | None = None
+    transaction: str | None = None
 
     def __getitem__(self, parameter: str) -> Any:
         return self.arguments[parameter]
 
     def table(self, parameter: str) -> Identifier:
         """Return the table that an argument names, in the way in which Spark takes a table's name in a statement."""
+        from lakelog.catalog.names import table_identifier
+
         return table_identifier(self._resolved(parameter))
 
     def namespace(self, parameter: str) -> Identifier:
@@ -70,6 +76,8 @@ class Call:
         return self._resolved(parameter)
 
     def _resolved(self, parameter: str) -> Identifier:
+        from lakelog.catalog.names import identifier
+
         text = self.arguments[parameter]
         if text is None:
             raise InvalidInput(f"the argument {parameter} is NULL: give a name")
@@ -85,8 +93,8 @@ class Call:
 class Procedure:
     """A procedure in the namespace `system`. `run` returns the rows of the result, in the order of `columns`.
 
-    `session` marks the three procedures that open and end the session's transaction. A procedure that is not
-    `in_transaction` is refused while one is open.
+    `session` marks the three procedures that open and end the session's transaction: they return its id first. A
+    procedure that is not `in_transaction` is refused while one is open.
     """
 
     name: str

@@ -1,0 +1,39 @@
+"""What became of a transaction whose coordinator died: for whoever asks again from another process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakelog.catalog.commits import Token
+from lakelog.log.errors import NotFound
+
+if TYPE_CHECKING:
+    from lakelog.catalog.log_cache import LogCache
+    from lakelog.catalog.taken import TakenLog
+    from lakelog.catalog.transaction import Transaction
+
+
+def token_of(transaction: Transaction) -> Token:
+    """Return what `was_committed` needs, which has to be kept elsewhere before the commit is asked for."""
+    taken = transaction._taken
+    every: list[TakenLog[Any]] = [*taken.namespaces, *taken.tables]
+    logs = [log for log in every if log.steps and log.creation is None]
+    bases = {log.location: log.start.version for log in logs if log.start is not None}
+    return Token(commit_id=transaction.commit_id, bases=bases)
+
+
+def was_committed(logs: LogCache, token: Token) -> bool:
+    """Tell whether the transaction of `token`, whose coordinator is dead, happened. Costs about 2 GETs.
+
+    What is undecided is settled first, so that nobody decides it later. Of a transaction in one log only, which is one
+    PUT, False says that this PUT has not arrived yet; a store may still be busy with it.
+    """
+    for location, base in sorted(token.bases.items()):
+        log = logs.unread(location).log
+        try:
+            head = log.refresh_settled(log.load())
+        except NotFound:
+            continue
+        # All of the transaction's logs have its commit or none has: one answer is enough.
+        return log.find(token.commit_id, base + 1, head.version) is not None
+    return False

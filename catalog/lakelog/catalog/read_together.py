@@ -1,0 +1,58 @@
+"""Versions of several tables that were the newest ones at the same moment, for whoever reads them together.
+
+Tables are loaded one after the other, and others commit in between: a row that moved from the one to the other would be
+seen in both or in none. So all logs are asked again, at once, until none has moved since it was asked before: then what
+was found stood in all of them at the moment between the two askings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakelog.catalog.errors import CommitConflict, NoSuchTable
+from lakelog.catalog.table import Table
+
+ROUNDS = 100
+
+
+def read_together(tables: Sequence[Table]) -> list[Table]:
+    """Return each of `tables`, loaded before and not of the past, at a moment not before the last of them was loaded.
+
+    Costs nothing for one table; for more, one GET each in one round, and another round for each time that one of them
+    has moved. NoSuchTable; CommitConflict where the columns or properties of one changed meanwhile, or where they
+    change faster than they can be looked at.
+    """
+    found = list(tables)
+    if len({(table.location, table.id) for table in tables}) <= 1 and len(set(map(_version, tables))) <= 1:
+        return found
+    for _ in range(ROUNDS):
+        tables[0]._logs.refresh(list({table.location: table._tracked for table in tables}.values()))
+        newer = [_newest(table) for table in found]
+        if list(map(_version, newer)) == list(map(_version, found)):
+            return newer
+        found = newer
+    names = ", ".join(table.name for table in tables)
+    raise CommitConflict(
+        f"{names} changed {ROUNDS} times while they were looked at together: run the statement again, "
+        "in a transaction if that does not help"
+    )
+
+
+def _version(table: Table) -> int:
+    return table.version
+
+
+def _newest(table: Table) -> Table:
+    view = table._tracked.known
+    assert view is not None
+    if view.sealed or view.log_id != table.id:
+        raise NoSuchTable(f"there is no table {table.name} any more: it was dropped")
+    if view.version <= table.version:
+        return table
+    if view.state.current.generation != table.metadata.generation:
+        raise CommitConflict(
+            f"the columns or properties of {table.name} changed in version {view.version} or before, while the "
+            "statement was prepared: run it again",
+            version=view.version,
+        )
+    return table._with(view)

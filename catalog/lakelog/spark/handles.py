@@ -1,0 +1,89 @@
+"""The tables that the adapter has loaded, so that planning and writing need no request to find them again.
+
+The adapter names one by its place, id and version, and in a transaction by the transaction's step too: there a table
+changes without a new version. What is forgotten is looked up anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakelog.spark.catalogs import Catalogs
+
+if TYPE_CHECKING:
+    from lakelog.catalog.table import Table
+
+LIMIT = 256
+
+Params = Mapping[str, Any]
+
+
+class Handles:
+    """Safe to share between threads."""
+
+    def __init__(self, catalogs: Catalogs) -> None:
+        self._catalogs = catalogs
+        self._lock = threading.Lock()
+        self._tables: OrderedDict[tuple[Any, ...], Table] = OrderedDict()
+
+    def facts(self, params: Params, table: Table, *, past: bool = False) -> Params:
+        """Remember a table that is loaded for a request; answer its facts, by which the adapter names it."""
+        from lakelog.spark.facts import of_table
+
+        step = self._catalogs.step(params)
+        self.remember(params, table, past=past, step=step)
+        return {**of_table(table, past=past), "step": step}
+
+    def remember(self, params: Params, table: Table, *, past: bool, step: int) -> None:
+        key = (params.get("transaction"), table.location, table.id, table.version, past, step)
+        with self._lock:
+            self._tables[key] = table
+            while len(self._tables) > LIMIT:
+                self._tables.popitem(last=False)
+
+    def loaded(self, params: Params) -> Table:
+        """Return the version of a table that the adapter has loaded. NoSuchTable when the table is another by now."""
+        from lakelog.catalog.errors import CommitConflict
+
+        known = self._known(params, past=params["past"]) or self._known(params, past=True)
+        if known is not None:
+            return known
+        table = self._newest(params)
+        past = params["past"] or table.version != params["version"]
+        if past:
+            table = table.at(version=params["version"])
+        elif params["step"] != self._catalogs.step(params):
+            raise CommitConflict(
+                f"{table.name} may have changed in this transaction since the statement was prepared: run it again",
+                version=table.version,
+            )
+        self.remember(params, table, past=past, step=params["step"])
+        return table
+
+    def writable(self, params: Params) -> Table:
+        """Return the table to be changed, which may be newer than the version that the adapter has loaded."""
+        if params["past"]:
+            return self.loaded(params)
+        return self._known(params, past=False) or self._newest(params)
+
+    def _known(self, params: Params, *, past: bool) -> Table | None:
+        key = (
+            params.get("transaction"), params["location"], params["id"], params["version"], past, params["step"],
+        )  # fmt: skip
+        # Whether its transaction is still open is asked even where the table is known.
+        self._catalogs.of(params)
+        with self._lock:
+            return self._tables.get(key)
+
+    def _newest(self, params: Params) -> Table:
+        from lakelog.catalog.errors import NoSuchTable
+
+        table = self._catalogs.of(params).table_at(params["location"])
+        if table.id != params["id"]:
+            raise NoSuchTable(
+                f"the table at {params['location']} is another one by now: it was dropped and created again"
+            )
+        return table

@@ -1,0 +1,85 @@
+"""The transactions that Spark's sessions have open in this process, by their ids.
+
+They live in this process only: one that it does not know was lost with another process, and nothing of it was
+committed.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lakelog.log.errors import ConflictError, InvalidInput
+
+if TYPE_CHECKING:
+    from lakelog.catalog.transaction import Transaction
+
+OPEN_LIMIT = 256
+STATEMENTS = 100
+"""How many of its statements a transaction's commit tells."""
+
+
+class TransactionLost(ConflictError):
+    """The process that held the transaction is gone, and the transaction with it."""
+
+    kind = "transaction-lost"
+
+
+@dataclass(slots=True)
+class OpenTransaction:
+    """A session's transaction. `step` counts its changes: a table that was loaded at another step may be older."""
+
+    transaction: Transaction
+    statements: list[str] = field(default_factory=list)
+    step: int = 0
+
+    @property
+    def id(self) -> str:
+        return self.transaction.commit_id
+
+    def tell(self, statement: str | None) -> None:
+        """Take note of a statement that changed something, for the transaction's commit to tell."""
+        if statement and statement not in self.statements[-1:] and len(self.statements) < STATEMENTS:
+            self.statements.append(statement)
+
+
+class OpenTransactions:
+    """Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, OpenTransaction] = {}
+        self._lock = threading.Lock()
+
+    def add(self, transaction: Transaction) -> OpenTransaction:
+        with self._lock:
+            if len(self._open) >= OPEN_LIMIT:
+                raise InvalidInput(
+                    f"{OPEN_LIMIT} transactions are open already in the sessions of this Spark application: commit or "
+                    "roll back some of them first"
+                )
+            opened = OpenTransaction(transaction)
+            self._open[opened.id] = opened
+            return opened
+
+    def find(self, id: str) -> OpenTransaction | None:
+        with self._lock:
+            return self._open.get(id)
+
+    def get(self, id: str) -> OpenTransaction:
+        """Return an open transaction. TransactionLost."""
+        opened = self.find(id)
+        if opened is None:
+            raise lost(id)
+        return opened
+
+    def remove(self, id: str) -> None:
+        with self._lock:
+            self._open.pop(id, None)
+
+
+def lost(id: str) -> TransactionLost:
+    return TransactionLost(
+        f"the transaction {id} is lost, for the Python side of lakelog ended while it was open. Nothing of it was "
+        "committed: roll it back, by CALL <catalog>.system.rollback_transaction(), and begin another one"
+    )

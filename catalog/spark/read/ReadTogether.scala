@@ -1,0 +1,64 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Collections, WeakHashMap}
+
+import scala.collection.mutable
+
+import org.json4s.JsonAST.{JArray, JInt, JLong}
+
+/**
+ * The tables that one statement reads, all as they were at the same moment.
+ *
+ * Spark loads them one after the other. They get to know each other while the statement is optimised, before any of them
+ * is read; the first one that is read asks Python for versions of all that stood at one moment. One table alone asks
+ * nothing, and what a user wants of the past or inside of a transaction stands at a moment already.
+ */
+private[lakelog] final class ReadTogether {
+
+  private val tables = mutable.LinkedHashMap.empty[Any, LakeTable]
+  private var versions: Map[Any, Long] = Map.empty
+
+  private def key(table: LakeTable): Any = (table.facts.location, table.facts.id, table.facts.version)
+
+  def join(table: LakeTable): Unit = synchronized(tables.getOrElseUpdate(key(table), table))
+
+  /** The version to read, or the one that was loaded while that is not settled yet. */
+  def versionIfSettled(table: LakeTable): Long = synchronized(versions.getOrElse(key(table), table.facts.version))
+
+  /** The version to read of a table that has joined. It is the same however often it is asked for. */
+  def version(table: LakeTable): Long = synchronized {
+    if (!versions.contains(key(table))) settle(table)
+    versions(key(table))
+  }
+
+  private def settle(asking: LakeTable): Unit = {
+    val members = tables.values.toList
+    val found =
+      if (members.length == 1) members.map(_.facts.version)
+      else {
+        // One that is being read already cannot move any more.
+        val references = members.map { table =>
+          Json.merge(table.facts.reference, "settled" -> JLong(versions.getOrElse(key(table), -1L)))
+        }
+        val answer = asking.access.call("read_together", Json.obj("tables" -> JArray(references)))
+        Json.list(answer, "versions").collect { case JInt(version) => version.toLong }
+      }
+    versions = members.map(key).zip(found).toMap
+  }
+}
+
+private[lakelog] object ReadTogether {
+
+  // A statement's tracker is known while it is analysed and optimised, and nobody else has the same.
+  private val statements = Collections.synchronizedMap(new WeakHashMap[AnyRef, mutable.Map[String, ReadTogether]]())
+
+  /** What reads `table` together with it: the tables of the same catalog in the statement that is being optimised. */
+  def joined(table: LakeTable): ReadTogether = {
+    val together = SparkInternals.statementTracker.filterNot(_ => table.standsStill).map { tracker =>
+      val catalogs = statements.computeIfAbsent(tracker, _ => mutable.Map.empty)
+      catalogs.synchronized(catalogs.getOrElseUpdate(table.access.catalog, new ReadTogether))
+    }.getOrElse(new ReadTogether)
+    together.join(table)
+    together
+  }
+}
