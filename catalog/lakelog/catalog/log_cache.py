@@ -310,6 +310,16 @@ class LogCache:
             change.tracked.offer(committed.view)
 
 
+def facts_now() -> Mapping[str, Json]:
+    """Return what `writing_as` adds at this point."""
+    return _FACTS.get() or {}
+
+
+def write_as(facts: Mapping[str, Json]) -> None:
+    """Say from here on, until the enclosing `writing_as` ends, that `facts` are what it adds."""
+    _FACTS.set(facts)
+
+
 @contextmanager
 def writing_as(facts: Mapping[str, Json]) -> Iterator[None]:
     """Inside, `facts` are added to what each commit of this thread says about its writer."""

@@ -6,19 +6,22 @@ at the end, on whatever state the log has by then. So all that changes a catalog
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import msgspec
 
 from lakelog.catalog.cut import Cut
-from lakelog.catalog.log_cache import Change, LogCache, TrackedLog
+from lakelog.catalog.log_cache import Change, LogCache, TrackedLog, facts_now, write_as
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
 from lakelog.catalog.predicate import Filter
+from lakelog.catalog.statement_text import full
 from lakelog.catalog.table_state import TableState
-from lakelog.log import Commit, Committed, Draft, Log, View
+from lakelog.catalog.writer import STATEMENT
+from lakelog.log import Commit, Committed, Draft, Json, Log, View
 from lakelog.log.errors import AlreadyExists, LakelogError, LogSealed, NotFound, Unsupported
 from lakelog.log.format import FORMAT
 from lakelog.log.placing import Decide
@@ -47,6 +50,7 @@ class TakenLog(TrackedLog[S]):
         self.start: View[S] | None = None
         self.creation: Creation | None = None
         self.steps: list[Decide[S]] = []
+        self.facts: list[Mapping[str, Json]] = []
         self.rows_read: list[Filter | None] = []
         self.names_read: set[tuple[str, str | None]] = set()
         self._logs = logs
@@ -93,25 +97,29 @@ class TakenLog(TrackedLog[S]):
             if not there.sealed or self.known is not None:
                 raise AlreadyExists(f"there is a log at {self.log.location} already; use another location")
             view = replace(view, version=there.version)
-        self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
-        self._view = folded(self.log, replace(view, log_id=log_id, version=view.version + 1), draft)
-        return self._view
+        with self._logs.changing:
+            self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
+            self._view = folded(self.log, replace(view, log_id=log_id, version=view.version + 1), draft)
+            self.facts.append(facts_now())
+            return self._view
 
     def commit(
         self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
     ) -> Committed[S]:
         self._logs.check_writable()
-        now = self.current()
-        draft = decide(now, ())
-        if now.sealed and not draft.restores:
-            raise LogSealed(f"{self.log.location} was dropped")
-        if now.sealed and now is not self.start:
-            raise Unsupported(
-                f"{self.log.location} was dropped in this very transaction: roll it back instead"
-            )
-        self._view = folded(self.log, now, draft)
-        self.steps.append(decide)
-        return Committed(self._view, self._view.version)
+        with self._logs.changing:
+            now = self.current()
+            draft = decide(now, ())
+            if now.sealed and not draft.restores:
+                raise LogSealed(f"{self.log.location} was dropped")
+            if now.sealed and now is not self.start:
+                raise Unsupported(
+                    f"{self.log.location} was dropped in this very transaction: roll it back instead"
+                )
+            self._view = folded(self.log, now, draft)
+            self.steps.append(decide)
+            self.facts.append(facts_now())
+            return Committed(self._view, self._view.version)
 
     def note_rows_read(self, predicate: Filter | None) -> None:
         if predicate not in self.rows_read:
@@ -125,12 +133,19 @@ class TakenLog(TrackedLog[S]):
     def decide_all(self, view: View[S], passed: Sequence[Commit]) -> Draft:
         """Ask for all changes again, each on the state that the one before leaves, and return them as one."""
         self._logs.validate_written(self, view, passed)
+        write_as(self.all_facts())
         drafts = []
         for decide in self.steps:
             draft = decide(view, passed)
             view = folded(self.log, view, draft)
             drafts.append(draft)
         return merged(drafts)
+
+    def all_facts(self) -> dict[str, Json]:
+        """Return what was said of the writer at each step, the statements one after another."""
+        facts = {key: value for each in self.facts for key, value in each.items()}
+        statements = list(dict.fromkeys(str(each[STATEMENT]) for each in self.facts if each.get(STATEMENT)))
+        return {**facts, STATEMENT: full("; ".join(statements))} if statements else facts
 
     def first_draft(self) -> Draft:
         """Return the draft that creates the log with all that the transaction did to it."""
@@ -155,6 +170,8 @@ class TakenLogs(LogCache):
         self.refusal = refusal
         self.closed: str | None = None
         self.validate_written: Callable[[TakenLog[Any], View[Any], Sequence[Commit]], None] = _valid
+        self.changing = threading.RLock()
+        """Held by a step: two at once, in threads of one session, would each build on what was there before both."""
         self._fresh: set[str] = set()
         self._taken_namespaces: dict[str, TakenLog[NamespaceState]] = {}
         self._taken_tables: dict[str, TakenLog[TableState]] = {}
@@ -235,16 +252,18 @@ class TakenLogs(LogCache):
         validate: Callable[[], None] | None = None,
     ) -> None:
         """Take note of all of the changes, or of none."""
-        taken = [change.tracked for change in changes if isinstance(change.tracked, TakenLog)]
-        before = [(each, each._view, len(each.steps)) for each in taken]
-        try:
-            for change in changes:
-                change.tracked.commit(change.view, change.decide)
-        except LakelogError:
-            for tracked, view, steps in before:
-                tracked._view = view
-                del tracked.steps[steps:]
-            raise
+        with self.changing:
+            taken = [change.tracked for change in changes if isinstance(change.tracked, TakenLog)]
+            before = [(each, each._view, len(each.steps), len(each.facts)) for each in taken]
+            try:
+                for change in changes:
+                    change.tracked.commit(change.view, change.decide)
+            except LakelogError:
+                for tracked, view, steps, facts in before:
+                    tracked._view = view
+                    del tracked.steps[steps:]
+                    del tracked.facts[facts:]
+                raise
 
 
 def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:

@@ -20,7 +20,7 @@ from lakelog.catalog.contents import changed_rows
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.events import TableDropped, encode
-from lakelog.catalog.log_cache import Change
+from lakelog.catalog.log_cache import Change, writing_as
 from lakelog.catalog.namespace_state import NamespaceState
 from lakelog.catalog.predicate import as_predicate
 from lakelog.catalog.properties import ISOLATION, value_of
@@ -88,7 +88,8 @@ class Transaction(Catalog):
         """
         self._taken.check_open()
         try:
-            self._commit()
+            with writing_as({}):
+                self._commit()
         except CommitUnknown:
             raise
         except BaseException:
@@ -219,7 +220,12 @@ def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:
 def _creating(log: TakenLog[Any]) -> Any:
     creation = log.creation
     assert creation is not None
-    return lambda: log.under.create(log.first_draft(), log_id=creation.log_id, commit_id=creation.commit_id)
+
+    def create() -> None:
+        with writing_as(log.all_facts()):
+            log.under.create(log.first_draft(), log_id=creation.log_id, commit_id=creation.commit_id)
+
+    return create
 
 
 def _give_up(log: TakenLog[Any]) -> None:

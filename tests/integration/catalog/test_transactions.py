@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
@@ -282,3 +283,29 @@ def test_transactions_do_not_nest_and_refuse_what_they_cannot_do(bank: Catalog, 
             tx.begin()
         with pytest.raises(Unsupported, match="without a name"):
             tx.commit_stage(tx.stage("create", None, SCHEMA, location=f"{tmp_path}/place"))
+
+
+def test_each_log_of_a_transaction_says_which_statements_changed_it(bank: Catalog, client: Client) -> None:
+    with bank.transaction() as tx:
+        for number, name in enumerate(("bank.savings", "bank.checking", "bank.savings")):
+            with tx.writing_as({"statement": f"INSERT {number}", "query": str(number)}):
+                tx.load_table(name).append(rows((9, number)))
+        with tx.writing_as({"statement": "CREATE"}):
+            tx.create_table("bank.new", SCHEMA)
+    said = {name: next(client().load_table(f"bank.{name}").history()).writer for name in ("savings", "new")}
+    assert said["savings"] == {"engine": "test", "statement": "INSERT 0; INSERT 2", "query": "2"}
+    assert said["new"] == {"engine": "test", "statement": "CREATE"}
+    assert next(client().history("bank")).writer == {"engine": "test", "statement": "CREATE"}
+    bank.load_table("bank.savings").append(rows((1, 1)))
+    assert next(client().load_table("bank.savings").history()).writer == {"engine": "test"}
+
+
+def test_steps_of_several_threads_in_one_transaction_are_all_there(bank: Catalog, client: Client) -> None:
+    with bank.transaction() as tx, ThreadPoolExecutor(4) as pool:
+        works = [
+            pool.submit(lambda n: tx.load_table("bank.savings").append(rows((n, 1))), n) for n in range(20)
+        ]
+        for work in works:
+            work.result()
+        assert tx.load_table("bank.savings").row_count == 21
+    assert client().load_table("bank.savings").row_count == 21
