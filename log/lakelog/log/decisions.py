@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lakelog.log.errors import CommitUnknown, FormatError, InvalidInput, StorageError
-from lakelog.log.format import ABORTED, FORMAT, Commit, Decision, Intent, decode_decision, encode
+from lakelog.log.format import (
+    ABORTED,
+    COMMITTED,
+    FORMAT,
+    Commit,
+    Decision,
+    Intent,
+    Settled,
+    decode_decision,
+    encode,
+)
 from lakelog.log.options import LogOptions
 from lakelog.log.settling import place
 from lakelog.log.store import ObjectStore
@@ -102,24 +112,39 @@ def place_of(
 ) -> DecisionPlace:
     """Return where the decision of an intent is that stands in the log in `log_folder`."""
     reference = intent.decision
-    if reference.startswith("/") or "://" in reference:
-        inside = reference.removeprefix(log_store.url.rstrip("/") + "/")
-        if inside != reference:
-            return DecisionPlace(log_store, inside, intent.txn)
-        if open_url is None:
-            # A guess at the store's settings could look, and say "aborted", at another place than everybody else.
-            raise InvalidInput(
-                f"{location} is part of a transaction that is decided at {reference}; open this log through its "
-                "catalog, which knows that place"
-            )
-        return DecisionPlace(*open_url(reference), intent.txn)
-    key = posixpath.normpath(posixpath.join(log_folder, reference))
-    if key.startswith("../") or key in (".", ".."):
+    if reference.rpartition("/_txn/")[2] != f"{intent.txn}.json" and reference != f"_txn/{intent.txn}.json":
         raise FormatError(
-            f"{location} names the decision {reference!r}, which lies outside of {log_store.url}; "
+            f"{location} names the decision {reference!r}, which is no place of transaction {intent.txn}; "
             "find out who wrote this object"
         )
-    return DecisionPlace(log_store, key, intent.txn)
+    if not (reference.startswith("/") or "://" in reference):
+        key = posixpath.normpath(posixpath.join(log_folder, reference))
+        if not key.startswith("../"):
+            return DecisionPlace(log_store, key, intent.txn)
+        # The store was opened below the warehouse's root: the decision is above it.
+        scheme, separator, path = log_store.url.rpartition("://")
+        reference = f"{scheme}{separator}{posixpath.normpath(posixpath.join(path, key))}"
+    inside = reference.removeprefix(log_store.url.rstrip("/") + "/")
+    if inside != reference:
+        return DecisionPlace(log_store, inside, intent.txn)
+    if open_url is None:
+        # A guess at the store's settings could look, and say "aborted", at another place than everybody else.
+        raise InvalidInput(
+            f"{location} is part of a transaction that is decided at {reference}; open this log through its "
+            "catalog, which knows that place"
+        )
+    return DecisionPlace(*open_url(reference), intent.txn)
+
+
+def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
+    """Return what `decision` makes of an intent. Raises FormatError where it is about another one."""
+    strange = decision.outcome == COMMITTED and commit.version not in decision.positions.values()
+    if strange or decision.commit_id != commit.commit_id:
+        raise FormatError(
+            f"{location} of commit {decision.commit_id} at {decision.positions} is not the decision of version "
+            f"{commit.version} of commit {commit.commit_id}, which names it; restore both from one backup"
+        )
+    return decision.settled
 
 
 def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> Decision:

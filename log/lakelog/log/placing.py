@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Generic
 
-from lakelog.log.decisions import wait_or_abort
+from lakelog.log.decisions import settled_by, wait_or_abort
 from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, LakelogError, StorageError
 from lakelog.log.format import ABORTED, Commit, Intent, Settled, Tombstone
 from lakelog.log.replay import BATCH_MAX, Replay
@@ -239,7 +239,8 @@ def settle(replay: Replay[S], intent: Commit, *, patient: bool) -> Settled:
         return settled
     if not patient:
         raise Busy
-    return wait_or_abort(replay.decision_place(intent), intent, replay.options).settled
+    place = replay.decision_place(intent)
+    return settled_by(wait_or_abort(place, intent, replay.options), intent, place.location)
 
 
 def refresh_settled(replay: Replay[S], view: View[S]) -> View[S]:

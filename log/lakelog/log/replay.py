@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from lakelog.log.decisions import DecisionPlace, OpenUrl, place_of
+from lakelog.log.decisions import DecisionPlace, OpenUrl, place_of, settled_by
 from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import (
     ABORTED,
@@ -63,7 +63,7 @@ class Replay(Generic[S]):
         versions = range(1, COLD_BATCH + 1)
         found = self.store.get_many([self.keys.base(1), *map(self.keys.commit, versions)])
         if found[0] is not None:
-            return self.forward(self.last_base(1, at_least=0))
+            return self.forward(self.last_base(1, at_least=0), batch=COLD_BATCH)
         if found[1] is None:
             if any(found) and self.store.get(self.keys.commit(1)) is None:
                 raise FormatError(
@@ -99,7 +99,7 @@ class Replay(Generic[S]):
         if not self.names_this(root, self.entry(root.version, found[0])):
             return None
         if is_outdated(newer_base):
-            return self.forward(self.last_base(root.base + 1, at_least=0))
+            return self.forward(self.last_base(root.base + 1, at_least=0), batch=COLD_BATCH)
         return self.forward(view_of(root, self.projection), found=found[1:])
 
     def names_this(self, root: Root, entry: Commit | Tombstone) -> bool:
@@ -236,8 +236,9 @@ class Replay(Generic[S]):
 
     def decided(self, intent: Commit) -> Settled | None:
         """Return what the decision of an intent says, None while there is none. One GET."""
-        decision = self.decision_place(intent).read()
-        return None if decision is None else decision.settled
+        place = self.decision_place(intent)
+        decision = place.read()
+        return None if decision is None else settled_by(decision, intent, place.location)
 
     def decision_place(self, intent: Commit) -> DecisionPlace:
         assert intent.intent is not None

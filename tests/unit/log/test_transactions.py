@@ -477,20 +477,38 @@ def test_a_settlement_without_an_intent_or_against_the_decision_is_damage() -> N
         b.refresh(view)
 
 
-def test_a_decision_of_another_transaction_or_outside_of_the_store_is_refused() -> None:
+def test_a_decision_of_another_transaction_commit_or_version_is_refused() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
-    together([a, b], "x")
-    together([a, b], "y")
+    together([a, b], "x", commit_id="c1")
+    together([a, b], "y", commit_id="c2")
     first, second = decision_keys(store)
     good = store.get(second) or b""
     store.put(second, store.get(first) or b"")
     with pytest.raises(FormatError, match="holds the decision of transaction"):
         a.load()
     store.put(second, good)
-    altered(store, a.keys.commit(3), b'"decision":"../', b'"decision":"../../')
-    with pytest.raises(FormatError, match="lies outside of"):
+    for old, new in ((b'"c2"', b'"c1"'), (b'"a":3,"b":3', b'"a":4,"b":4')):
+        altered(store, second, old, new)
+        with pytest.raises(FormatError, match="is not the decision of version 3"):
+            a.load()
+        store.put(second, good)
+    altered(store, a.keys.commit(3), b'"decision":"../_txn', b'"decision":"../_other')
+    with pytest.raises(FormatError, match="is no place of transaction"):
         a.load()
+
+
+def test_a_log_that_is_opened_by_itself_finds_the_decision_above_its_store(tmp_path: Path) -> None:
+    home = LocalStore(str(tmp_path))
+    a, b = logs_in(home, "n/a", "n/b")
+    together([a, b], "x")
+    alone = Log(LocalStore(f"{tmp_path}/n"), "a", a.projection)
+    with pytest.raises(InvalidInput, match=f"decided at {tmp_path}/_txn/"):
+        alone.load()
+    opened = Log(
+        alone.store, "a", a.projection, open_url=lambda url: (home, url.removeprefix(f"{tmp_path}/"))
+    )
+    assert opened.load().state == ("one", "x")
 
 
 def test_too_many_logs_are_refused_by_the_limit() -> None:
