@@ -30,7 +30,7 @@ from tests.processes.world import World
 from lakelog.testing.versitygw import versitygw
 
 LOCAL, S3 = "local", "s3"
-LIFE_MEAN_S = {LOCAL: 0.7, S3: 5.0}
+LIFE_MEAN_S = {LOCAL: 1.2, S3: 5.0}
 SPARK_LIFE_MEAN_S = 3.0  # from the first request on
 PAUSES = 0.15  # of what would have been kills
 CHILD_KILLS = 0.6  # of what would have been kills of a Spark writer

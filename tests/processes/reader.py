@@ -40,7 +40,7 @@ class Reader:
         self._there: dict[str, set[int]] = {}  # rows that were acknowledged, by table
         self._not_there: set[int] = set()
         self._parts: dict[str, list[Asked]] = {}
-        self._moments: list[int] = []
+        self._moments: dict[str, list[int]] = {kind: [] for kind in moves.TABLES}
         self.checks: Counter[str] = Counter()
 
     def look(self) -> None:
@@ -135,11 +135,11 @@ class Reader:
     def _moves(self, catalog: Catalog) -> None:
         """At one moment of several tables, what transactions keep true is true."""
         kind = self._rng.choice(list(moves.TABLES))
-        past = self._moments and self._rng.random() < 0.3
-        at_us = self._rng.choice(self._moments) if past else None
+        past = self._moments[kind] and self._rng.random() < 0.3
+        at_us = self._rng.choice(self._moments[kind]) if past else None
         cut = catalog.begin() if at_us is None else self._world.catalog(as_of=at_us)
         found = dict(moves.found_in(cut, kind))
         if what := moves.wrong_in(kind, found):
             self._violation(f"{what}; seen {'now' if at_us is None else f'as of {at_us}'}")
         if at_us is None:
-            self._moments.append(max(catalog.load_table(table).timestamp_us for table, _ in found))
+            self._moments[kind].append(max(catalog.load_table(table).timestamp_us for table, _ in found))
