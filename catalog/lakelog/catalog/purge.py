@@ -27,6 +27,7 @@ from lakelog.catalog.events import (
 from lakelog.catalog.expire import refresh_snapshot
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import NameTree
+from lakelog.catalog.names import quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.catalog.reachable import DATA, started_at
 from lakelog.catalog.saved_cuts import needed_versions
@@ -102,7 +103,7 @@ def plan(tree: NameTree, kind: str, name: str, entry: Entry) -> Purge | None:
     if isinstance(view.state, NamespaceState):
         content = Content()
         for child_kind, child_name, child in _below(view.state):
-            found = plan(tree, child_kind, f"{name}.{child_name}", child)
+            found = plan(tree, child_kind, f"{name}.{quoted((child_name,))}", child)
             children += [] if found is None else [found]
     else:
         content = data_of(tracked.store, folder(tracked))
