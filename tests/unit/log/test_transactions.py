@@ -159,6 +159,48 @@ def test_what_validate_raises_undoes_all_and_it_sees_all_intents() -> None:
     assert together([a], "x", validate=lambda: None)[0].view.state == ("one", "x")
 
 
+class Overtaken(Stopping):
+    """Lets something happen right before a transaction is committed, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Callable[[], None] | None = None
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        if self.meanwhile is not None and b'"outcome":"committed","time_us"' in data and "_txn" in key:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return super().put_if_absent(key, data)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_only_who_waits_for_the_undecided_sees_one_order_with_what_was_checked_and_not_written(
+    waits: bool,
+) -> None:
+    store = Overtaken()
+    written, checked = logs_in(store, "written", "checked")
+    seen: list[tuple[Words, Words]] = []
+
+    def meanwhile() -> None:
+        checked.commit(checked.load(), say("after the check"))
+        view = written.load()
+        seen.append(((written.refresh_settled(view) if waits else view).state, checked.load().state))
+
+    def validate() -> None:
+        if checked.refresh_settled(checked.load()).version != 1:
+            raise ConflictError(NO)
+
+    store.meanwhile = meanwhile
+    if waits:
+        with pytest.raises(ConflictError, match=NO):
+            together([written], "x", validate=validate)
+    else:
+        together([written], "x", validate=validate)
+    # The transaction comes before what overtook its check; this reader saw the latter, and not the former.
+    assert seen == [(("one",), ("one", "after the check"))]
+    assert written.load().state == (("one",) if waits else ("one", "x"))
+
+
 def test_asking_again_gives_the_first_commit_from_whatever_views() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
