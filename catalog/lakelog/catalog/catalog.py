@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog import audit, dropping, namespaces, restoring, saved_cuts, staging, tables
+from lakelog.catalog import audit, dropping, fsck, namespaces, restoring, saved_cuts, staging, tables
 from lakelog.catalog.commits import Token, new_token
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.dropped import DroppedEntry, dropped
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
+from lakelog.catalog.fsck import Findings
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, writing_as
 from lakelog.catalog.name_tree import NameTree, no_such_namespace
@@ -419,6 +420,25 @@ class Catalog:
             operation=operation,
             newest_first=newest_first,
             verify=verify,
+        )
+
+    def fsck(
+        self,
+        name: Name | None = None,
+        *,
+        deep: bool = False,
+        all_versions: bool = False,
+        repair: bool = False,
+        progress: Callable[[str], None] = lambda message: None,
+    ) -> Findings:
+        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.fsck.check`)."""
+        if self._logs.is_a_cut:
+            raise InvalidInput(
+                "a catalog as of the past shows, and does not check: open the catalog as it is now"
+            )
+        path = () if name is None else identifier(name)
+        return fsck.check(
+            self._logs, path, deep=deep, all_versions=all_versions, repair=repair, progress=progress
         )
 
     # Inside
