@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tests.processes.driver import LOCAL, S3, Settings, run
+from tests.processes.mutations import MUTATIONS
 
 
 def main() -> int:
@@ -26,6 +27,9 @@ def main() -> int:
     parser.add_argument("--no-fsync", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="keep the warehouse and the journals")
+    parser.add_argument(
+        "--mutation", choices=sorted(MUTATIONS), default="", help="with one protection removed"
+    )
     given = parser.parse_args()
     settings = Settings(
         seed=given.seed,
@@ -36,6 +40,7 @@ def main() -> int:
         intensity=given.intensity,
         fsync=not given.no_fsync,
         keep=given.keep,
+        mutation=given.mutation,
     )
     folder = Path(tempfile.mkdtemp(prefix="lakelog-kills-"))
     print(

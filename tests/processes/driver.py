@@ -30,7 +30,7 @@ from tests.processes.world import World
 from lakelog.testing.versitygw import versitygw
 
 LOCAL, S3 = "local", "s3"
-LIFE_MEAN_S = {LOCAL: 1.2, S3: 5.0}
+LIFE_MEAN_S = {LOCAL: 1.2, S3: 8.0}
 SPARK_LIFE_MEAN_S = 3.0  # from the first request on
 PAUSES = 0.15  # of what would have been kills
 CHILD_KILLS = 0.6  # of what would have been kills of a Spark writer
@@ -55,6 +55,7 @@ class Settings:
     intensity: float = 1.0
     fsync: bool = True
     keep: bool = False
+    mutation: str = ""
 
 
 @dataclass
@@ -322,7 +323,7 @@ def _store(settings: Settings, folder: Path) -> Iterator[tuple[World, World, Fau
     names = writer_names(settings)
     if settings.store == LOCAL:
         options = {"fsync": "on" if settings.fsync else "off"}
-        world = World(str(folder), str(folder / "lake"), options, settings.seed, names)
+        world = World(str(folder), str(folder / "lake"), options, settings.seed, names, settings.mutation)
         yield world, world, None
         return
     chance = Chance(settings.seed, settings.intensity)

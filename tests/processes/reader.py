@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.processes import moves
 from tests.processes.journal import DONE, FAILED, Asked, Journal, Journals
+from tests.processes.mutations import MUTATIONS
 from tests.processes.work import is_of_s3_client
 from tests.processes.world import PARTS, SHARED, World, load_world, shared_tables
 
@@ -25,6 +26,8 @@ def run(world_file: str, name: str) -> None:
     log = os.open(Path(world.folder) / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    if world.mutation:
+        MUTATIONS[world.mutation]()
     Reader(world, name).look()
 
 

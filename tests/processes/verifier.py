@@ -56,8 +56,8 @@ class Verifier:
         self.figures["rows verified"] = checked.rows
         self.figures["data files verified"] = checked.files
         # Who dies before it wrote the snapshot that was its turn leaves none: derived, and missed by nobody.
-        self._fsck("after", "--deep", benign=DERIVED)
-        self._fsck("after its repair", "--repair", benign=("there must be nothing",))
+        if self._fsck("after", "--deep", benign=DERIVED):
+            self._fsck("after its repair", "--repair", benign=("there must be nothing",))
 
     def _let_the_next_writer_work(self) -> None:
         """Go through every name, and commit to every log that can be reached: nothing may stand in the way."""
@@ -146,9 +146,11 @@ class Verifier:
             asked.asked_again += 1
             self.figures[f"doubtful requests that were {answer} when asked again"] += 1
 
-    def _fsck(self, when: str, *options: str, benign: tuple[str, ...]) -> None:
-        """Let lakelog's own check look at the warehouse, as a user would. Findings that are no more than notes, or
-        begin with one of `benign`, are what killed writers may leave behind."""
+    def _fsck(self, when: str, *options: str, benign: tuple[str, ...]) -> bool:
+        """Let lakelog's own check look at the warehouse, as a user would; return whether it found something to repair.
+
+        What is no more than a note, or begins with one of `benign`, is what killed writers may leave behind.
+        """
         place = [part for key, value in self.world.options.items() for part in _as_option(key, value)]
         command = [
             sys.executable,
@@ -171,6 +173,7 @@ class Verifier:
             self.figures[f"fsck {when}: {finding['severity']} {finding['kind']}"] += 1
             if finding["severity"] != "note" and not finding["kind"].startswith(benign):
                 self.wrong.append(f"fsck {when}: {finding}")
+        return done.returncode == FSCK_REPAIRABLE
 
 
 def _as_option(key: str, value: str) -> list[str]:

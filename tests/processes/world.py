@@ -30,6 +30,7 @@ class World:
     options: dict[str, str]
     seed: int
     writers: tuple[str, ...]
+    mutation: str = ""
 
     @property
     def journals(self) -> Path:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tests.processes.journal import FAILED, UNKNOWN, Journal, Journals
+from tests.processes.mutations import MUTATIONS
 from tests.processes.work import NotLoaded, Request, Work, is_of_s3_client, perform, repeatable
 from tests.processes.world import World, first_id, load_world
 
@@ -23,6 +24,8 @@ def run(world_file: str, writer: str, incarnation: int) -> None:
     log = os.open(Path(world.folder) / f"{writer}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    if world.mutation:
+        MUTATIONS[world.mutation]()
     Writer(world, writer, incarnation).work()
 
 
