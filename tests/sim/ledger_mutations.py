@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
-from tests.sim import ledger_actors
+from tests.sim import ledger_readers
 from tests.sim.mutations import removing
 
 from lakelog.log import (
@@ -122,7 +122,7 @@ def a_snapshot_is_written_of_an_undecided_head(real: Any, self: Any, *args: Any,
     return put
 
 
-@removes(ledger_actors, "is_same_cut")
+@removes(ledger_readers, "is_same_cut")
 def a_cut_is_not_checked_again(real: Any, before: Any, after: Any) -> bool:
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sim import ledger_actors as actors
+from tests.sim import ledger_readers as readers
 from tests.sim.ledgers import NAMES, Fact, Ledgers, new_ledgers
 from tests.sim.serializability import Event, cycle
 from tests.sim.simulation import Outcome
@@ -28,9 +29,9 @@ def simulate_ledgers(seed: int) -> Outcome:
     for i in range(rng.randint(2, 4)):
         spawn(f"coordinator {i}", actors.coordinator(world, f"coordinator {i}", rng.randint(3, 9)))
     for i in range(rng.randint(0, 2)):
-        spawn(f"reader {i}", actors.reader(world, f"reader {i}", rng.randint(3, 8)))
+        spawn(f"reader {i}", readers.reader(world, f"reader {i}", rng.randint(3, 8)))
     for i in range(rng.randint(1, 2)):
-        spawn(f"cutter {i}", actors.cut_reader(world, f"cutter {i}", rng.randint(3, 8)))
+        spawn(f"cutter {i}", readers.cut_reader(world, f"cutter {i}", rng.randint(3, 8)))
     for i in range(rng.choice((0, 1, 2))):
         spawn(f"expirer {i}", actors.expirer(world, f"expirer {i}", rng.randint(1, 5)))
     if rng.random() < 0.3:

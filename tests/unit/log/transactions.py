@@ -9,6 +9,7 @@ from typing import Any
 from tests.unit.log.projections import Clock, Words, WordsProjection, counting_ids, inline, say
 
 from lakelog.log import (
+    Commit,
     Committed,
     Decisions,
     Draft,
@@ -20,6 +21,7 @@ from lakelog.log import (
     View,
     commit_together,
 )
+from lakelog.log.format import decode_entry
 
 IDS = counting_ids("x")
 
@@ -107,3 +109,13 @@ def with_options(log: Log[Words], **changes: Any) -> Log[Words]:
     return Log(
         log.store, log.keys.folder, log.projection, options=dataclasses.replace(log.options, **changes)
     )
+
+
+def decision_keys(store: MemoryStore) -> list[str]:
+    return [key for key in store.list_after("") if "_txn/" in key]
+
+
+def entry_at(log: Log[Words], version: int) -> Commit:
+    entry = decode_entry(log.store.get(log.keys.commit(version)) or b"", "here")
+    assert isinstance(entry, Commit)
+    return entry

@@ -1,0 +1,56 @@
+"""What runs side by side really does, all of it ends, and nothing that fails goes unnoticed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from tests.unit.log.projections import WordsProjection, say
+
+from lakelog.log import Decisions, Draft, LocalStore, Log, Part, commit_together
+from lakelog.log.parallel import run_in_parallel
+
+
+def test_all_of_them_run_at_the_same_time() -> None:
+    meeting = threading.Barrier(3, timeout=10)
+    run_in_parallel([lambda: meeting.wait() and None] * 3)
+    run_in_parallel([])
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_all_of_them_end_before_a_failure_is_raised(failing: int) -> None:
+    ended = []
+
+    def work(i: int) -> None:
+        if i == failing:
+            raise OSError("no")
+        ended.append(i)
+
+    with pytest.raises(OSError, match="no"):
+        run_in_parallel([lambda i=i: work(i) for i in range(3)])  # type: ignore[misc]
+    assert sorted(ended) == [i for i in range(3) if i != failing]
+
+
+def test_many_threads_move_words_between_logs_and_each_transaction_is_in_all_of_them_once(
+    tmp_path: Path,
+) -> None:
+    store = LocalStore(str(tmp_path), fsync=False)
+    logs = [Log(store, name, WordsProjection()) for name in ("a", "b", "c")]
+    for log in logs:
+        log.create(Draft(events=({"word": "one"},)), log_id=log.keys.folder)
+    views = [log.load() for log in logs]
+
+    def work(name: str) -> None:
+        for i in range(5):
+            parts = [
+                Part(log.keys.folder, log, view, say(f"{name}{i}"))
+                for log, view in zip(logs, views, strict=True)
+            ]
+            commit_together(parts[:2] if i % 2 else parts[1:], decisions=Decisions(store))
+
+    run_in_parallel([lambda name=name: work(name) for name in "wxyz"])  # type: ignore[misc]
+    states = [sorted(log.load().state[1:]) for log in logs]
+    assert states[1] == sorted(f"{name}{i}" for name in "wxyz" for i in range(5))
+    assert states[0] == [word for word in states[1] if int(word[1]) % 2]
+    assert states[2] == [word for word in states[1] if not int(word[1]) % 2]
