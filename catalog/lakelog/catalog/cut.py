@@ -95,7 +95,8 @@ class Cut:
                 continue
             taken.is_head = False
             self._last_us = min(self._last_us, moved_us - 1)
-        if self._last_us < self._first_us:
+        # A moment that was asked for is that moment: what turns out to have happened before it cannot be left out.
+        if self._last_us < max(self._first_us, self._asked_us if self._asked_us < FOREVER_US else 0):
             moved = ", ".join(self._logs.url(taken.tracked.location) for taken in heads if not taken.is_head)
             raise CommitConflict(
                 f"what was read together cannot be shown as of one moment, for it changed meanwhile ({moved}): "

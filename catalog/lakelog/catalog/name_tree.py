@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from lakelog.catalog.commits import Token
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.events import EntryUnlinked, NamespaceCreated, encode
-from lakelog.catalog.log_cache import LogCache, TrackedLog
+from lakelog.catalog.log_cache import Change, LogCache, TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.catalog.table_state import TableState
@@ -25,6 +25,8 @@ from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSeal
 S = TypeVar("S")
 
 _OWN_KEY = re.compile(r"_log/(\d{20}\.json|latest\.json|[a-z]+/)|[nt]-[a-z2-7]{26}/")
+
+_NAMED_BY_ID = re.compile(r"(?:^|/)t-([a-z2-7]{26})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +211,35 @@ class NameTree:
     # Unlinking
 
     def unlink(self, parent: Found[NamespaceState], space: str, name: str, entry: Entry) -> None:
-        """Remove `name` from its namespace as long as it leads to `entry`; it may be gone already."""
+        """Remove a name whose log was sealed by itself; it may be gone already, or the log be restored.
+
+        What was read of the log can be older than what was read of its namespace. So an intent locks the name first, as
+        every restore has to, and then the log is looked at once more.
+        """
+        logs = self.logs
+        tracked: TrackedLog[Any] = (
+            logs.table(entry.location) if space == RELATION else logs.namespace(entry.location)
+        )
+
+        def check_gone(view: View[Any]) -> None:
+            if view.log_id == entry.id and not view.sealed:
+                raise _AlreadyDone
 
         def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
             if view.state.entry(space, name) != entry:
-                raise _AlreadyGone
+                raise _AlreadyDone
             unlinked = EntryUnlinked(space=space, name=name, id=entry.id, dropped=True)
             return Draft(events=encode([unlinked]))
 
+        def validate() -> None:
+            check_gone(tracked.offer(tracked.log.refresh_settled(tracked.at_its_place())))
+
         try:
-            parent.tracked.commit(parent.tracked.at_least(parent.view.version), decide)
-        except (_AlreadyGone, LogSealed):
-            # Somebody else finished this drop, or dropped the whole namespace: that is as good.
+            check_gone(tracked.at_its_place())
+            change = Change(parent.tracked, parent.tracked.at_least(parent.view.version), decide)
+            logs.commit_together([change], validate=validate)
+        except (_AlreadyDone, LogSealed):
+            # Somebody else finished this drop, undid it, or dropped the whole namespace: that is as good.
             return
 
 
@@ -252,8 +271,8 @@ def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
         )
 
 
-class _AlreadyGone(Exception):
-    """Ends a commit whose effect is there already."""
+class _AlreadyDone(Exception):
+    """Ends a commit whose effect is there already, or not wanted any more."""
 
 
 def no_such_namespace(namespace: Identifier) -> NoSuchNamespace:
@@ -267,6 +286,16 @@ def no_such_table(identifier: Identifier) -> NoSuchTable:
 def has_own_place(entry: Entry) -> bool:
     """Whether the catalog chose the place: then one log is there for ever, under the id that the folder is named by."""
     return entry.location.endswith(f"-{entry.id}")
+
+
+def check_at_place(location: str, view: View[TableState], logs: LogCache) -> None:
+    """Raise FormatError where a place that the catalog chose for one table holds another's log."""
+    named = _NAMED_BY_ID.search(location)
+    if named is not None and named[1] != view.log_id and not view.state.current.own_location:
+        raise FormatError(
+            f"{logs.url(location)} is the place of the log {named[1]}, but the log {view.log_id} is there: objects were "
+            "copied or moved behind the catalog's back; restore them"
+        )
 
 
 def _check_own(identifier: Identifier, entry: Entry, view: View[Any], logs: LogCache) -> None:

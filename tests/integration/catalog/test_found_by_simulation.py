@@ -1,0 +1,68 @@
+"""What the simulation of the catalog found, each with as few steps as show it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, CommitConflict
+from lakelog.log import LogOptions
+
+Client = Callable[[], Catalog]
+
+
+def test_a_lookup_that_saw_a_drop_does_not_unlink_what_was_restored_meanwhile(
+    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_namespace("a")
+    catalog.create_table("a.t", SCHEMA).append(rows(1))
+    reader = client()
+    reader.load_table("a.t")
+    logs = reader._logs
+    refresh = logs.refresh
+
+    def in_a_bad_order(path: Sequence[Any]) -> None:
+        """The GETs of one round are answered in any order, with any time in between."""
+        monkeypatch.undo()
+        catalog.drop_table("a.t")
+        refresh(path[2:])
+        catalog.undrop_table("a.t")
+        refresh(path[:2])
+
+    monkeypatch.setattr(logs, "refresh", in_a_bad_order)
+    reader.table_exists("a.t")
+    assert client().load_table("a.t").to_arrow() == rows(1)
+    assert client().dropped("a") == []
+
+
+def test_a_name_is_still_unlinked_once_its_table_was_dropped_by_its_place(
+    catalog: Catalog, client: Client
+) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    client().drop_table_at(table.location)
+    assert not client().table_exists("t")
+    assert client().list_tables() == []
+    client().undrop_table("t")
+    assert client().load_table("t").to_arrow() == rows(1)
+
+
+def test_the_past_is_never_shown_as_of_another_moment_than_was_asked_for(
+    warehouse: str, catalog: Catalog
+) -> None:
+    for name in ("one", "two", "three"):
+        catalog.create_table(name, SCHEMA)
+    # A client whose clock is behind commits, by its time before a moment that another one is just looking at.
+    late = Catalog(warehouse, log_options=LogOptions(clock_us=lambda: time.time_ns() // 1000 - 30_000_000))
+    two = catalog.load_table("two").append(rows(2))
+    past = Catalog(warehouse, as_of=two.timestamp_us)
+    assert past.load_table("one").row_count == 0
+    late.load_table("one").append(rows(1))
+    for _ in range(2):
+        with pytest.raises(CommitConflict, match="start again"):
+            past.load_table("two")
+    again = Catalog(warehouse, as_of=two.timestamp_us)
+    assert [again.load_table(name).row_count for name in ("one", "two", "three")] == [1, 1, 0]
