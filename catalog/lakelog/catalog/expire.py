@@ -28,7 +28,7 @@ from lakelog.catalog.scope import Progress, Scope, Target, Unreadable, no_progre
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Draft, View, expiry
 from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
-from lakelog.log.leftovers import last_base_from, size_of_commits
+from lakelog.log.leftovers import is_buried, last_base_from, size_of_commits
 
 S = TypeVar("S", TableState, NamespaceState)
 
@@ -38,9 +38,9 @@ DEFAULT_AGE = dt.timedelta(days=7)
 class Expired(msgspec.Struct, frozen=True, kw_only=True):
     """What goes, or would go, of one log: `versions` before `first`, the first that can be read afterwards.
 
-    `commits` become tombstones; with the bulk beside them they have `size_bytes`. `files` data files with `file_bytes`
-    are then reachable from no version any more. `kept_for_cuts`: saved cuts need older versions than were asked
-    for. `error` says why this log was left alone.
+    `commits` become tombstones (what an earlier run left undone too); with the bulk beside them they have `size_bytes`.
+    `files` data files with `file_bytes` are then reachable from no version any more. `kept_for_cuts`: saved cuts need
+    older versions than were asked for. `error` says why this log was left alone.
     """
 
     kind: str
@@ -127,7 +127,7 @@ def expire(
         progress(f"{number:,} of {len(work):,}: {target.name}")
         try:
             found = _plan(target, kind, wish, cuts.get(target.tracked.location))
-            if not dry_run and found.versions:
+            if not dry_run and found.commits:
                 found = _do(tree, target, found)
         except LakelogError as error:
             if scope.is_one_table:
@@ -141,7 +141,8 @@ def expire(
 
 def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expired:
     tracked, view = target.tracked, target.view
-    oldest = first_readable(last_base_from(tracked.log, view))
+    base = last_base_from(tracked.log, view)
+    oldest = first_readable(base)
     # What was begun by an earlier run is finished by any.
     asked = max(wish.first(tracked, view), view.state.expired, oldest)
     first = max(oldest, asked if cut is None else min(asked, cut))
@@ -153,9 +154,10 @@ def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expire
         head=view.version,
         kept_for_cuts=first < asked,
     )
-    if first == oldest:
+    finished = base is None or is_buried(tracked.log, base)
+    if first == oldest and finished:
         return known
-    commits, size_bytes = size_of_commits(tracked.log, oldest, first)
+    commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
     files = _unreachable(tracked, oldest, first, view.version) if kind == "table" else None
     return msgspec.structs.replace(
         known,

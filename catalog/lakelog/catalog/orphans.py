@@ -145,7 +145,9 @@ def _judge(
     if not view.purged:
         if is_known(at_home.state, id) or (at_home.sealed and not at_home.purged):
             return
-        if view.time_us > dropped_until_us if view.sealed else _created_us(tracked) > until_us:
+        young = view.time_us > dropped_until_us if view.sealed else _created_us(tracked) > until_us
+        # One that was forgotten is being removed already.
+        if young and id not in at_home.state.forgotten:
             return
     planned = purge.plan(tree, kind, logs.url(location), Entry(kind=kind, id=id, location=location))
     if planned is not None:

@@ -31,9 +31,9 @@ from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.saved_cuts import needed_versions
 from lakelog.catalog.scope import Progress, Scope, Target, no_progress
 from lakelog.catalog.table_state import TableState
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, View, expiry
 from lakelog.log.errors import LakelogError, LogSealed, NotFound
-from lakelog.log.leftovers import last_base_from, unreferenced
+from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
 
 DEFAULT_AGE = dt.timedelta(days=3)
 DEFAULT_DROPPED_AGE = dt.timedelta(days=DROPPED_RETENTION_DAYS)
@@ -158,6 +158,9 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     prefix = folder(tracked)
     listed = data_of(tracked.store, prefix)
     base = last_base_from(tracked.log, view)
+    if not asked.dry_run and base is not None and not is_buried(tracked.log, base):
+        # An expiry was stopped in the middle: versions that are not retained must not be read any more.
+        expiry.clean_up(tracked.log, base)
     objects = unreferenced(tracked.log, view, base)
     objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
     fence = _fence(tracked, view, now_us - asked.write_age_us) if asked.write_age_us else view.version + 1

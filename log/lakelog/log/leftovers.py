@@ -5,7 +5,7 @@ ever will. Manifests and snapshots are given up by a base.
 """
 
 from lakelog.log.expiry import given_up_by
-from lakelog.log.format import Base, Commit, decode_base
+from lakelog.log.format import Base, Commit, Tombstone, decode_base
 from lakelog.log.keys import VERSION_DIGITS, blob_version
 from lakelog.log.log import Log
 from lakelog.log.replay import BATCH_MAX
@@ -21,6 +21,14 @@ def last_base_from(log: Log[S], view: View[S]) -> Base | None:
         last = decode_base(data, log.replay.at(log.keys.base(number)), log.options.features)
         number += 1
     return last
+
+
+def is_buried(log: Log[S], base: Base) -> bool:
+    """Return whether expiry up to `base` has ended, but perhaps for manifests and snapshots: the version of the base is
+    the last to become a tombstone. One GET."""
+    version = base.root.version
+    data = log.replay.get_versions([version])[0]
+    return data is not None and isinstance(log.replay.entry(version, data), Tombstone)
 
 
 def size_of_commits(log: Log[S], first: int, last: int) -> tuple[int, int]:
