@@ -7,6 +7,7 @@ from typing import Any
 from tests.model.machine import Program, Report
 from tests.model.reading import cold, effect, forward, from_bases, last_base, load
 from tests.model.rules import Rule, on
+from tests.model.together import together
 from tests.model.world import (
     Commit,
     Event,
@@ -244,3 +245,14 @@ def write_files(me: str, view: View, request: Request) -> Program:
         yield Report("ok", (request.cid, request.place))
     elif done.how == "refused":
         yield Report("failed", (request.cid,))
+
+
+def write_files_together(me: str, view: View, other: View, cid: str) -> Program:
+    """As `write_files`, in a transaction with another log."""
+    answer = yield ("put", ("file", view.place, cid, view.version), "data")
+    if answer != "ok":
+        return
+    events = (("applied", cid), ("add", cid, view.version))
+    request = Request(cid, view.place, view.log_id, events, write=view.version)
+    beside = Request(cid, other.place, other.log_id, (("applied", cid),))
+    yield from together(me, (view, other), (request, beside), rounds=2)

@@ -25,9 +25,15 @@ def create(me: str, cid: str, namespace: View, name: str, log_id: str) -> Progra
     answer = yield ("put", ("file", place_of(log_id), "first", 0), "data")
     if answer != "ok":
         return
-    opening = Request(cid + "-open", place_of(log_id), log_id, (("add", "first", 0),), flag="creates")
+    opening = Request(
+        cid + "-open",
+        place_of(log_id),
+        log_id,
+        (("moved", namespace.place), ("add", "first", 0)),
+        flag="creates",
+    )
     done = yield from put_one(me, View(place_of(log_id)), opening, 0, None, 9)
-    if done.how != "placed":
+    if done.how not in ("placed", "found"):
         return
     link = Request(cid, namespace.place, namespace.log_id, (("link", name, log_id),))
     done = yield from put_one(me, namespace, link, 0, None, 9)
@@ -52,9 +58,10 @@ def reopen(me: str, cid: str, namespace: View, name: str, log_id: str) -> Progra
 
 def forget(me: str, namespace: str, log_id: str) -> Program:
     """A cleaner removes what a create that died has left."""
-    private = yield ("get", log_key(place_of(log_id), 1))
-    if private is None:
+    seen = yield from cold(place_of(log_id))
+    if seen.log_id != log_id or seen.status != "open" or seen.state.parent != namespace:
         return
+    unchanged = ("unchanged", seen.version)
     view = yield from cold(namespace)
     if on(Rule.FORGET_FIRST):
         request = Request("forget-" + me, namespace, view.log_id, (("forget", log_id),))
@@ -64,7 +71,7 @@ def forget(me: str, namespace: str, log_id: str) -> Program:
     elif log_id in {linked for _, linked in view.state.entries}:
         return
     view = yield from cold(place_of(log_id))
-    seal = Request("seal-" + me, place_of(log_id), log_id, (), flag="seals", needs=(("private",),))
+    seal = Request("seal-" + me, place_of(log_id), log_id, (), flag="seals", needs=(unchanged,))
     done = yield from put_one(me, slim(view), seal, 0, None, 9)
     if done.how == "placed":
         yield from purge(me, "purge-" + me, log_id)
@@ -85,11 +92,10 @@ def drop(
 
 
 def drop_what_is_there(me: str, cid: str, namespace: str, name: str, log_id: str) -> Program:
-    """Drop a table of which nothing is known before but its name and id."""
+    """Drop a table or an empty namespace, of which nothing is known before but its name and id."""
     views = yield from both(namespace, place_of(log_id))
-    if views[1].log_id != log_id or views[1].status != "open":
-        return
-    yield from drop(me, cid, views[0], name, views[1])
+    if views[1].log_id == log_id and views[1].status == "open" and not views[1].state.entries:
+        yield from drop(me, cid, views[0], name, views[1], ("empty",))
 
 
 def drop_all(me: str, cid: str, above: View, namespace: View, tables: tuple[View, ...]) -> Program:
@@ -101,6 +107,37 @@ def drop_all(me: str, cid: str, above: View, namespace: View, tables: tuple[View
     )
     seals = tuple(Request(cid, table.place, table.log_id, (), flag="seals") for table in tables)
     yield from together(me, (above, namespace, *tables), (unlink, inside, *seals))
+
+
+def restore_all(me: str, cid: str, above: str, namespace: str, table: str) -> Program:
+    """Restore a namespace and the table that was dropped with it."""
+    views = yield from both(above, namespace)
+    third = yield from cold(table)
+    link = Request(cid, above, above, (("link", namespace, namespace),))
+    inside = Request(cid, namespace, namespace, (), flag="restores")
+    below = Request(cid, table, table, (), flag="restores")
+    yield from together(me, (*views, slim(third)), (link, inside, below))
+
+
+def purge_all(me: str, cid: str, namespace: str) -> Program:
+    """Purge a dropped namespace, and then what was in it when it was looked at, whether that is sealed or not."""
+    seen = yield from cold(namespace)
+    below = tuple(sorted(log_id for _, log_id in seen.state.entries))
+    if seen.status != "sealed":
+        return
+    needs = (("unchanged", seen.version),) if on(Rule.PURGE_UNCHANGED) else ()
+    view = yield from cold(namespace)
+    request = Request(cid, namespace, namespace, (), flag="purges", needs=needs)
+    done = yield from put_one(me, slim(view), request, 0, None, 9)
+    if done.how != "placed":
+        return
+    while below:
+        view = yield from cold(below[0])
+        if view.status == "open":
+            seal = Request("seal-" + me, below[0], below[0], (), flag="seals")
+            yield from put_one(me, slim(view), seal, 0, None, 9)
+        yield from purge(me, cid + "-below", below[0])
+        below = below[1:]
 
 
 def purge_together(me: str, cid: str, namespace: str, log_id: str) -> Program:

@@ -57,7 +57,9 @@ class Rule(Enum):
     NEWER_BASE_DISTRUSTS = "A hint that was derived from a base that is not the last is not believed."
     HINT_IS_A_HINT = "A broken or missing hint falls back to the bases."
     FORGET_FIRST = "A cleaner removes an unlinked table only after its id is forgotten in its namespace."
-    STILL_PRIVATE = "A cleaner seals an unlinked table only where nothing has followed its first commit."
+    UNCHANGED_SINCE_SEEN = (
+        "A cleaner seals an unlinked table only where it is as it was before its id was forgotten."
+    )
     FENCE_FIRST = "A cleaner removes files of writes under way only after a fence."
     RETAINED_FILES = "A cleaner keeps all files of all versions since the last base."
     RESOLVE_RECHECKED = "A write by name looks again at the namespace before each put."
@@ -67,6 +69,7 @@ class Rule(Enum):
     ANCESTRY_RECHECKED = "A move of a namespace looks at the ancestors again after its intents are placed."
     EMPTY_IS_PRECONDITION = "`Is empty` is decided anew on the state that a drop seals."
     PURGE_COMMITTED = "Files of a dropped table are deleted only after a commit that purges."
+    PURGE_UNCHANGED = "A purge follows the very seal that it was decided on, not one of a later drop."
     PURGE_FENCES = (
         "A purge fences, so that it deletes no file of a log that is opened after it at the same place."
     )

@@ -142,6 +142,36 @@ def purging_together(full: bool) -> Scenario:
     return Scenario("purge together", actors[: 4 if full else 3], sealed(), faults=1 if full else 0)
 
 
+def purging_all(full: bool) -> Scenario:
+    """A dropped namespace is purged, while it is restored, its table is moved out of it, and it is dropped again."""
+    drop_all = partial(names.drop_all, "d0", "dropped", R, N, (T,))
+    move = partial(names.rename_there, "r1", "move", "N", "t", "R", "t", "T")
+    actors = (
+        Actor("purger", partial(names.purge_all, "p1", "purge", "N")),
+        Actor("restorer", partial(names.restore_all, "u1", "undrop", "R", "N", "T")),
+        Actor("mover", move, after="restorer"),
+        Actor("dropper", partial(names.drop_what_is_there, "d1", "drop", "R", "N", "N"), after="mover"),
+        Actor("reader", partial(reading.cut, (N, T))),
+    )
+    setup = (begun("R", ("link", "N", "N")), *table_in_namespace(), drop_all)
+    return Scenario("purge a namespace", actors[: 5 if full else 4], setup)
+
+
+def creating_again(full: bool) -> Scenario:
+    """A create is asked again after its process died, while a cleaner takes it for dead, too."""
+    actors = (
+        Actor("creator", partial(names.create, "c1", "create", EMPTY_N, "t", "T")),
+        Actor(
+            "creator again",
+            partial(names.create, "c1b", "create", EMPTY_N, "t", "T"),
+            after="creator",
+            unless="create",
+        ),
+        Actor("cleaner", partial(names.forget, "f1", "N", "T")),
+    )
+    return Scenario("create asked again", actors, (begun("N"),), faults=1 if full else 0)
+
+
 def expiring_dropped(full: bool) -> Scenario:
     """Expiry of a dropped table that is restored, purged or opened anew."""
     actors = (

@@ -200,6 +200,17 @@ def asking_expired_transaction_again(full: bool) -> Scenario:
     return Scenario("transaction asked again, expired", actors, setup, faults=1 if full else 0)
 
 
+def vacuum_and_transaction(full: bool) -> Scenario:
+    """A transaction adds a file to one of its logs while that is vacuumed."""
+    actors = (
+        Actor("transaction", partial(expiry.write_files_together, "t1", opened("A"), opened("B"), "both")),
+        Actor("vacuum", partial(expiry.vacuum, "v1", "A")),
+        Actor("cleaner", partial(expiry.expire, "e1", "A", 2)),
+        Actor("writer", writer("w1", "one", "B")),
+    )
+    return Scenario("vacuum and transaction", actors[: 4 if full else 3], (begun("A"), begun("B")), faults=1)
+
+
 def deleted_decisions(full: bool) -> Scenario:
     actors = (
         Actor("transaction", transaction("t1", "both", "AB")),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tests.model.rules import Rule, on
 
-CONDITIONS = ("by-name", "empty", "entries", "unapplied", "after", "undeleted", "unseen", "private")
+CONDITIONS = ("by-name", "empty", "entries", "unapplied", "after", "undeleted", "unseen", "unchanged")
 Key = tuple[Any, ...]
 Event = tuple[Any, ...]
 
@@ -176,9 +176,9 @@ def refusal(request: Request, view: View) -> str | None:
         return "sealed"
     if view.status == "open" and request.flag in ("restores", "purges"):
         return "not sealed"
-    if ("private",) in request.needs and view.version > 1 and on(Rule.STILL_PRIVATE):
-        return "has been linked"
     for event in (*request.needs, *request.events):
+        if event[0] == "unchanged" and event[1] != view.version and on(Rule.UNCHANGED_SINCE_SEEN):
+            return "changed"
         why = precondition(event, view.state)
         if why is not None:
             return why
