@@ -19,7 +19,7 @@ from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.fsck import Findings
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, writing_as
-from lakelog.catalog.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_namespace
 from lakelog.catalog.names import Identifier, identifier, table_identifier
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE, SavedCut
 from lakelog.catalog.places import Places
@@ -164,6 +164,7 @@ class Catalog:
             raise NoSuchTable(f"there is no table at {location}: check the path") from error
         if view.sealed:
             raise NoSuchTable(f"there is no table at {location} any more: it was dropped")
+        check_at_place(tracked.location, view, self._logs)
         return self._at(Table(self._logs, tracked, view, None), version, timestamp_us)
 
     def create_table(

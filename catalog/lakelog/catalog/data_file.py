@@ -1,9 +1,9 @@
 """Data files as the log knows them, and their columnar form.
 
 A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
-them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `footer`,
-`p<field id>` (partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not
-known", but in `p<field id>` of a file whose spec has that field, where it is the value NULL.
+them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `crc`,
+`footer`, `p<field id>` (partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there
+means "not known", but in `p<field id>` of a file whose spec has that field, where it is the value NULL.
 
 The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily values.
 Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that the column had when
@@ -34,8 +34,8 @@ BASE_SCHEMA = pa.schema(
     ]
 )
 
-FOOTER = "footer"
-"""The column of `DataFile.footer_crc`, left out where it is not known of any file."""
+CRC, FOOTER = "crc", "footer"
+"""The columns of `DataFile.crc` and `footer_crc`, each left out where it is not known of any file."""
 
 _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
 
@@ -53,8 +53,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One immutable Parquet file of a table.
 
     `path` is relative to the table's location, or a URL for a file from elsewhere. `partition` has a JSON literal for
-    each field of the spec, by field id; `stats` has what is known, by column id. `footer_crc` is the CRC-32 of the
-    bytes from the Parquet footer's first to the file's last, None where its writer did not tell.
+    each field of the spec, by field id; `stats` has what is known, by column id. `crc` is the CRC-32 of
+    the file and `footer_crc` that of the bytes from its Parquet footer's first to the last, None where not known.
     """
 
     path: str
@@ -64,6 +64,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     partition: dict[int, bool | int | float | str | None] = {}
     stats: dict[int, ColumnStats] = {}
     write_id: str = msgspec.field(name="write", default="")
+    crc: int | None = None
     footer_crc: int | None = msgspec.field(name="footer", default=None)
 
 
@@ -137,9 +138,13 @@ def files_to_arrow(
         pa.array([file.write_id for file in files], pa.string()),
     ]
     names: list[str] = list(BASE_SCHEMA.names)
-    if any(file.footer_crc is not None for file in files):
-        names.append(FOOTER)
-        arrays.append(pa.array([file.footer_crc for file in files], pa.int64()))
+    for name, checksums in (
+        (CRC, [file.crc for file in files]),
+        (FOOTER, [file.footer_crc for file in files]),
+    ):
+        if any(checksum is not None for checksum in checksums):
+            names.append(name)
+            arrays.append(pa.array(checksums, pa.int64()))
     for id, type in _partition_types(specs).items():
         if any(id in file.partition for file in files):
             names.append(f"p{id}")
@@ -181,7 +186,7 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
                 if value is not None:
                     known.setdefault(id, {})[_STATS[kind]] = value
     writes = columns.get("write") or [""] * rows
-    footers = columns.get(FOOTER) or [None] * rows
+    checksums, footers = (columns.get(name) or [None] * rows for name in (CRC, FOOTER))
     return [
         DataFile(
             path=columns["path"][row],
@@ -191,6 +196,7 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
             partition=partitions[row],
             stats={id: ColumnStats(**known) for id, known in stats[row].items()},
             write_id=writes[row],
+            crc=checksums[row],
             footer_crc=footers[row],
         )
         for row in range(rows)

@@ -117,7 +117,7 @@ class NameTree:
         try:
             view = self._view(tracked, fresh)
         except NotFound:
-            if not self._has_own_objects():
+            if not self._has_any_log():
                 return None
             view = self._after_all(tracked)
         for depth, part in enumerate(namespace, start=1):
@@ -183,23 +183,23 @@ class NameTree:
         """Return a namespace for a change in it; the root is set up where it is missing."""
         return self.namespace(namespace) if namespace else self.root()
 
-    def _has_own_objects(self) -> bool:
-        """Tell whether the warehouse holds anything; InvalidInput for anything that is not lakelog's.
+    def _has_any_log(self) -> bool:
+        """Tell whether the warehouse holds any log; InvalidInput for anything that is not lakelog's.
 
         Costs a LIST, and only where there is no root log.
         """
-        holds_any = False
+        found = False
         for key in self.logs.places.store(self.logs.warehouse).list_after(""):
-            holds_any = True
+            found = found or "_log/" in key  # files of a staged table can be there before the root
             if not _OWN_KEY.match(key):
                 raise InvalidInput(
                     f"{self.logs.warehouse} is not a lakelog warehouse: it has no log but holds {key!r}. "
                     "Give an empty or new folder as the warehouse, or check the path"
                 )
-        return holds_any
+        return found
 
     def _after_all(self, tracked: TrackedLog[NamespaceState]) -> View[NamespaceState]:
-        """Return the root, which must be there: its log is created before anything else of a warehouse."""
+        """Return the root, which must be there: its log is created before any other."""
         try:
             return tracked.current()
         except NotFound as error:
@@ -293,8 +293,8 @@ def check_at_place(location: str, view: View[TableState], logs: LogCache) -> Non
     named = _NAMED_BY_ID.search(location)
     if named is not None and named[1] != view.log_id and not view.state.current.own_location:
         raise FormatError(
-            f"{logs.url(location)} is the place of the log {named[1]}, but the log {view.log_id} is there: objects were "
-            "copied or moved behind the catalog's back; restore them"
+            f"{logs.url(location)} is the place of the log {named[1]}, but the log {view.log_id} is there: objects "
+            "were copied or moved behind the catalog's back; restore them"
         )
 
 

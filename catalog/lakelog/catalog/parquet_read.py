@@ -98,9 +98,15 @@ class _Reading:
                 opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
                 present = set(opened.schema_arrow.names)
                 physical = [field.physical for field in self._fields if field.physical in present]
-                read = opened.iter_batches(BATCH_ROWS, row_groups=self._row_groups(opened), columns=physical)
+                groups = self._row_groups(opened)
+                missing = sum(opened.metadata.row_group(group).num_rows for group in groups)
+                read = opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical)
                 for batch in read:
+                    missing -= batch.num_rows
                     yield from self._matching(batch)
+                if missing:
+                    # Arrow leaves out pages whose header was altered to be of no kind that it knows.
+                    raise FormatError(f"{missing:,} of its rows cannot be found")
             except (pa.ArrowInvalid, OSError, FormatError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     # Arrow's own complaints about a file's content are OSErrors without a number.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -140,6 +141,7 @@ class _Writing:
                 partition={field.id: value for field, value in zip(self._spec.fields, key, strict=True)},
                 stats=footer_statistics(footer, self._measured, range(footer.num_row_groups), nans),
                 write_id=self._write.id,
+                crc=crc32(content),
                 footer_crc=footer_crc_of(content),
             )
         )

@@ -203,7 +203,7 @@ def main() -> None:
     for case in list(cases(world))[::every]:
         outcome = run(world, case)
         tally.take(outcome)
-        if outcome.wrong or not outcome.named:
+        if outcome.wrong or not is_found(outcome):
             told = ", ".join(f"{finding.kind} {finding.where[-60:]}" for finding in outcome.all) or "clean"
             print(f"{case}\n    wrong: {outcome.wrong or 'nothing'}\n    fsck: {told}")
     print(tally)

@@ -6,10 +6,11 @@ page verifies the pages' checksums, where the writer wrote some, and the values 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -32,6 +33,7 @@ from lakelog.log.findings import Findings
 FILES_AT_ONCE = 4
 FILES_IN_A_ROUND = 256
 BATCH_ROWS = 64 * 1024
+READ_BYTES = 4 * 1024 * 1024
 RESTORE = "restore this file from a backup, or delete the rows that were in it"
 
 
@@ -107,7 +109,7 @@ class DataCheck:
                     return "data-file-altered", f"its footer contradicts the log: {wrong}"
             if self.deep:
                 self.findings.count("bytes read", facts.size_bytes)
-                return self._read_all(file, facts, said, fields)
+                return self._read_all(source, file, facts, said, fields)
         except (pa.ArrowException, OSError, LakelogError, ValueError) as error:
             if isinstance(error, StorageError):
                 raise
@@ -121,11 +123,14 @@ class DataCheck:
 
     def _read_all(
         self,
+        source: BinaryIO,
         file: pq.ParquetFile,
         facts: DataFileFacts,
         said: pa.Table | None,
         fields: Sequence[tuple[Field, Measured]],
     ) -> tuple[str, str] | None:
+        if facts.crc is not None and _crc_of(source) != facts.crc:
+            return "data-file-altered", "is not what was written: its checksum is another one"
         rows, seen = 0, _Seen(fields)
         for batch in file.iter_batches(BATCH_ROWS):
             batch.validate(full=True)
@@ -141,6 +146,14 @@ class DataCheck:
 
     def _at(self, path: str) -> str:
         return f"{self.store.url}/{self._key(path)}"
+
+
+def _crc_of(source: BinaryIO) -> int:
+    source.seek(0)
+    crc = 0
+    while data := source.read(READ_BYTES):
+        crc = zlib.crc32(data, crc)
+    return crc
 
 
 class _Seen:

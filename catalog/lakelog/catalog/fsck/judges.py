@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.data_file import FOOTER, decode_files
+from lakelog.catalog.data_file import CRC, FOOTER, decode_files
 from lakelog.catalog.events import (
     FilesChanged,
     NamespaceCreated,
@@ -62,6 +62,7 @@ class DataFileFacts:
 
     size_bytes: int
     rows: int
+    crc: int | None = None
     footer_crc: int | None = None
 
 
@@ -96,7 +97,9 @@ class TableJudge:
                 self.linked_in = event.namespace
             if isinstance(event, FilesChanged):
                 for file in event.added:
-                    self.retained[file.path] = DataFileFacts(file.size_bytes, file.rows, file.footer_crc)
+                    self.retained[file.path] = DataFileFacts(
+                        file.size_bytes, file.rows, file.crc, file.footer_crc
+                    )
                 if event.added_sidecar is not None and blobs is not None:
                     self._retain(decode_files(blobs[event.added_sidecar]))
 
@@ -113,8 +116,11 @@ class TableJudge:
 def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
     """Return what the log says of each file, by its path."""
     columns = (files[name].to_pylist() for name in ("path", "size", "rows"))
-    footers = files[FOOTER].to_pylist() if FOOTER in files.column_names else [None] * files.num_rows
-    return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, footers, strict=True)}
+    checksums = (
+        files[name].to_pylist() if name in files.column_names else [None] * files.num_rows
+        for name in (CRC, FOOTER)
+    )
+    return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, *checksums, strict=True)}
 
 
 def different_files(one: pa.Table, other: pa.Table) -> str | None:

@@ -6,6 +6,7 @@ half done: a check changes nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from lakelog.log.verify import Verified, verify
 
 T = TypeVar("T")
 LOGS_AT_ONCE = 4
+_NAMED_BY_ID = re.compile(r"(?:^|/)[nt]-([a-z2-7]{26})$")
 NOTES_MAX = 20
 """So many files of one kind are named for each table; of the rest only the number is told."""
 
@@ -108,8 +110,9 @@ class Walk:
     def _verify(
         self, tracked: TrackedLog[T], judge: Any, entry: Entry | None, path: Identifier | None
     ) -> Verified[T] | None:
-        own_place = entry is not None and has_own_place(entry)
-        log_id = entry.id if entry is not None and own_place else None
+        log_id = entry.id if entry is not None and has_own_place(entry) else None
+        if entry is None and (named := _NAMED_BY_ID.search(tracked.location)):
+            log_id = named[1]
         try:
             verified = verify(tracked.log, judge, self.findings, log_id=log_id)
         except NotFound:

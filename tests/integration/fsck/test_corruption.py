@@ -1,0 +1,92 @@
+"""Whatever object is broken, in whatever way: the check names it, and no reader is told something wrong.
+
+`scripts/corruptions` tries all of them and prints how many were tried and found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from tests.integration.fsck.matrix import Case, Outcome, Tally, cases, clean, is_found, run
+from tests.integration.fsck.world import World, build
+
+from lakelog.catalog.fsck import Severity
+
+EVERY = 23
+"""The short form tries one case in so many."""
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return build()
+
+
+def test_a_warehouse_with_every_kind_of_object_is_clean(world: World) -> None:
+    findings = clean(world)
+    assert findings.found == []
+    for what in ("commits", "snapshots", "bases", "manifests", "sidecars", "data files", "decisions"):
+        assert findings.checked[what], what
+
+
+def test_corruptions_are_named_and_never_believed(world: World) -> None:
+    tally = tried(world, list(cases(world))[::EVERY])
+    assert sum(tally.tried.values()) > 50 and len(tally.tried) >= 8
+
+
+@pytest.mark.slow
+def test_every_corruption_is_named_and_never_believed(world: World) -> None:
+    tally = tried(world, list(cases(world)))
+    assert tally.tried.keys() == {
+        "base", "commit", "data file", "decision", "hint", "intent", "manifest", "sidecar", "snapshot", "tombstone"
+    }  # fmt: skip
+
+
+def tried(world: World, chosen: list[Case]) -> Tally:
+    tally, unexpected = Tally(), list[str]()
+    for case in chosen:
+        outcome = run(world, case)
+        tally.take(outcome)
+        if outcome.wrong and not is_newest(world, case):
+            unexpected.append(f"{case}: wrong answers: {outcome.wrong}")
+        if not is_found(outcome) and not may_pass(world, case, outcome):
+            unexpected.append(f"{case}: not named by {[finding.kind for finding in outcome.all]}")
+    print(tally)
+    assert not unexpected, "\n".join(unexpected)
+    return tally
+
+
+def is_newest(world: World, case: Case) -> bool:
+    """Whether what was deleted is the newest thing that happened to a log: nothing in the log can tell of it.
+
+    Of a decision that is missing nobody can tell whether there was one.
+    """
+    if case.how != "delete" or case.kind not in ("commit", "intent", "decision"):
+        return False
+    if case.kind == "decision":
+        return True
+    [key] = case.broken
+    following = f"{int(key[-25:-5]) + 1:020d}"
+    return key[:-25] + following + ".json" not in world.objects
+
+
+def may_pass(world: World, case: Case, outcome: Outcome) -> bool:
+    """Whether no finding has to name the object: nothing is lost with it, or nothing tells of it."""
+    if case.kind in ("hint", "snapshot") and case.how == "delete":
+        return True  # it need not be there, and was not believed by anybody
+    if case.kind in ("manifest", "snapshot") and case.how == "copy onto the next":
+        return bool(outcome.named)
+    return is_newest(world, case)
+
+
+def test_what_may_pass_is_little(world: World) -> None:
+    """The exceptions above are for deletions of a few objects, not for whole kinds."""
+    newest = Counter(case.kind for case in cases(world) if is_newest(world, case))
+    logs = len({re.sub(r"_log/.*", "", key) for key in world.objects if "_log/" in key})
+    assert newest["commit"] + newest["intent"] <= logs
+
+
+def test_notes_are_no_damage(world: World) -> None:
+    findings = clean(world)
+    assert findings.worst in (None, Severity.NOTE)

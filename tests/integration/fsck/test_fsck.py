@@ -1,0 +1,368 @@
+"""What the check says of things that are lost, unfinished or left over, and what repair does about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.integration.fsck.world import OPTIONS, SCHEMA, altered, create_with_rows, rows
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.events import TableDropped, encode
+from lakelog.catalog.fsck import Findings, Severity, check
+from lakelog.catalog.log_cache import LogCache
+from lakelog.catalog.places import Places
+from lakelog.cli.main import run
+from lakelog.log import Draft, FormatError, LakelogError, Part, commit_together
+from lakelog.log.decisions import Decisions
+from lakelog.log.expiry import expire
+from lakelog.log.format import decode_decision, decode_root
+from lakelog.log.format import encode as encode_object
+
+
+class Folder:
+    """A warehouse in a folder, to be broken by hand."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.catalog = self.client()
+
+    def client(self) -> Catalog:
+        return Catalog(str(self.path), options={"fsync": "off"}, log_options=OPTIONS)
+
+    def logs(self) -> LogCache:
+        return LogCache(Places(str(self.path), {"fsync": "off"}), {}, OPTIONS)
+
+    def check(
+        self, *name: str, deep: bool = False, all_versions: bool = False, repair: bool = False
+    ) -> Findings:
+        return check(self.logs(), name, deep=deep, all_versions=all_versions, repair=repair)
+
+    def table(self, name: str, appends: int = 3) -> Path:
+        """Make a table with a row for each append and return its folder."""
+        table = self.catalog.create_table(name, SCHEMA)
+        for n in range(appends):
+            table = table.append(rows(n))
+        return Path(table.location)
+
+    def commit(self, name: str, version: int) -> Path:
+        return Path(self.catalog.load_table(name).location, "_log", f"{version:020d}.json")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "warehouse")
+    made.catalog.create_namespace("a")
+    return made
+
+
+def kinds(findings: Findings) -> set[str]:
+    return {finding.kind for finding in findings.found}
+
+
+def flip(path: Path, at: int, bit: int = 1) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= bit
+    path.write_bytes(data)
+
+
+def swap(one: Path, other: Path) -> None:
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+# What readers must not believe
+
+
+def test_a_name_does_not_end_when_its_log_was_overwritten_by_another(folder: Folder) -> None:
+    for name, ids in (("a.one", (1, 2)), ("a.two", (3, 4))):
+        create_with_rows(folder.catalog, name, rows(*ids))
+    swap(folder.commit("a.one", 1), folder.commit("a.two", 1))
+    with pytest.raises(FormatError, match="copied or moved"):
+        folder.client().load_table("a.one")
+    assert folder.client().list_tables("a") == [("a", "one"), ("a", "two")]
+    assert "commit-foreign" in kinds(folder.check()) and folder.check().worst is Severity.DAMAGE
+
+
+def test_namespaces_that_were_swapped_are_refused(folder: Folder) -> None:
+    folder.catalog.create_namespace("b", {"who": "b"})
+    one, other = sorted(folder.path.glob("n-*/_log/00000000000000000001.json"))
+    swap(one, other)
+    with pytest.raises(FormatError, match="copied or moved"):
+        folder.client().load_namespace("b")
+
+
+def test_a_warehouse_that_lost_the_first_commit_of_its_root_is_not_empty(folder: Folder) -> None:
+    first = folder.path / "_log" / "00000000000000000001.json"
+    first.unlink()
+    for ask in (lambda: folder.client().list_namespaces(()), lambda: folder.client().create_namespace("b")):
+        with pytest.raises(FormatError, match="missing"):
+            ask()
+    assert not first.exists()
+    assert "commit-missing" in kinds(folder.check())
+
+
+def test_a_warehouse_that_lost_the_log_of_its_root_is_not_empty(folder: Folder) -> None:
+    for path in (folder.path / "_log").iterdir():
+        path.unlink()
+    with pytest.raises(FormatError, match="root namespace is missing"):
+        folder.client().list_namespaces(())
+
+
+def test_another_tables_base_is_not_believed(folder: Folder) -> None:
+    places = [folder.table("a.one"), folder.table("a.two")]
+    for place in places:
+        expire(folder.logs().table(folder.logs().location(str(place))).log, 4)
+        for hint in place.glob("_log/latest.json"):
+            hint.unlink()
+    swap(*(place / "_log" / "bases" / "00000000000000000001.json" for place in places))
+    for name in ("a.one", "a.two"):
+        with pytest.raises(FormatError, match="another log's version"):
+            folder.client().load_table(name)
+    assert "base-disagrees" in kinds(folder.check())
+
+
+def test_history_and_times_do_not_tell_of_another_tables_commits(folder: Folder) -> None:
+    folder.table("a.one", 9)
+    time_us = folder.catalog.load_table("a.one", version=3).timestamp_us
+    folder.table("a.two", 9)
+    swap(folder.commit("a.one", 3), folder.commit("a.two", 3))
+    with pytest.raises(FormatError, match="copied or moved"):
+        list(folder.client().load_table("a.one").history())
+    with pytest.raises(LakelogError):
+        folder.client().load_table("a.one", timestamp_us=time_us)
+
+
+# Data files
+
+
+@pytest.mark.parametrize("name", ["uncompressed", "zstd"])
+def test_every_flipped_bit_of_a_data_file_is_found_and_never_read(folder: Folder, name: str) -> None:
+    codec = {"lakelog.write.parquet.compression-codec": name}
+    table = folder.catalog.create_table("a.t", SCHEMA, properties=codec).append(rows(*range(40)))
+    [path] = Path(table.location).glob("data/*")
+    size, right = path.stat().st_size, table.scan().to_arrow()
+    silent, unseen = [], []
+    for at in range(0, size, 3):
+        flip(path, at, 1 << at % 8)
+        try:
+            if folder.client().load_table("a.t").scan().to_arrow() != right:
+                silent.append(at)
+        except LakelogError:
+            pass
+        if folder.check("a", "t", deep=True).worst is not Severity.DAMAGE:
+            unseen.append(at)
+        flip(path, at, 1 << at % 8)
+    assert silent == [] and unseen == []
+
+
+def test_data_files_that_were_swapped_are_found_and_not_read(folder: Folder) -> None:
+    place = folder.table("a.t", 2)
+    one, other = sorted(place.glob("data/*"))
+    assert one.stat().st_size == other.stat().st_size
+    swap(one, other)
+    with pytest.raises(FormatError, match="footer"):
+        folder.client().load_table("a.t").scan().to_arrow()
+    assert [f.where for f in folder.check().of(Severity.DAMAGE)] == [str(one), str(other)]
+
+
+def test_files_of_older_versions_are_checked_on_request(folder: Folder) -> None:
+    place = folder.table("a.t", 1)
+    folder.catalog.load_table("a.t").truncate()
+    [old] = place.glob("data/*")
+    old.unlink()
+    assert folder.check(deep=True).found == []
+    assert kinds(folder.check(all_versions=True)) == {"data-file-missing"}
+
+
+def test_what_nothing_names_is_noted(folder: Folder) -> None:
+    place = folder.table("a.t")
+    (place / "data" / "left.parquet").write_bytes(b"x")
+    (place / "_log" / "sidecars").mkdir()
+    (place / "_log" / "sidecars" / f"{'a' * 26}-{'0' * 16}.bin").write_bytes(b"x")
+    (place / "_log" / "notes.txt").write_bytes(b"x")
+    (folder.path / "README").write_bytes(b"x")
+    findings = folder.check()
+    assert kinds(findings) == {"data-file-unused", "sidecar-unused", "foreign-object"}
+    assert findings.worst is Severity.NOTE
+
+
+# Unfinished things
+
+
+def both(folder: Folder) -> tuple[LogCache, list[Part[object]]]:
+    logs = folder.logs()
+    tracked = [
+        logs.table(logs.location(folder.catalog.load_table(f"a.{n}").location)) for n in ("one", "two")
+    ]
+    return logs, [
+        Part(each.location, each.log, each.current(), lambda view, passed: altered("both"))
+        for each in tracked
+    ]
+
+
+@pytest.fixture
+def undecided(folder: Folder) -> Folder:
+    """Two tables with a transaction whose coordinator died before it decided."""
+    for name in ("a.one", "a.two"):
+        folder.table(name)
+    logs, parts = both(folder)
+    commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
+    [decision] = sorted(folder.path.glob("_txn/*"), key=lambda path: path.stat().st_mtime_ns)[-1:]
+    decision.unlink()
+    return folder
+
+
+def test_an_undecided_transaction_is_repairable_and_repair_aborts_it(undecided: Folder) -> None:
+    findings = undecided.check()
+    assert kinds(findings) == {"transaction-undecided"} and findings.worst is Severity.REPAIRABLE
+    assert len(findings.found) == 2
+    after = undecided.check(repair=True)
+    assert after.found == [] and any("aborted" in line for line in after.repaired)
+    [decision] = undecided.path.glob("_txn/*")
+    assert decode_decision(decision.read_bytes(), "").outcome == "aborted"
+    undecided.client().load_table("a.one").append(rows(77))
+    assert undecided.check().found == []
+
+
+def test_a_decision_tells_of_a_commit_that_was_lost(folder: Folder) -> None:
+    for name in ("a.one", "a.two"):
+        folder.table(name)
+    logs, parts = both(folder)
+    commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
+    lost = folder.commit("a.one", 5)
+    lost.unlink()
+    assert [f.where for f in folder.check().of(Severity.DAMAGE)] == [str(lost)]
+
+
+def test_a_decision_that_says_something_else_than_the_next_commit_is_damage(folder: Folder) -> None:
+    for name in ("a.one", "a.two"):
+        folder.table(name)
+    for _ in range(2):
+        logs, parts = both(folder)
+        commit_together(parts, decisions=Decisions(logs.places.store(logs.warehouse)))
+    one, other = folder.path.glob("_txn/*")
+    swap(one, other)
+    assert "decision-misplaced" in kinds(folder.check())
+    swap(one, other)
+    one.unlink()
+    assert kinds(folder.check()) in ({"decision-missing"}, {"transaction-undecided"})
+
+
+def test_a_name_that_outlived_its_table_is_removed_by_repair(folder: Folder) -> None:
+    folder.table("a.t")
+    logs = folder.logs()
+    tracked = logs.table(logs.location(folder.catalog.load_table("a.t").location))
+    tracked.log.commit(
+        tracked.current(), lambda view, passed: Draft(events=encode([TableDropped()]), seals=True)
+    )
+    assert kinds(folder.check()) == {"drop-unfinished"}
+    after = folder.check(repair=True)
+    assert after.found == [] and len(after.repaired) == 1
+    assert folder.client().list_tables("a") == []
+
+
+def test_a_table_whose_name_was_lost_is_damage(folder: Folder) -> None:
+    place = folder.table("a.t")
+    [linked] = folder.path.glob("n-*/_log/00000000000000000002.json")
+    linked.unlink()
+    assert [(f.kind, f.where) for f in folder.check().of(Severity.DAMAGE)] == [("name-lost", str(place))]
+
+
+def test_what_was_dropped_is_checked_as_long_as_it_can_be_restored(folder: Folder) -> None:
+    place = folder.table("a.t")
+    folder.catalog.drop_table("a.t")
+    assert folder.check().found == []
+    (place / "_log" / "00000000000000000002.json").write_bytes(b"")
+    assert kinds(folder.check()) == {"commit-altered"}
+
+
+def test_a_saved_cut_is_checked(folder: Folder) -> None:
+    folder.table("a.t")
+    folder.catalog.save_cut("monday")
+    assert folder.check().found == []
+    [saved] = folder.path.glob("_cut/*")
+    flip(saved, 10)
+    assert kinds(folder.check()) == {"cut-altered"}
+    saved.unlink()
+    assert kinds(folder.check()) == {"cut-missing"}
+
+
+# Derived things
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda path: path.write_bytes(b""), lambda path: flip(path, 60), lambda path: path.unlink()]
+)
+@pytest.mark.parametrize("which", ["latest.json", "snapshots/*", "manifests/*"])
+def test_repair_writes_derived_objects_anew(
+    folder: Folder, which: str, spoil: Callable[[Path], None]
+) -> None:
+    place = folder.table("a.t", 12)
+    right = folder.client().load_table("a.t").scan().to_arrow()
+    spoil(sorted(place.glob(f"_log/{which}"))[-1])
+    before = folder.check()
+    assert before.worst is Severity.REPAIRABLE, before.found
+    after = folder.check(repair=True)
+    assert after.of(Severity.REPAIRABLE) == [] and after.of(Severity.DAMAGE) == []
+    assert folder.client().load_table("a.t").scan().to_arrow() == right
+
+
+def test_a_snapshot_that_lies_is_found_by_a_replay(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    hint = place / "_log" / "latest.json"
+    root = decode_root(hint.read_bytes(), "")
+    root.state["metadata"]["properties"]["owner"] = "mallory"
+    hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
+    assert kinds(folder.check()) == {"hint-differs"}
+    assert folder.check(repair=True).found == []
+    assert "owner" not in folder.client().load_table("a.t").properties
+
+
+def test_repair_touches_no_commit(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    broken = place / "_log" / "00000000000000000003.json"
+    flip(broken, 40)
+    before = {path: path.read_bytes() for path in folder.path.rglob("*.json")}
+    findings = folder.check(repair=True)
+    assert kinds(findings) == {"commit-altered"}
+    assert {path: path.read_bytes() for path in folder.path.rglob("*.json")} == before
+
+
+# The command
+
+
+def test_the_command_tells_by_its_exit_code(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    place = folder.table("a.t", 8)
+    assert run(["fsck", str(folder.path)]) == 0
+    assert "nothing to report" in capsys.readouterr().out
+    (place / "_log" / "latest.json").write_bytes(b"")
+    assert run(["fsck", "--warehouse", str(folder.path)]) == 3
+    assert run(["fsck", str(place), "--json"]) == 3
+    told = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    assert [finding["kind"] for finding in told["findings"]] == ["hint-altered"]
+    assert run(["fsck", str(folder.path), "a.t", "--repair"]) == 0
+    assert "repaired: " in capsys.readouterr().out
+    folder.commit("a.t", 5).unlink()
+    assert run(["fsck", str(folder.path), "a.t"]) == 4
+    assert run(["fsck", "a", "--warehouse", str(folder.path)]) == 4
+    assert run(["fsck", str(folder.path), "a.nothing"]) == 1
+    assert run(["fsck", str(folder.path / "nowhere")]) == 1
+    assert run(["fsck", "--warehouse", str(folder.path / "nowhere")]) == 0
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "photo.jpg").write_bytes(b"x")
+    assert run(["fsck", "--warehouse", str(tmp_path)]) == 1
+    assert "photo.jpg" in capsys.readouterr().err
+
+
+def test_the_catalog_checks_itself(folder: Folder) -> None:
+    folder.table("a.t")
+    assert folder.catalog.fsck().found == []
+    folder.commit("a.t", 2).unlink()
+    assert kinds(folder.catalog.fsck("a.t", deep=True)) == {"commit-missing"}
