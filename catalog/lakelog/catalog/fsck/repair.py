@@ -66,7 +66,7 @@ def _finish(walk: Walk, half_done: HalfDone, done: list[str]) -> None:
     parent = walk.logs.namespace(half_done.parent)
     try:
         found = Found(parent, parent.current())
-        tree.unlink(found, half_done.name, half_done.entry)
+        tree.unlink(found, half_done.space, half_done.name, half_done.entry)
     except LakelogError as error:
         done.append(f"{walk.logs.url(half_done.parent)}: could not remove {half_done.name}: {error}")
         return
