@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +35,21 @@ class _Taken:
 class Cut:
     """Versions of logs, chosen as they are asked for. Safe to share between threads.
 
-    `at_us` puts it at a moment of the past; `versions` says them all, by location.
+    `at_us` puts it at a moment of the past; `versions` says them all, by location. `waits` says, by its newest view,
+    whether a log is read only once nothing stands undecided in it: a serializable reader that passed over a transaction
+    which is about to be committed could see what follows from it, in a log that it only read.
     """
 
     def __init__(
-        self, logs: LogCache, *, at_us: int = FOREVER_US, versions: Mapping[str, int] | None = None
+        self,
+        logs: LogCache,
+        *,
+        at_us: int = FOREVER_US,
+        versions: Mapping[str, int] | None = None,
+        waits: Callable[[View[Any]], bool] = lambda view: False,
     ) -> None:
         self._logs = logs
+        self._waits = waits
         self._asked_us = at_us
         self._versions = versions
         self._first_us = 0
@@ -73,6 +81,8 @@ class Cut:
     def _take(self, tracked: TrackedLog[S], fresh: bool) -> _Taken:
         known = tracked.known
         head = known if fresh and known is not None else tracked.current()
+        if self._waits(head):
+            head = tracked.settled()
         if self._taken.keys() - self._batch:
             self.check()
         is_head = head.time_us <= self._last_us
@@ -89,6 +99,9 @@ class Cut:
         """Look whether the logs taken so far moved, in one round of GETs. CommitConflict where that tears the cut."""
         heads = [taken for taken in self._taken.values() if taken.is_head]
         self._logs.refresh([taken.tracked for taken in heads])
+        waiting = [taken.tracked for taken in heads if self._waits(taken.view)]
+        if waiting:
+            self._logs.log_options.in_parallel([_settling(tracked) for tracked in waiting])
         for taken in heads:
             moved_us = _moved_us(taken)
             if moved_us is None:
@@ -122,6 +135,13 @@ class Cut:
             # Not the same as a log that was not there: that may be shown as nothing, this may not.
             when = "" if self._asked_us == FOREVER_US else f" as of {_text(self._asked_us)}"
             raise InvalidInput(f"the catalog{when} cannot be shown any more: {error}") from error
+
+
+def _settling(tracked: TrackedLog[Any]) -> Callable[[], None]:
+    def settle() -> None:
+        tracked.settled()
+
+    return settle
 
 
 def _moved_us(taken: _Taken) -> int | None:

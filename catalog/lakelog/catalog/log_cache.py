@@ -105,6 +105,10 @@ class TrackedLog(Generic[S]):
             view = self.log.refresh(known)
         return self.offer(view)
 
+    def settled(self) -> View[S]:
+        """Return the head once nothing stands undecided after it (see `Log.refresh_settled`)."""
+        return self.offer(self.log.refresh_settled(self._view or self.log.load()))
+
     def anew(self) -> View[S]:
         """Return the head as one finds it who knows nothing: what is known may be of a log that was removed."""
         with self._lock:
@@ -270,7 +274,8 @@ class LogCache:
         return tracked
 
     def _saw(self, time_us: int) -> None:
-        self._seen_us = max(self._seen_us, time_us)
+        with self._lock:
+            self._seen_us = max(self._seen_us, time_us)
 
     # Several logs at once
 

@@ -44,13 +44,13 @@ class Transaction(Catalog):
     """
 
     def __init__(self, under: LogCache, isolation: str | None = None) -> None:
+        self._isolation = isolation
         if isolation not in (None, SNAPSHOT, SERIALIZABLE):
             raise InvalidInput(f"{isolation!r} is not an isolation: it is {SNAPSHOT} or {SERIALIZABLE}")
-        self._taken = TakenLogs(under, Cut(under))
+        self._taken = TakenLogs(under, Cut(under, waits=self._is_serializable))
         self._look_through(self._taken)
         self._taken.validate_written = self._validate_written
         self._under = under
-        self._isolation = isolation
         self.commit_id = under.new_id()
         """Tells, in every log that the transaction changes, that it happened."""
 
@@ -146,11 +146,13 @@ class Transaction(Catalog):
     # Isolation
 
     def _is_validated(self, log: TakenLog[Any]) -> bool:
-        if log.start is None or not (log.rows_read or log.names_read):
-            return False
+        has_read = bool(log.rows_read or log.names_read)
+        return has_read and log.start is not None and self._is_serializable(log.start)
+
+    def _is_serializable(self, view: View[Any]) -> bool:
         if self._isolation is not None:
             return self._isolation == SERIALIZABLE
-        state = log.start.state
+        state = view.state
         return (
             isinstance(state, TableState)
             and state.metadata is not None
@@ -161,7 +163,7 @@ class Transaction(Catalog):
         """Look at what was only read, between the last intent and the decision."""
         for log in read:
             assert log.start is not None
-            self._validate(log, log.under.offer(log.log.refresh_settled(log.under.known or log.start)))
+            self._validate(log, log.under.settled())
 
     def _validate_written(self, log: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
         if passed and self._is_validated(log):

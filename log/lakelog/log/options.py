@@ -39,5 +39,5 @@ class LogOptions:
     rebases_max: int = 1000
     patience_s: float = 2.0
     patience_each_s: float = 0.25
-    participants_max: int = 100
+    participants_max: int = 10_000
     transaction_tries: int = 20

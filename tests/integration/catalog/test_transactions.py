@@ -16,7 +16,8 @@ from lakelog.catalog import (
     TableExists,
     col,
 )
-from lakelog.log import ConflictError, InvalidInput, NotFound, Unsupported
+from lakelog.catalog.log_cache import Change
+from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
 
 Client = Callable[[], Catalog]
 SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.int64())])
@@ -309,3 +310,33 @@ def test_steps_of_several_threads_in_one_transaction_are_all_there(bank: Catalog
             work.result()
         assert tx.load_table("bank.savings").row_count == 21
     assert client().load_table("bank.savings").row_count == 21
+
+
+@pytest.mark.parametrize(("isolation", "attempts"), [("snapshot", 1), ("serializable", 2)])
+def test_only_a_serializable_reader_does_not_pass_over_what_is_about_to_be_decided(
+    warehouse: str, isolation: str, attempts: int
+) -> None:
+    """Else it could see what follows from a transaction, in a table that this one read, and not the transaction."""
+    catalog = Catalog(warehouse, log_options=LogOptions(sleep_s=lambda seconds: None))
+    for name in ("a", "b"):
+        catalog.create_table(name, SCHEMA)
+    reader = Catalog(warehouse, log_options=LogOptions(sleep_s=lambda seconds: None))
+    seen: list[int] = []
+
+    def read_meanwhile() -> None:
+        if not seen:
+            with reader.begin(isolation) as tx:
+                seen.append(total(tx, "a", "b"))
+        else:
+            seen.append(-1)
+
+    logs = catalog._logs
+    changes = []
+    for name in ("a", "b"):
+        table = catalog.load_table(name)
+        decide = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
+        changes.append(Change(table._tracked, table._view, lambda view, passed, draft=decide: draft))
+    logs.commit_together(changes, validate=read_meanwhile)
+    assert len(seen) == attempts
+    assert seen[0] == 0
+    assert catalog.load_table("a").properties == {"k": "v"}
