@@ -49,6 +49,8 @@ def kind_of(key: str, data: bytes) -> str:
     name = re.sub(r"^(.*/)?_log/", "", key)
     if key.startswith("_txn/"):
         return "decision"
+    if key.startswith("_cut/"):
+        return "cut"
     if "/data/" in key:
         return "data file"
     if name == "latest.json":
@@ -144,7 +146,7 @@ def _concerns(world: World, question: str, case: Case) -> bool:
     """Whether an answer can depend on a broken object: those of other tables cannot."""
     for name, location in world.tables.items():
         if question.startswith(f"{name} ") or question == name:
-            return any(key.startswith((location, "_txn")) or "/t-" not in key for key in case.broken)
+            return any(key.startswith((location, "_txn", "_cut")) or "/t-" not in key for key in case.broken)
     return True
 
 

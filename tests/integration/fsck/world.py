@@ -49,8 +49,8 @@ class World:
     versions: dict[str, int] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
 
-    def client(self) -> Catalog:
-        return Catalog(self.warehouse, log_options=OPTIONS)
+    def client(self, as_of: str | None = None) -> Catalog:
+        return Catalog(self.warehouse, log_options=OPTIONS, as_of=as_of)
 
     def logs(self) -> LogCache:
         return LogCache(Places(self.warehouse, {}), {}, OPTIONS)
@@ -83,6 +83,8 @@ class World:
             "tables of a.b": lambda: answer(lambda: self.client().list_tables("a.b")),
             "properties": lambda: answer(lambda: self.client().load_namespace("a")),
             "properties of a.b": lambda: answer(lambda: self.client().load_namespace("a.b")),
+            "cuts": lambda: answer(lambda: sorted(self.client().cuts())),
+            "as of monday": lambda: answer(lambda: contents(self.client(as_of="monday").load_table("a.t"))),
             "history of a": lambda: answer(
                 lambda: [
                     (entry.version, entry.operation, entry.commit_id) for entry in self.client().history("a")
@@ -216,6 +218,7 @@ def build() -> World:
         create_with_rows(catalog, f"a.{name}", rows(*ids))
     away = catalog.create_table("a.away", SCHEMA, location=f"{url}-away/place")
     away.append(rows(601))
+    catalog.save_cut("monday")
     world.keep()
     return world
 

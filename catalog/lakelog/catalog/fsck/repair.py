@@ -19,8 +19,11 @@ _DERIVED = ("hint-", "snapshot-", "manifest-")
 def repair(walk: Walk) -> list[str]:
     """Repair what the walk found, and say what was done and what was not."""
     done = walk.findings.repaired
+    # What looks undecided may have been committed, where something else has lost its newest objects too.
+    doubtful = any(finding.kind in ("cut-unreadable", "head-lost") for finding in walk.findings.found)
     for checked in walk.checked.values():
-        _settle(checked, done)
+        if not doubtful:
+            _settle(checked, done)
         if any(_is_derived(finding, checked) for finding in walk.findings.found):
             _rewrite(checked, walk, done)
     for half_done in walk.half_done:

@@ -134,12 +134,15 @@ def _check_versions(walk: Walk, url: str, name: str, data: bytes) -> None:
         return
     for location, version in versions.items():
         checked = walk.checked.get(location)
-        if checked is not None and not checked.verified.first <= version <= checked.verified.head:
+        if checked is None:
+            continue
+        newest = checked.verified.head - (checked.verified.undecided is not None)
+        if not checked.verified.first <= version <= newest:
             walk.findings.damage(
                 "cut-unreadable",
                 url,
                 f"the saved cut {name!r} needs version {version} of {walk.logs.url(location)}, which has "
-                f"{checked.verified.first} to {checked.verified.head}",
+                f"{checked.verified.first} to {newest}",
                 "restore that log from a backup, or drop the cut",
             )
 
