@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from tests.model.invariants import Checks
+from tests.model import invariants
+from tests.model.checks import Checks
 from tests.model.published import PUBLISHED
 from tests.model.removals import REMOVALS
 from tests.model.rules import Rule, without
 from tests.model.scenarios import SCENARIOS
 from tests.model.search import Result, Search
+
+assert invariants, "imported for what it registers"
 
 
 def clean(number: int, full: bool) -> Result:

@@ -1,138 +1,13 @@
-"""What must hold, each as a function whose first line is the sentence.
-
-The truth about a log is what its keys held first: every commit that was ever created, whatever has become of its key.
-"""
+"""What must hold, each as a function whose docstring is the sentence. It returns what is wrong, if anything is."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.model import reading, writing
-from tests.model.machine import Report
-from tests.model.search import Search, Violation
-from tests.model.world import Commit, Decision, Request, View, applied, precondition, slim
-
-
-class Truth(NamedTuple):
-    """A log: its commits, what became of each, and the views after each version up to the last decided one."""
-
-    place: str
-    commits: tuple[Commit, ...]
-    outcomes: tuple[str, ...]  # committed, aborted, undecided
-    times: tuple[int, ...]
-    views: tuple[View | None, ...]  # views[v] is the state after version v; None: nothing can be there
-
-    @property
-    def head(self) -> View | None:
-        return self.views[-1]
-
-
-StateCheck = Callable[["Checks", int, frozenset[Any]], str | None]
-STATE_CHECKS: list[StateCheck] = []
-
-
-def holds(check: StateCheck) -> StateCheck:
-    STATE_CHECKS.append(check)
-    return check
-
-
-def sentence(check: Any) -> str:
-    return (check.__doc__ or "").strip().splitlines()[0]
-
-
-class Checks:
-    """The invariants of one search, remembering what it has checked."""
-
-    def __init__(self, search: Search) -> None:
-        self.search = search
-        self.store = search.store
-        self._seen: set[tuple[int, int]] = set()
-        self._solo: set[Any] = set()
-        self._truths: dict[int, dict[str, Truth]] = {}
-        self._truth_of: dict[Any, Truth] = {}
-
-    def state(self, content: int, told: int) -> Violation | None:
-        if (content, told) in self._seen:
-            return None
-        self._seen.add((content, told))
-        for check in STATE_CHECKS:
-            detail = check(self, content, self.search.told[told])
-            if detail:
-                return Violation(sentence(check), detail)
-        return None
-
-    def report(self, report: Report, content: int) -> Violation | None:
-        check = REPORT_CHECKS[report.what]
-        detail = check(self, content, *report.data)
-        return Violation(sentence(check), detail) if detail else None
-
-    def landed(self, before: int, after: int, key: int) -> Violation | None:
-        """Checks of one change of the store."""
-        name = self.store.keys[key]
-        value = self.store.get(after, name)
-        first = self.store.get(before, ("first", name))
-        if isinstance(value, Commit | Decision) and first is not None and value != first:
-            return Violation(sentence(winners), f"{name} was {first} and is now {value}")
-        if isinstance(value, Commit) and value.events:
-            kind, *about = value.events[-1]
-            if kind == "by-name":
-                detail = written_by_name(self, before, value, name[1], *about)
-                return Violation(sentence(written_by_name), detail) if detail else None
-        return None
-
-    # ---- the truth
-
-    def truths(self, content: int) -> dict[str, Truth]:
-        if content not in self._truths:
-            here = self.store.contents[content]
-            commits: dict[str, dict[int, Commit]] = {}
-            for key, value in here.items():
-                name = self.store.keys[key]
-                if name[0] == "first" and name[1][0] == "log":
-                    commits.setdefault(name[1][1], {})[name[1][2]] = self.store.values[value]
-            self._truths[content] = {
-                place: self._truth(content, place, versions) for place, versions in sorted(commits.items())
-            }
-        return self._truths[content]
-
-    def _truth(self, content: int, place: str, versions: dict[int, Commit]) -> Truth:
-        commits = tuple(versions[v] for v in sorted(versions))
-        decisions = tuple(
-            self.store.get(content, ("first", commit.intent)) if commit.intent else None for commit in commits
-        )
-        key = (place, commits, decisions)
-        if key not in self._truth_of:
-            outcomes, times, view = [], [], View(place)
-            views: list[View | None] = [view]
-            for commit, decision in zip(commits, decisions, strict=True):
-                if commit.intent is None:
-                    outcome, time = "committed", commit.time
-                elif decision is None:
-                    outcome, time = "undecided", 0
-                else:
-                    outcome, time = reading.effect(decision, commit.time)
-                outcomes.append(outcome)
-                times.append(time)
-                if outcome != "undecided":
-                    last = views[-1]
-                    views.append(None if last is None else plain(applied(last, commit, outcome, time)))
-            self._truth_of[key] = Truth(place, commits, tuple(outcomes), tuple(times), tuple(views))
-        return self._truth_of[key]
-
-    def heads(self, content: int) -> tuple[tuple[str, int], ...]:
-        """The last decided version of each log, for a reader to keep."""
-        return tuple((place, len(truth.views) - 1) for place, truth in self.truths(content).items())
-
-
-def plain(view: View | None) -> View | None:
-    return None if view is None else slim(view)
-
-
-def winners() -> None:
-    """A version's winner never changes, nor does a decision"""
-
+from tests.model.checks import Checks, Truth, holds, holds_of
+from tests.model.world import Commit, Request, View, precondition
 
 # ---- of every state
 
@@ -267,9 +142,9 @@ def times_increase(checks: Checks, content: int, told: frozenset[Any]) -> str | 
 @holds
 def reader_reaches_head(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
     """A reader is never stuck: from every stored state a cold reader reaches the head, and shows it as it is"""
-    if ("read", content) in checks._solo:
+    if ("read", content) in checks.done:
         return None
-    checks._solo.add(("read", content))
+    checks.done.add(("read", content))
     for place, truth in checks.truths(content).items():
         _, reports = checks.search.alone(lambda place=place: reading.reader(place), content)
         if reports is None:
@@ -283,9 +158,9 @@ def reader_reaches_head(checks: Checks, content: int, told: frozenset[Any]) -> s
 @holds
 def writer_gets_through(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
     """Anybody can go on: in every stored state an undisturbed writer can commit to every open log"""
-    if ("write", content) in checks._solo:
+    if ("write", content) in checks.done:
         return None
-    checks._solo.add(("write", content))
+    checks.done.add(("write", content))
     for place, truth in checks.truths(content).items():
         head = truth.head
         if head is None or head.version == 0:
@@ -308,9 +183,9 @@ def asking_again_succeeds(checks: Checks, content: int, told: frozenset[Any]) ->
     """Who asks again, undisturbed, is told that it is done"""
     for cid, make in checks.search.scenario.undisturbed:
         key = (content, cid, ("failed", cid) in told)
-        if key in checks._solo or key[2]:
+        if key in checks.done or key[2]:
             continue
-        checks._solo.add(key)
+        checks.done.add(key)
         _, reports = checks.search.alone(make, content)
         if reports is None or not reports or reports[-1].what != "ok":
             return f"asking for {cid} again ends with {reports and [tuple(report) for report in reports]}"
@@ -387,8 +262,7 @@ def purged_stays_purged(checks: Checks, content: int, told: frozenset[Any]) -> s
 def files_are_there(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
     """A file of a committed write, which a retained version needs, is never deleted"""
     for place, truth in checks.truths(content).items():
-        oldest = checks.store.get(content, ("ghost-base", place)) or 0
-        number = 1
+        oldest, number = 0, 1
         while (base := checks.store.get(content, ("base", place, number))) is not None:
             oldest, number = base.view.version, number + 1
         for view in truth.views[oldest:]:
@@ -436,9 +310,17 @@ def rows_are_serial(checks: Checks, content: int, told: frozenset[Any]) -> str |
     return None
 
 
-# ---- of what is reported
+# ---- of what is reported, and of what lands
 
 
+@holds_of("winner")
+def winner_stays(checks: Checks, before: int, key: Any, value: Any) -> str | None:
+    """A version's winner never changes, nor does a decision"""
+    first = checks.store.get(before, ("first", key))
+    return f"{key} was {first} and is now {value}" if first is not None and value != first else None
+
+
+@holds_of("view")
 def reader_sees_truth(
     checks: Checks, content: int, place: str, floor: tuple[tuple[str, int], ...], view: View | None
 ) -> str | None:
@@ -454,6 +336,7 @@ def reader_sees_truth(
     return None
 
 
+@holds_of("cut")
 def cut_is_whole(checks: Checks, content: int, views: tuple[View, ...] | None) -> str | None:
     """No reader of several logs sees a transaction in one log and not in another"""
     if views is None:
@@ -475,6 +358,7 @@ def cut_is_whole(checks: Checks, content: int, views: tuple[View, ...] | None) -
     return None
 
 
+@holds_of("by-name")
 def written_by_name(
     checks: Checks, before: int, commit: Commit, place: str, namespace: str, name: str
 ) -> str | None:
@@ -483,6 +367,3 @@ def written_by_name(
     if head is not None and (name, commit.log_id) not in head.state.entries:
         return f"{commit.cid} means {name} and lands in {place}"
     return None
-
-
-REPORT_CHECKS: dict[str, Any] = {"view": reader_sees_truth, "cut": cut_is_whole}
