@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
+import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -21,12 +22,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * be asked for again when the Python process dies. An identifier without namespace whose name is a path or an url is
  * the table at that place.
  */
-class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog with ProcedureCatalog {
+class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog with ProcedureCatalog
+  with TransactionalCatalogPlugin {
 
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
   private var failures: Failures = _
   private var session: LakeSession = _
+  private var statement: Option[StatementTransaction] = None
 
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
     catalogName = name
@@ -114,8 +117,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     load(ident, Json.merge(about(ident), "timestamp_us" -> JInt(timestampUs)))
 
   private def load(ident: Identifier, params: JObject): Table = failures.table(ident) {
-    val channel = session.channel
-    table(ident, channel, channel.call("load_table", params))
+    val asked = channel
+    table(ident, asked, asked.call("load_table", params))
   }
 
   override def createTable(
@@ -143,9 +146,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   }
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table = failures.table(ident) {
-    val asked = JArray(changes.map(Requests.tableChange).toList)
-    val channel = session.channel
-    table(ident, channel, change(channel, "alter_table", about(ident), "changes" -> asked))
+    val wanted = JArray(changes.map(Requests.tableChange).toList)
+    refuseTornEvolution(ident)
+    statement.foreach(_.beforeSchemaChange())
+    val asked = channel
+    table(ident, asked, change(asked, "alter_table", about(ident), "changes" -> wanted))
   }
 
   override def dropTable(ident: Identifier): Boolean = failures.table(ident) {
@@ -219,9 +224,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
       properties: JMap[String, String]): StagedLakeTable = failures.table(ident) {
     refuseSystem(ident.namespace)
     val params = Json.merge(Requests.newTable(about(ident), schema, partitions, properties), "kind" -> JString(kind))
-    val channel = session.channel
-    val answer = channel.call("stage", params)
-    new StagedLakeTable(table(ident, channel, Json.child(answer, "table")), Json.child(answer, "stage"))
+    val asked = channel
+    val answer = asked.call("stage", params)
+    new StagedLakeTable(table(ident, asked, Json.child(answer, "table")), Json.child(answer, "stage"))
   }
 
   private def refuseConstraints(info: TableInfo): Unit =
@@ -256,6 +261,41 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     Json.objects(ask("procedures", JObject(Nil)), "procedures").map(new ProcedureDeclaration(_))
       .map(procedure => procedure.name -> procedure).toMap
 
+  // ---- the transactions of statements
+
+  override def beginTransaction(info: TransactionInfo): Transaction =
+    new StatementTransaction(this, session, failures)
+
+  /** The same catalog for one statement. */
+  private[lakelog] def within(transaction: StatementTransaction): LakeCatalog = {
+    val other = new LakeCatalog
+    other.catalogName = catalogName
+    other.options = options
+    other.failures = failures
+    other.session = session
+    other.statement = Some(transaction)
+    other
+  }
+
+  /**
+   * Spark changes the schema for a write WITH SCHEMA EVOLUTION while it analyses the statement, EXPLAIN included; without
+   * a transaction of the statement, the change would stay whatever becomes of the data.
+   */
+  private def refuseTornEvolution(ident: Identifier): Unit =
+    if (statement.isEmpty && SparkInternals.statementTracker.isDefined) {
+      throw Failures.unsupported(
+        s"The schema of ${SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
+          "write WITH SCHEMA EVOLUTION by INSERT or writeTo, and EXPLAIN the write without it.")
+    }
+
+  /** Those of a session and of its statements are one: Spark finds what it has cached of the one by the other. */
+  override def equals(other: Any): Boolean = other match {
+    case that: LakeCatalog => (this eq that) || (session != null && (session eq that.session))
+    case _ => false
+  }
+
+  override def hashCode: Int = System.identityHashCode(session)
+
   // ---- asking
 
   private def about(names: Array[String]): JObject = Json.obj("namespace" -> Json.texts(names))
@@ -264,19 +304,21 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     if (Locations.isPath(ident)) Json.obj("location" -> JString(ident.name))
     else Json.obj("identifier" -> Json.texts(ident.namespace :+ ident.name))
 
-  private def ask(method: String, params: JObject): JObject = session.channel.call(method, params)
+  private def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
+
+  private def ask(method: String, params: JObject): JObject = channel.call(method, params)
 
   private def change(method: String, subject: JObject, params: (String, JValue)*): JObject =
-    change(session.channel, method, subject, params: _*)
+    change(channel, method, subject, params: _*)
 
   /** Asks for a change, with the token that makes it the same change however often it is asked for. */
-  private def change(channel: Channel, method: String, subject: JObject, params: (String, JValue)*): JObject = {
-    val token = channel.call("token", subject)
-    channel.change(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
+  private def change(to: Channel, method: String, subject: JObject, params: (String, JValue)*): JObject = {
+    val token = to.call("token", subject)
+    to.change(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
   }
 
-  private def table(ident: Identifier, channel: Channel, facts: JObject): LakeTable =
-    new LakeTable(TableAccess(catalogName, ident, channel, failures, options), TableFacts(facts))
+  private def table(ident: Identifier, from: Channel, facts: JObject): LakeTable =
+    new LakeTable(TableAccess(catalogName, ident, from, failures, options), TableFacts(facts))
 }
 
 private[lakelog] object LakeCatalog {

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import java.lang.ref.Cleaner
 import java.util.concurrent.atomic.AtomicReference
 
-import org.json4s.JsonAST.{JArray, JObject, JString, JValue}
+import org.json4s.JsonAST.{JArray, JNull, JObject, JString, JValue}
 
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
 
@@ -33,17 +33,20 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   /** Who wants the change that the statement under way asks for, and by which words, as its commit will tell. */
   def statement: JObject = SparkInternals.statement
 
+  /** Where requests go that belong to a transaction. */
+  def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction.id))
+
   /** Runs a procedure and returns the rows of its result, each a list of values. */
   def call(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = procedure.session match {
     case Some("begins") => begin(procedure, arguments)
-    case Some("commits") => commit(procedure, arguments)
-    case Some("rolls-back") => rollBack(procedure, arguments)
+    case Some("commits") => commit(procedure)
+    case Some("rolls-back") => rollBack(procedure)
     case _ =>
       if (isInTransaction && !procedure.inTransaction) {
         throw Failures.unsupported(
           s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
       }
-      run(channel, procedure, arguments, None)
+      run(channel, procedure.name, arguments)
   }
 
   private def begin(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = synchronized {
@@ -52,25 +55,17 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
         s"The transaction ${transaction.id} is open in this session already, and transactions do not nest: " +
           s"commit or roll it back first, by CALL $catalog.system.commit_transaction() or rollback_transaction().")
     }
-    val rows = run(new Channel(bridge, this, None), procedure, arguments, None)
+    val (transaction, rows) = begun(procedure.name, arguments)
     SparkInternals.uncache(plugin)
-    rows match {
-      case JArray(JString(id) :: _) :: Nil => open.set(new OpenTransaction(id))
-      case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
-    }
+    open.set(transaction)
     rows
   }
 
-  /**
-   * Commits, and ends the transaction whatever comes of it, unless that is not known: then the same commit can be asked
-   * for again, and the token made before it was first asked for tells whether it has happened.
-   */
-  private def commit(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = synchronized {
+  /** Ends the transaction whatever comes of it, unless that is not known: then the same commit can be asked for again. */
+  private def commit(procedure: ProcedureDeclaration): List[JValue] = synchronized {
     val transaction = opened
-    val own = new Channel(bridge, this, Some(transaction.id))
     try {
-      if (transaction.token.isEmpty) transaction.token = Some(own.call("transaction_token", JObject(Nil)))
-      val rows = run(own, procedure, arguments, transaction.token)
+      val rows = committed(procedure.name, transaction)
       end()
       rows
     } catch {
@@ -80,10 +75,10 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     }
   }
 
-  private def rollBack(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = synchronized {
-    val own = new Channel(bridge, this, Some(opened.id))
+  private def rollBack(procedure: ProcedureDeclaration): List[JValue] = synchronized {
+    val transaction = opened
     end()
-    run(own, procedure, arguments, None)
+    run(channelIn(transaction), procedure.name, JObject(Nil))
   }
 
   /** What Spark has cached inside is of the transaction only, as what it had cached before was not of it. */
@@ -95,15 +90,42 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private def opened: OpenTransaction = Option(open.get).getOrElse(throw Failures.invalid(
     s"No transaction is open in this session: begin one by CALL $catalog.system.begin_transaction()."))
 
+  // ---- the transaction of one statement, which is not the session's
+
+  def beginStatement(): OpenTransaction = begun("begin_transaction", Json.obj("isolation" -> JNull))._1
+
+  def commitStatement(transaction: OpenTransaction): Unit = committed("commit_transaction", transaction)
+
+  def rollBackStatement(transaction: OpenTransaction): Unit =
+    run(channelIn(transaction), "rollback_transaction", JObject(Nil))
+
+  // ---- asking
+
+  private def begun(procedure: String, arguments: JObject): (OpenTransaction, List[JValue]) = {
+    val rows = run(new Channel(bridge, this, None), procedure, arguments)
+    rows match {
+      case JArray(JString(id) :: _) :: Nil => (new OpenTransaction(id), rows)
+      case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
+    }
+  }
+
+  /** The token that is made before the commit is first asked for tells, when it is asked again, whether it happened. */
+  private def committed(procedure: String, transaction: OpenTransaction): List[JValue] = {
+    val own = channelIn(transaction)
+    if (transaction.token.isEmpty) transaction.token = Some(own.call("transaction_token", JObject(Nil)))
+    run(own, procedure, JObject(Nil), transaction.token)
+  }
+
+  /** Runs a procedure. A token that it needs to be asked again is made here, unless there is one already. */
   private def run(
-      to: Channel, procedure: ProcedureDeclaration, arguments: JObject, token: Option[JObject]): List[JValue] = {
+      to: Channel, procedure: String, arguments: JObject, token: Option[JObject] = None): List[JValue] = {
     val asked = Json.obj(
-      "procedure" -> JString(procedure.name),
+      "procedure" -> JString(procedure),
       "arguments" -> arguments,
       "catalog_name" -> JString(catalog),
-      "current_namespace" -> Json.texts(SparkInternals.currentNamespace(catalog)),
-      "token" -> token.getOrElse(to.call("token", Json.obj("namespace" -> Json.texts(Nil)))))
-    Json.list(to.change("call", asked), "rows")
+      "current_namespace" -> Json.texts(SparkInternals.currentNamespace(catalog)))
+    val once = token.orElse(Json.get(to.call("call_token", asked), "token")).getOrElse(JNull)
+    Json.list(to.change("call", Json.merge(asked, "token" -> once)), "rows")
   }
 }
 

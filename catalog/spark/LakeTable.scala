@@ -60,7 +60,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def capabilities: JSet[TableCapability] = JSet.of(
     TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
-    TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC)
+    TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
+    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     refuseUnknown(options, "read", LakeTable.ReadOptions)

@@ -73,7 +73,7 @@ private[lakelog] object SparkInternals {
     val entries = classOf[CacheManager].getDeclaredMethod("cachedData")
     entries.setAccessible(true)
     entries.invoke(manager).asInstanceOf[Iterable[CachedData]].map(_.plan).filter(_.exists {
-      case relation: DataSourceV2Relation => relation.catalog.exists(_ eq catalog)
+      case relation: DataSourceV2Relation => relation.catalog.contains(catalog)
       case _ => false
     }).foreach(plan => manager.uncacheQuery(session, plan, cascade = true, blocking = false))
   }

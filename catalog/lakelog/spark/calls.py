@@ -9,7 +9,7 @@ import msgspec
 
 from lakelog.log.errors import NotFound
 from lakelog.spark.catalogs import Catalogs
-from lakelog.spark.procedures import Call, all_procedures
+from lakelog.spark.procedures import Call, Procedure, all_procedures
 
 Params = Mapping[str, Any]
 
@@ -18,24 +18,42 @@ def declarations() -> Params:
     return {"procedures": [procedure.declaration() for procedure in all_procedures().values()]}
 
 
+def token(catalogs: Catalogs, params: Params) -> Params:
+    """Answer the token of a call that is about to be made, as `{"token": …}`; null for one that changes nothing."""
+    procedure = _procedure(params)
+    made = None
+    if procedure.changes is not None:
+        call = _call(catalogs, procedure, params)
+        made = msgspec.to_builtins(call.catalog.token(procedure.changes(call)))
+    return {"token": made}
+
+
 def run(catalogs: Catalogs, params: Params) -> Params:
     """Run a procedure; answer the rows of its result. The adapter has checked and cast the arguments."""
-    from lakelog.catalog.commits import Token
+    procedure = _procedure(params)
+    return {"rows": [list(row) for row in procedure.run(_call(catalogs, procedure, params))]}
 
+
+def _procedure(params: Params) -> Procedure:
     procedure = all_procedures().get(params["procedure"])
     if procedure is None:
         raise NotFound(f"there is no procedure {params['procedure']}")
-    ends = procedure.session is not None
-    call = Call(
-        catalog=catalogs.outside if ends else catalogs.of(params),
+    return procedure
+
+
+def _call(catalogs: Catalogs, procedure: Procedure, params: Params) -> Call:
+    from lakelog.catalog.commits import Token
+
+    given = params.get("token")
+    return Call(
+        catalog=catalogs.of(params) if procedure.session is None else catalogs.outside,
         catalog_name=params["catalog_name"],
         current_namespace=tuple(params["current_namespace"]),
         arguments=params["arguments"],
         open_transactions=catalogs.open_transactions,
-        token=msgspec.convert(params["token"], Token),
+        token=None if given is None else msgspec.convert(given, Token),
         transaction=params.get("transaction"),
     )
-    return {"rows": [list(row) for row in procedure.run(call)]}
 
 
 def transaction_token(catalogs: Catalogs, params: Params) -> Params:

@@ -235,6 +235,9 @@ class Dispatch:
     def on_procedures(self, params: Params) -> Params:
         return calls.declarations()
 
+    def on_call_token(self, params: Params) -> Params:
+        return calls.token(self._catalogs, params)
+
     def on_call(self, params: Params) -> Params:
         return calls.run(self._catalogs, params)
 

@@ -4,8 +4,9 @@ with lakelog.spark.transaction(spark, "lake"):
     spark.sql("INSERT INTO lake.bank.savings VALUES …")
     spark.table("lake.staged").writeTo("lake.bank.checking").append()
 
-Every statement of this session on the catalog is part of it, from whatever thread; other sessions see nothing of it before
-the end. Nothing but `spark.sql` is used, so any kind of session will do. Streaming queries are not part of it.
+Every statement of this session on the catalog is part of it, from whatever thread; other sessions see nothing of it
+before the end. Nothing but `spark.sql` is used, so any kind of session will do. Streaming queries are not part of it.
+Spark's caches of the catalog's tables are dropped at the begin and at the end.
 """
 
 from __future__ import annotations

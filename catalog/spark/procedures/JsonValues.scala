@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, ArrayData, Generic
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Spark's values as JSON and back, for arguments and results of procedures. A time is a number of microseconds. */
+/** Spark's values as JSON and back, for arguments and results of procedures. Times and intervals are microseconds. */
 private[lakelog] object JsonValues {
 
   /** The values of a row, by the names of its fields. */
@@ -42,7 +42,7 @@ private[lakelog] object JsonValues {
     case (JString(text), StringType) => UTF8String.fromString(text)
     case (JBool(flag), BooleanType) => flag
     case (JInt(number), IntegerType) => number.toInt
-    case (JInt(number), LongType | TimestampType) => number.toLong
+    case (JInt(number), LongType | TimestampType | _: DayTimeIntervalType) => number.toLong
     case (JInt(number), DoubleType) => number.toDouble
     case (JDouble(number), DoubleType) => number
     case (JArray(items), ArrayType(element, _)) => new GenericArrayData(items.map(fromJson(_, element)).toArray[Any])

@@ -1,13 +1,13 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.{Collections, Iterator => JIterator}
+import java.util.{Collections, Iterator => JIterator, Locale}
 
 import org.json4s.JsonAST.JArray
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
-import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.types.{DayTimeIntervalType, StructField, StructType}
 
 /**
  * Any of the procedures: what it is called and takes was declared by Python, which also runs it.
@@ -22,7 +22,16 @@ private[lakelog] final class LakeProcedure(declaration: ProcedureDeclaration, se
 
   override def description: String = declaration.description + "\n" + declaration.signature
 
-  override def bind(given: StructType): BoundProcedure = new BoundLakeProcedure(declaration, session, failures)
+  /** Spark casts one kind of interval to no other, but all of them are the same number here: so any will do. */
+  override def bind(given: StructType): BoundProcedure = {
+    val types = given.fields.zipWithIndex.collect {
+      case (StructField(name, interval: DayTimeIntervalType, _, metadata), _)
+          if metadata.contains(ProcedureParameter.BY_NAME_METADATA_KEY) => name.toLowerCase(Locale.ROOT) -> interval
+      case (StructField(_, interval: DayTimeIntervalType, _, _), i) if i < declaration.parameters.length =>
+        declaration.parameters(i).name -> interval
+    }.toMap
+    new BoundLakeProcedure(declaration.withIntervals(types), session, failures)
+  }
 }
 
 private final class BoundLakeProcedure(declaration: ProcedureDeclaration, session: LakeSession, failures: Failures)

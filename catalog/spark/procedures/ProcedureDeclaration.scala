@@ -3,20 +3,28 @@ package org.apache.spark.sql.lakelog
 import org.json4s.JsonAST.JObject
 
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter
-import org.apache.spark.sql.types.{DataType, StructField, StructType}
+import org.apache.spark.sql.types.{DataType, DayTimeIntervalType, StructField, StructType}
 
 /** A procedure as Python declares it; see `lakelog.spark.procedures`. */
-private[lakelog] final class ProcedureDeclaration(json: JObject) {
+private[lakelog] final class ProcedureDeclaration(json: JObject, intervals: Map[String, DataType] = Map.empty) {
 
   val name: String = Json.string(json, "name")
   val description: String = Json.string(json, "description")
 
   val parameters: Array[ProcedureParameter] = Json.objects(json, "parameters").map { parameter =>
-    val builder = ProcedureParameter.in(Json.string(parameter, "name"), typeOf(parameter))
+    val declared = typeOf(parameter)
+    val dataType = declared match {
+      case _: DayTimeIntervalType => intervals.getOrElse(Json.string(parameter, "name"), declared)
+      case _ => declared
+    }
+    val builder = ProcedureParameter.in(Json.string(parameter, "name"), dataType)
       .comment(Json.string(parameter, "comment"))
     Json.optionalString(parameter, "default").foreach(builder.defaultValue(_: String))
     builder.build()
   }.toArray
+
+  /** The same, with these types for parameters that take any interval. */
+  def withIntervals(types: Map[String, DataType]): ProcedureDeclaration = new ProcedureDeclaration(json, types)
 
   /** A line for each parameter and for the columns of the result, for people to read. */
   def signature: String = {

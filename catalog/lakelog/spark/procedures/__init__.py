@@ -2,21 +2,22 @@
 
 To add one, write a function and its declaration in a module of this package, and name the module in `_MODULES`:
 
-    # catalog/lakelog/spark/procedures/maintenance.py
-    def _expire(call: Call) -> Rows:
-        report = call.catalog.expire(call.table("table"), dry_run=call["dry_run"], token=call.token)
-        return [(report.versions, report.bytes)]
+    # catalog/lakelog/spark/procedures/undrop.py
+    def _undrop(call: Call) -> Rows:
+        restored = call.catalog.undrop_table(call.table("table"), id=call["id"], token=call.token)
+        return [(quoted(restored),)]
 
     PROCEDURES = (
         Procedure(
-            name="expire",
-            description="Remove the versions of a table that are older than a time.",
-            run=_expire,
+            name="undrop_table",
+            description="Restore a dropped table, with its history.",
+            run=_undrop,
             parameters=(
-                Parameter("table", "STRING", "the table's name"),
-                Parameter("dry_run", "BOOLEAN", "only count", default="true"),
+                Parameter("table", "STRING", "the name that it had"),
+                Parameter("id", "STRING", "which one", default="NULL"),
             ),
-            columns=(Column("versions", "BIGINT"), Column("bytes", "BIGINT")),
+            columns=(Column("restored", "STRING", "the name that it has now"),),
+            changes=lambda call: call.table("table")[:-1],
         ),
     )
 
@@ -32,7 +33,7 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 
 __all__ = ["Call", "Column", "Parameter", "Procedure", "Rows", "all_procedures"]
 
-_MODULES = ("transactions",)
+_MODULES = ("transactions", "cuts", "undrop", "maintenance")
 
 
 @cache

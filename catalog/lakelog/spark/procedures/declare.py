@@ -1,8 +1,8 @@
 """What a procedure is: a declaration that Spark shows and checks calls against, and the Python that it runs.
 
-Types are Spark's, in SQL's spelling: STRING, BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, ARRAY<…> and MAP<STRING, …> of
-these. A time is a number of microseconds since 1970 (UTC) on the Python side, as everywhere in lakelog. Every value may
-be None.
+Types are Spark's, in SQL's spelling: STRING, INT, BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, INTERVAL DAY TO SECOND, ARRAY<…>
+and MAP<STRING, …> of these. On the Python side a time is a number of microseconds since 1970 (UTC), as everywhere in
+lakelog, and an interval one of microseconds. Every value may be None.
 """
 
 from __future__ import annotations
@@ -93,8 +93,10 @@ class Call:
 class Procedure:
     """A procedure in the namespace `system`. `run` returns the rows of the result, in the order of `columns`.
 
-    `session` marks the three procedures that open and end the session's transaction: they return its id first. A
-    procedure that is not `in_transaction` is refused while one is open.
+    `changes` returns what the procedure changes first, for the token with which it may be asked again; a procedure that
+    changes nothing, or that may simply be run again, has none. `session` marks the three procedures that open and end
+    the session's transaction: they return its id first. A procedure that is not `in_transaction` is refused while one is
+    open.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Procedure:
     run: Callable[[Call], Rows]
     parameters: tuple[Parameter, ...] = ()
     columns: tuple[Column, ...] = ()
+    changes: Callable[[Call], Identifier] | None = None
     session: Literal["begins", "commits", "rolls-back"] | None = None
     in_transaction: bool = True
 

@@ -1,0 +1,128 @@
+"""Letting go of the past: expire and vacuum. Both only tell what they would do, unless dry_run is false."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+
+_TABLE = Parameter("table", "STRING", "one table; NULL: all of the namespace", default="NULL")
+_NAMESPACE = Parameter(
+    "namespace", "STRING", "all of a namespace; NULL: the table, or the whole catalog", default="NULL"
+)
+_DRY_RUN = Parameter("dry_run", "BOOLEAN", "only tell what would go", default="true")
+
+
+def _age(parameter: str, comment: str) -> Parameter:
+    return Parameter(parameter, "INTERVAL DAY TO SECOND", comment, default="NULL")
+
+
+def _subject(call: Call) -> dict[str, Any]:
+    if call["table"] is not None and call["namespace"] is not None:
+        raise InvalidInput("a table and a namespace are given: give one of them")
+    if call["table"] is not None:
+        return {"table": call.table("table")}
+    return {} if call["namespace"] is None else {"namespace": call.namespace("namespace")}
+
+
+def _duration(call: Call, parameter: str) -> dt.timedelta | None:
+    micros = call[parameter]
+    return None if micros is None else dt.timedelta(microseconds=micros)
+
+
+def _expire(call: Call) -> Rows:
+    found = call.catalog.expire(
+        **_subject(call),
+        older_than=_duration(call, "older_than"),
+        version=call["version"],
+        retain_last=call["retain_last"],
+        dry_run=call["dry_run"],
+    )
+    return [
+        (
+            each.kind, each.name, each.location, each.versions, each.first, each.head, each.commits, each.size_bytes,
+            each.files, each.file_bytes, each.kept_for_cuts, each.error,
+        )
+        for each in found
+    ]  # fmt: skip
+
+
+def _vacuum(call: Call) -> Rows:
+    found = call.catalog.vacuum(
+        **_subject(call),
+        older_than=_duration(call, "older_than"),
+        dropped_older_than=_duration(call, "dropped_older_than"),
+        dry_run=call["dry_run"],
+    )
+    return [
+        (
+            each.kind, each.name, each.location, each.files, each.size_bytes, each.objects, each.object_bytes,
+            each.waiting, each.foreign, each.fence, each.kept_for_cuts, each.error,
+        )
+        for each in found
+    ]  # fmt: skip
+
+
+_PLACE = (
+    Column("kind", "STRING"),
+    Column("name", "STRING"),
+    Column("location", "STRING", "relative to the warehouse"),
+)
+_END = (
+    Column("kept_for_cuts", "BOOLEAN", "saved cuts need more than was asked for"),
+    Column("error", "STRING", "why it was left alone"),
+)
+
+PROCEDURES = (
+    Procedure(
+        name="expire",
+        description="Let go of versions that were replaced long ago; the current one, and what cuts need, stays.",
+        run=_expire,
+        parameters=(
+            _TABLE,
+            _age("older_than", "versions replaced longer ago; NULL: 7 days, unless another one says it"),
+            Parameter("retain_last", "INT", "all but so many versions", default="NULL"),
+            Parameter("version", "BIGINT", "versions before this one, of a table", default="NULL"),
+            _NAMESPACE,
+            _DRY_RUN,
+        ),
+        columns=(
+            *_PLACE,
+            Column("versions", "BIGINT", "how many go"),
+            Column("first_version", "BIGINT", "the first that can be read afterwards"),
+            Column("head_version", "BIGINT"),
+            Column("commits", "BIGINT"),
+            Column("commit_bytes", "BIGINT"),
+            Column("files", "BIGINT", "data files that vacuum can delete then"),
+            Column("file_bytes", "BIGINT"),
+            *_END,
+        ),
+        in_transaction=False,
+    ),
+    Procedure(
+        name="vacuum",
+        description="Delete files that nothing can reach any more, and purge what was dropped long ago.",
+        run=_vacuum,
+        parameters=(
+            _TABLE,
+            _age("older_than", "writes that began longer ago fail from then on; NULL: 3 days"),
+            _age("dropped_older_than", "what was dropped longer ago is purged; NULL: 7 days"),
+            _NAMESPACE,
+            _DRY_RUN,
+        ),
+        columns=(
+            *_PLACE,
+            Column("files", "BIGINT", "data files"),
+            Column("file_bytes", "BIGINT"),
+            Column("objects", "BIGINT", "all else but commits"),
+            Column("object_bytes", "BIGINT"),
+            Column("waiting_files", "BIGINT", "of writes that may be under way"),
+            Column("foreign_files", "BIGINT", "not lakelog's: they stay"),
+            Column("fence", "BIGINT", "the first version whose writes go on"),
+            *_END,
+        ),
+        in_transaction=False,
+    ),
+)

@@ -1,0 +1,71 @@
+"""What was dropped and can be restored, and restoring it."""
+
+from __future__ import annotations
+
+from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+
+_ID = Parameter("id", "STRING", "which one, as dropped() tells; NULL: the one dropped last", default="NULL")
+_TO = Parameter("to", "STRING", "another name for it; NULL: the one it had", default="NULL")
+_RESTORED = (Column("restored", "STRING", "the name that it has now"),)
+
+
+def _undrop_table(call: Call) -> Rows:
+    from lakelog.catalog.names import quoted
+
+    to = None if call["to"] is None else call.table("to")
+    return [(quoted(call.catalog.undrop_table(call.table("table"), id=call["id"], to=to, token=call.token)),)]
+
+
+def _undrop_namespace(call: Call) -> Rows:
+    from lakelog.catalog.names import quoted
+
+    to = None if call["to"] is None else call.namespace("to")
+    name = call.namespace("namespace")
+    return [(quoted(call.catalog.undrop_namespace(name, id=call["id"], to=to, token=call.token)),)]
+
+
+def _dropped(call: Call) -> Rows:
+    from lakelog.catalog.names import quoted
+
+    found = call.catalog.dropped(call.namespace("namespace"), recursive=call["recursive"])
+    return [
+        (each.id, each.kind, quoted(each.name), each.dropped_us, each.kept_until_us, each.user)
+        for each in found
+    ]
+
+
+PROCEDURES = (
+    Procedure(
+        name="undrop_table",
+        description="Restore a dropped table, with its history.",
+        run=_undrop_table,
+        parameters=(Parameter("table", "STRING", "the name that it had"), _ID, _TO),
+        columns=_RESTORED,
+        changes=lambda call: call.table("table")[:-1],
+    ),
+    Procedure(
+        name="undrop_namespace",
+        description="Restore a dropped namespace, with all that was dropped together with it.",
+        run=_undrop_namespace,
+        parameters=(Parameter("namespace", "STRING", "the name that it had"), _ID, _TO),
+        columns=_RESTORED,
+        changes=lambda call: call.namespace("namespace")[:-1],
+    ),
+    Procedure(
+        name="dropped",
+        description="List what was dropped and can be restored, the latest drop first.",
+        run=_dropped,
+        parameters=(
+            Parameter("namespace", "STRING", "where; NULL: at the root", default="NULL"),
+            Parameter("recursive", "BOOLEAN", "in all namespaces below it too", default="true"),
+        ),
+        columns=(
+            Column("id", "STRING"),
+            Column("kind", "STRING", "table or namespace"),
+            Column("name", "STRING", "the name that it had"),
+            Column("dropped", "TIMESTAMP"),
+            Column("kept_until", "TIMESTAMP", "when vacuum, run as usual, may purge it"),
+            Column("user", "STRING", "who dropped it"),
+        ),
+    ),
+)

@@ -1,0 +1,43 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.connector.catalog.transactions.Transaction
+import org.apache.spark.sql.connector.read.Scan
+
+/**
+ * The transaction that Spark begins for a statement that writes.
+ *
+ * It costs nothing where the statement is one commit anyway. Only a schema that changes along with the data needs one in
+ * Python, unless the session has one open, which the statement is part of then. Spark ends it several times, or never.
+ */
+private[lakelog] final class StatementTransaction(plugin: LakeCatalog, session: LakeSession, failures: Failures)
+  extends Transaction {
+
+  private val own = plugin.within(this)
+  private var begun: Option[OpenTransaction] = None
+
+  override def catalog(): CatalogPlugin = own
+
+  /** Where the statement's requests go. */
+  def channel: Channel = synchronized(begun.map(session.channelIn).getOrElse(session.channel))
+
+  /** Called before the statement changes a schema, on which its data follow. */
+  def beforeSchemaChange(): Unit = synchronized {
+    if (begun.isEmpty && !session.isInTransaction) begun = Some(failures.procedure(session.beginStatement()))
+  }
+
+  override def commit(): Unit = end(session.commitStatement)
+
+  override def abort(): Unit = end(session.rollBackStatement)
+
+  override def close(): Unit = abort()
+
+  /** What Spark has cached is told apart by tables and versions. */
+  override def registerScans(scans: Array[Scan]): Boolean = true
+
+  private def end(ended: OpenTransaction => Unit): Unit = synchronized {
+    val ending = begun
+    begun = None
+    ending.foreach(transaction => failures.procedure(ended(transaction)))
+  }
+}

@@ -1,0 +1,27 @@
+"""Other Spark sessions on the same catalog, and Python sides that die."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from tests.spark.conftest import Lake
+from tests.spark.test_child import wrapper
+
+__all__ = ["another_session", "wrapper"]
+
+
+def another_session(lake: Lake) -> Lake:
+    """The same catalog in a session of its own."""
+    spark: SparkSession = lake.spark.newSession()
+    prefix = f"spark.sql.catalog.{lake.name}"
+    for key, value in lake.spark.sparkContext._jvm.scala.jdk.javaapi.CollectionConverters.asJava(
+        lake.spark._jsparkSession.sessionState().conf().getAllConfs()
+    ).items():
+        if key == prefix or key.startswith(prefix + "."):
+            spark.conf.set(key, value)
+    return Lake(spark, lake.name, lake.warehouse)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,159 @@
+"""Restoring what was dropped, saved cuts, catalogs as of then, expire and vacuum: by CALL and by settings."""
+
+import datetime as dt
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.captured import UnsupportedOperationException
+
+import lakelog.spark
+from lakelog.catalog import Catalog
+
+pytestmark = pytest.mark.adapter
+
+
+def prepare(lake):
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id")
+    lake.sql("CREATE TABLE lake.a.u AS SELECT 1 AS id")
+
+
+def test_a_dropped_table_is_listed_and_restored_also_under_another_name(lake):
+    prepare(lake)
+    lake.sql("INSERT INTO lake.a.t VALUES (2)")
+    lake.sql("DROP TABLE lake.a.t")
+    ((id, kind, name, dropped, kept_until, user),) = lake.sql("CALL lake.system.dropped('a')")
+    assert (kind, name) == ("table", "`a`.`t`")
+    assert kept_until - dropped == dt.timedelta(days=7)
+    assert lake.sql("CALL lake.system.dropped()") == [(id, kind, name, dropped, kept_until, user)]
+    lake.sql("CREATE TABLE lake.a.t AS SELECT 'new' AS other")
+    with pytest.raises(AnalysisException, match="`t`"):
+        lake.sql("CALL lake.system.undrop_table('a.t')")
+    assert lake.sql(f"CALL lake.system.undrop_table('a.t', id => '{id}', to => 'a.back')") == [
+        ("`a`.`back`",)
+    ]
+    assert lake.sorted("SELECT * FROM lake.a.back") == [(1,), (2,)]
+    assert lake.sql("SELECT * FROM lake.a.t") == [("new",)]
+    assert lake.sql("CALL lake.system.dropped('a')") == []
+
+
+def test_a_dropped_namespace_comes_back_with_all_that_was_in_it(lake):
+    prepare(lake)
+    lake.sql("DROP NAMESPACE lake.a CASCADE")
+    assert [row[1:3] for row in lake.sql("CALL lake.system.dropped()")] == [("namespace", "`a`")]
+    assert lake.sql("CALL lake.system.undrop_namespace('a')") == [("`a`",)]
+    assert lake.sql("SELECT * FROM lake.a.t") == [(1,)]
+
+
+def test_restoring_what_is_not_there_says_so(lake):
+    prepare(lake)
+    with pytest.raises(AnalysisException, match="never"):
+        lake.sql("CALL lake.system.undrop_table('a.never')")
+
+
+@pytest.fixture
+def as_of(make_lake, lake):
+    """The same warehouse as of a time or a cut."""
+
+    def open_as_of(moment):
+        other = make_lake(lake.warehouse)
+        other.spark.conf.set(f"spark.sql.catalog.{other.name}.as-of", moment)
+        return other
+
+    return open_as_of
+
+
+@pytest.mark.parametrize("by", ["cut", "time"])
+def test_a_catalog_as_of_then_shows_everything_as_it_stood(lake, as_of, by):
+    prepare(lake)
+    lake.sql("CALL lake.system.save_cut('before')")
+    ((_, moment, logs),) = lake.sql("CALL lake.system.cuts()")
+    assert logs == 4
+    lake.sql("INSERT INTO lake.a.t VALUES (2)")
+    lake.sql("ALTER TABLE lake.a.u RENAME TO a.renamed")
+    lake.sql("ALTER TABLE lake.a.t ADD COLUMN more INT")
+    lake.sql("CREATE NAMESPACE lake.b")
+    then = as_of("before" if by == "cut" else moment.isoformat(" ") + "Z")
+    assert then.sql("SELECT * FROM lake.a.t") == [(1,)]
+    assert then.sql(f"SHOW NAMESPACES IN {then.name}") == [("a",)]
+    assert [row[1] for row in then.sql("SHOW TABLES IN lake.a")] == ["t", "u"]
+    lake.sql("DROP NAMESPACE lake.a CASCADE")
+    assert then.sql("SELECT count(*) FROM lake.a.t JOIN lake.a.u USING (id)") == [(1,)]
+    assert as_of("before").sql("SELECT * FROM lake.a.t") == [(1,)], "in a process that never saw it"
+
+
+WRITES = [
+    "INSERT INTO lake.a.t VALUES (2)", "INSERT OVERWRITE lake.a.t VALUES (2)", "CREATE TABLE lake.a.n (id INT)",
+    "CREATE TABLE lake.a.n AS SELECT 1 AS id", "CREATE OR REPLACE TABLE lake.a.t AS SELECT 2 AS id",
+    "ALTER TABLE lake.a.t ADD COLUMN more INT", "ALTER TABLE lake.a.t RENAME TO a.n", "DROP TABLE lake.a.t",
+    "TRUNCATE TABLE lake.a.t", "DELETE FROM lake.a.t WHERE id < 9", "CREATE NAMESPACE lake.b",
+    "ALTER NAMESPACE lake.a SET PROPERTIES ('k' = 'v')", "DROP NAMESPACE lake.a CASCADE",
+    "CALL lake.system.save_cut('d')", "CALL lake.system.drop_cut('c')", "CALL lake.system.undrop_table('a.gone')",
+    "CALL lake.system.expire(retain_last => 1, dry_run => false)",
+    "CALL lake.system.vacuum(older_than => INTERVAL 0 SECONDS, dry_run => false)",
+]  # fmt: skip
+
+
+def test_a_catalog_as_of_then_is_read_only(lake, as_of):
+    prepare(lake)
+    lake.sql("CREATE TABLE lake.a.gone (id INT)")
+    lake.sql("DROP TABLE lake.a.gone")
+    lake.sql("CALL lake.system.save_cut('c')")
+    files = sorted(str(path) for path in _files(lake.warehouse))
+    then = as_of("c")
+    for statement in WRITES:
+        with pytest.raises(UnsupportedOperationException, match="read-only.*as of c"):
+            then.sql(statement)
+    assert sorted(str(path) for path in _files(lake.warehouse)) == files
+
+
+def _files(warehouse):
+    from pathlib import Path
+
+    return [path for path in Path(warehouse).rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("moment", ["never-saved", "3026-01-01 00:00:00Z"])
+def test_a_moment_that_is_not_there_is_named(lake, as_of, moment):
+    prepare(lake)
+    with pytest.raises(Exception, match=moment.split(" ")[0]):
+        as_of(moment).sql("SELECT * FROM lake.a.t")
+
+
+def test_expire_and_vacuum_tell_first_and_do_it_when_told(lake):
+    prepare(lake)
+    lake.sql("INSERT OVERWRITE lake.a.t VALUES (2)")
+    told = lake.sql("CALL lake.system.expire('a.t', retain_last => 1)")
+    assert Catalog(lake.warehouse).load_table("a.t").at(version=1).row_count == 1, "it only told"
+    (row,) = told
+    assert (row[0], row[3], row[8]) == ("table", 1, 1)
+    lake.sql("CALL lake.system.expire('a.t', retain_last => 1, dry_run => false)")
+    with pytest.raises(Exception, match="version 1"):
+        lake.sql("SELECT * FROM lake.a.t VERSION AS OF 1")
+    count = len(_files(lake.warehouse + "/"))
+    (row,) = lake.sql("CALL lake.system.vacuum(table => 'a.t', older_than => INTERVAL 0 SECONDS)")
+    assert row[3] == 1
+    lake.sql("CALL lake.system.vacuum(table => 'a.t', older_than => INTERVAL '0' DAY, dry_run => false)")
+    assert len([p for p in _files(lake.warehouse) if p.suffix == ".parquet"]) == 2
+    assert count
+    assert lake.sql("SELECT * FROM lake.a.t") == [(2,)]
+
+
+def test_the_whole_catalog_is_maintained_at_once_and_a_wrong_wish_is_refused(lake):
+    prepare(lake)
+    told = lake.sql("CALL lake.system.expire(older_than => INTERVAL 3 DAYS)")
+    assert all(row[3] == 0 for row in told)
+    assert [row[0] for row in lake.sql("CALL lake.system.vacuum(namespace => 'a')")].count("table") == 2
+    with pytest.raises(AnalysisException, match="give one of them"):
+        lake.sql("CALL lake.system.vacuum(table => 'a.t', namespace => 'a')")
+
+
+def test_an_as_of_catalog_and_a_transaction_work_side_by_side(lake, as_of):
+    prepare(lake)
+    lake.sql("CALL lake.system.save_cut('c')")
+    then = as_of("c")
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        lake.sql("DELETE FROM lake.a.t WHERE id < 100")
+        lake.sql(f"INSERT INTO lake.a.t SELECT id + 10 FROM {then.name}.a.t")
+        assert then.sql("SELECT * FROM lake.a.t") == [(1,)]
+    assert lake.sql("SELECT * FROM lake.a.t") == [(11,)]
