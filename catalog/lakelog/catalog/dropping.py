@@ -34,7 +34,9 @@ class _GrewMeanwhile(ConflictError):
     """Something was linked in a namespace after its contents were collected to be dropped with it."""
 
 
-def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+def drop_table(
+    tree: NameTree, identifier: Identifier, token: Token | None, *, restored_before: bool = False
+) -> bool:
     """Drop a table. False where there is none."""
     name = identifier[-1]
     parent = tree.find_namespace(identifier[:-1])
@@ -51,7 +53,10 @@ def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> b
     try:
         commit_changes(tree.logs, changes, token)
     except (NoSuchTable, LogSealed):
-        return False
+        # Dropped meanwhile; or dropped and restored since it was read, and then it is there to be dropped.
+        if restored_before or tree.find_table(identifier) is None:
+            return False
+        return drop_table(tree, identifier, token, restored_before=True)
     # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
     return view is None or not view.sealed
 

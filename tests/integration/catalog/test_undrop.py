@@ -167,3 +167,15 @@ def test_a_cascading_drop_takes_what_was_linked_meanwhile(
         held.append(rows(1))
     with pytest.raises((NoSuchNamespace, NoSuchTable, ConflictError)):
         late.load_table("a.u").append(rows(1))
+
+
+def test_a_table_that_was_restored_since_it_was_read_can_be_dropped_again(
+    catalog: Catalog, client: Client
+) -> None:
+    other = client()
+    catalog.create_table("t", SCHEMA)
+    other.load_table("t")
+    catalog.drop_table("t")
+    catalog.undrop_table("t")
+    assert other.drop_table("t")
+    assert not catalog.table_exists("t")
