@@ -163,7 +163,7 @@ def expiring(full: bool) -> Scenario:
         Actor("reader", partial(reading.reader, "A")),
         Actor("warm reader", partial(reading.warm_reader, old)),
     )
-    return Scenario("expiry", actors[: 5 if full else 4], three_versions(), faults=1)
+    return Scenario("expiry", actors[: 5 if full else 4], three_versions(), faults=0 if full else 1)
 
 
 def expiring_with_snapshots(full: bool) -> Scenario:

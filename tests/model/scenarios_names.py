@@ -51,7 +51,7 @@ def dropping_namespace(full: bool) -> Scenario:
 def dropping_table(full: bool) -> Scenario:
     """A table is dropped while it is written, read and renamed."""
     actors = (
-        Actor("dropper", partial(names.drop, "d1", "drop", N, "t", T, rounds=2)),
+        Actor("dropper", partial(names.drop, "d1", "drop", N, "t", T, rounds=1 if full else 2)),
         Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
         Actor("renamer", partial(names.rename, "r1", "rename", N, "t", N, "u", T)),
         Actor("reader", partial(reading.cut, (N, T))),
@@ -93,7 +93,7 @@ def reopening_twice(full: bool) -> Scenario:
         Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
         Actor("restorer 2", partial(names.restore, "u2", "undrop-2", "N", "t", "T#2")),
     )
-    return Scenario("reopen twice", actors[: 4 if full else 3], sealed(), faults=1 if full else 0)
+    return Scenario("reopen twice", actors[: 4 if full else 3], sealed())
 
 
 def writing_by_name(full: bool) -> Scenario:
@@ -173,17 +173,14 @@ def creating_again(full: bool) -> Scenario:
 
 
 def expiring_dropped(full: bool) -> Scenario:
-    """Expiry of a dropped table that is restored, purged or opened anew."""
+    """Expiry of a dropped table that is restored, written or opened anew."""
     actors = (
         Actor("cleaner", partial(expiry.expire, "e1", "T", 2)),
         Actor("restorer", partial(names.restore, "u1", "undrop", "N", "t", "T")),
         Actor("writer", partial(writing.commit, "w1", T, append("one", "T"))),
         Actor("reopener", partial(names.reopen, "o1", "create", N, "t2", "T#2")),
-        Actor("reader", partial(reading.reader, "T")),
     )
-    return Scenario(
-        "expiry of a dropped table", actors if full else actors[:3], sealed(), faults=1 if full else 0
-    )
+    return Scenario("expiry of a dropped table", actors[: 4 if full else 3], sealed(), faults=1)
 
 
 def moving_table(full: bool) -> Scenario:
