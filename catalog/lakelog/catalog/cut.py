@@ -35,9 +35,10 @@ class _Taken:
 class Cut:
     """Versions of logs, chosen as they are asked for. Safe to share between threads.
 
-    `at_us` puts it at a moment of the past; `versions` says them all, by location. `waits` says, by its newest view,
-    whether a log is read only once nothing stands undecided in it: a serializable reader that passed over a transaction
-    which is about to be committed could see what follows from it, in a log that it only read.
+    `at_us` puts it at a moment of the past; `versions` says them all, by location. Without either, it is not before
+    anything that this process has seen, its own commits included: the clocks of others may be behind. `waits` says, by
+    its newest view, whether a log is read only once nothing stands undecided in it: a serializable reader that passed
+    over a transaction which is about to be committed could see what follows from it, in a log that it only read.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Cut:
         self._waits = waits
         self._asked_us = at_us
         self._versions = versions
-        self._first_us = 0
+        self._first_us = logs.seen_us if at_us == FOREVER_US and versions is None else 0
         self._last_us = at_us
         self._taken: dict[str, _Taken] = {}
         self._batch: set[str] = set()

@@ -231,6 +231,11 @@ class LogCache:
         return self.log_options.new_id()
 
     @property
+    def seen_us(self) -> int:
+        """The time of the newest version that this process has read or written."""
+        return self._seen_us
+
+    @property
     def warehouse(self) -> str:
         return self.places.warehouse
 

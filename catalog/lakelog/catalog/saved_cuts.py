@@ -130,9 +130,10 @@ def needed_versions(tree: NameTree) -> dict[str, int]:
 def collect(logs: LogCache) -> dict[str, int]:
     """Return a version of every log that a name leads to, all as of one moment.
 
-    Where something moves while this looks, the moment is put before it, and everything is looked at again as of then.
+    Where something moves while this looks, the moment is put before it, and everything is looked at again as of then;
+    but not before anything that this process had seen.
     """
-    at_us = FOREVER_US
+    at_us, seen_us = FOREVER_US, logs.seen_us
     for _ in range(COLLECTIONS_MAX):
         cut = Cut(logs, at_us=at_us)
         views: dict[str, View[Any]] = {}
@@ -140,7 +141,7 @@ def collect(logs: LogCache) -> dict[str, int]:
         try:
             cut.check()
         except CommitConflict:
-            at_us = cut.last_us
+            at_us = cut.last_us if cut.last_us >= seen_us else FOREVER_US
             continue
         return {location: view.version for location, view in views.items()}
     raise CommitConflict("the catalog kept changing while its versions were collected: try again", version=0)

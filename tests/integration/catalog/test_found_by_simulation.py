@@ -66,3 +66,23 @@ def test_the_past_is_never_shown_as_of_another_moment_than_was_asked_for(
             past.load_table("two")
     again = Catalog(warehouse, as_of=two.timestamp_us)
     assert [again.load_table(name).row_count for name in ("one", "two", "three")] == [1, 1, 0]
+
+
+def test_a_transaction_does_not_begin_before_what_its_own_client_has_committed(
+    warehouse: str, catalog: Catalog
+) -> None:
+    for name in ("one", "two"):
+        catalog.create_table(name, SCHEMA)
+    early = Catalog(warehouse, log_options=LogOptions(clock_us=lambda: time.time_ns() // 1000 + 30_000_000))
+    early.load_table("two").append(rows(2))
+    tx = early.begin()
+    assert tx.load_table("one").row_count == 0
+    catalog.load_table("one").append(rows(1))
+    # As of one moment there was never no row in the one table and one in the other: by time, this came later.
+    with pytest.raises(CommitConflict, match="start again"):
+        tx.load_table("two")
+    tx.rollback()
+    assert [early.begin().load_table(name).row_count for name in ("one", "two")] == [1, 1]
+    early.save_cut("now")
+    saved = Catalog(warehouse, as_of="now")
+    assert [saved.load_table(name).row_count for name in ("one", "two")] == [1, 1]
