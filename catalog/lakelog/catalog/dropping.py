@@ -18,7 +18,13 @@ from lakelog.catalog.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.errors import NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, TableDropped, encode
+from lakelog.catalog.events import (
+    EntryUnlinked,
+    NamespaceDropped,
+    NamespaceEvent,
+    TableDropped,
+    encode,
+)
 from lakelog.catalog.log_cache import Change, TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
 from lakelog.catalog.names import Identifier, quoted
@@ -105,7 +111,7 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     if view.sealed or view.log_id != entry.id:
         return was_applied(tracked, token)
     changes: list[Change[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
-    changes.append(_sealing_namespace(tracked, view, namespace, cascade, token))
+    changes.append(_sealing_namespace(tree, tracked, view, namespace, cascade, token))
     if cascade:
         changes.extend(_below(tree, namespace, view.state, token))
     try:
@@ -143,7 +149,7 @@ def _below(
         for path, tracked, entry in below:
             child = _head(tracked, entry)
             if child is not None and not child.sealed:
-                changes.append(_sealing_namespace(tracked, child, path, True, token))
+                changes.append(_sealing_namespace(tree, tracked, child, path, True, token))
                 level.append((path, child.state))
     return changes
 
@@ -216,6 +222,7 @@ def _sealing_table(
 
 
 def _sealing_namespace(
+    tree: NameTree,
     tracked: TrackedLog[NamespaceState],
     view: View[NamespaceState],
     namespace: Identifier,
@@ -223,7 +230,14 @@ def _sealing_namespace(
     token: Token | None,
 ) -> Change[NamespaceState]:
     collected = view.state.entries
-    sealed = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
+    # What the same transaction created will never be there: it must not come back with the namespace.
+    events: list[NamespaceEvent] = [
+        EntryUnlinked(space=space, name=name, id=entry.id)
+        for space, entries in collected.items()
+        for name, entry in entries.items()
+        if (tree.logs.table if space == RELATION else tree.logs.namespace)(entry.location).is_new
+    ]
+    sealed = Draft(events=encode([*events, NamespaceDropped(cascade=cascade)]), seals=True)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if not cascade and not view.state.is_empty:

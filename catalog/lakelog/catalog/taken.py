@@ -116,6 +116,10 @@ class TakenLog(TrackedLog[S]):
                 raise Unsupported(
                     f"{self.log.location} was dropped in this very transaction: roll it back instead"
                 )
+            if draft.seals and self.start is not None and self.start.sealed:
+                raise Unsupported(
+                    f"{self.log.location} was restored in this very transaction: roll it back instead"
+                )
             self._view = folded(self.log, now, draft)
             self.steps.append(decide)
             self.facts.append(facts_now())

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict
-from lakelog.log import LogOptions
+from lakelog.log import LogOptions, Unsupported
 
 Client = Callable[[], Catalog]
 
@@ -86,3 +86,50 @@ def test_a_transaction_does_not_begin_before_what_its_own_client_has_committed(
     early.save_cut("now")
     saved = Catalog(warehouse, as_of="now")
     assert [saved.load_table(name).row_count for name in ("one", "two")] == [1, 1]
+
+
+def test_what_another_client_dropped_is_restored_with_a_token_of_before(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_namespace("a")
+    catalog.create_table("a.t", SCHEMA).append(rows(1))
+    other = client()
+    other.drop_table("a.t")
+    token = catalog.token("a.t")  # of what this client knows, which is the table before its drop
+    assert catalog.undrop_table("a.t", token=token) == ("a", "t")
+    assert other.load_table("a.t").to_arrow() == rows(1)
+    assert client().undrop_table("a.t", token=token) == ("a", "t")
+    other.drop_namespace("a", cascade=True)
+    token = catalog.token("a")
+    assert catalog.undrop_namespace("a", token=token) == ("a",)
+    other.drop_namespace("a", cascade=True)
+    assert client().undrop_namespace("a", token=token) == ("a",)
+    assert client().list_namespaces() == []
+
+
+def test_a_namespace_that_was_dropped_with_what_the_same_transaction_created_comes_back_without_it(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_namespace("a")
+    catalog.create_table("a.old", SCHEMA).append(rows(1))
+    with catalog.transaction() as tx:
+        tx.create_table("a.new", SCHEMA).append(rows(2))
+        tx.create_namespace("a.below")
+        tx.create_table("a.below.new", SCHEMA)
+        tx.drop_namespace("a", cascade=True)
+    client().undrop_namespace("a")
+    again = client()
+    assert again.list_tables("a") == [("a", "old")]
+    assert again.list_namespaces("a") == []
+    assert again.load_table("a.old").to_arrow() == rows(1)
+    again.create_table("a.new", SCHEMA)
+
+
+def test_a_transaction_refuses_at_once_to_drop_what_it_has_restored(catalog: Catalog, client: Client) -> None:
+    catalog.create_table("t", SCHEMA)
+    catalog.drop_table("t")
+    with catalog.transaction() as tx:
+        tx.undrop_table("t")
+        with pytest.raises(Unsupported, match="restored in this very transaction"):
+            tx.drop_table("t")
+    assert client().list_tables() == [("t",)]
