@@ -272,3 +272,19 @@ def by_interval(places: str) -> Program:
             return
         views = (*views, newest)
     yield Report("cut", (views,))
+
+
+def in_one_round(places: str) -> Program:
+    """Several logs at one cut, read side by side: what came after them meanwhile tells whether they are one."""
+    views: tuple[View, ...] = ()
+    while len(views) < len(places):
+        view = yield from until(View(places[len(views)]), 999)
+        views = (*views, view)
+    low, high, n = max(view.time for view in views), 999, 0
+    while n < len(views) and on(Rule.ROUND_IS_CHECKED):
+        moved = yield from next_time(views[n])
+        if moved is not None:
+            high = min(high, moved - 1)
+        n += 1
+    if low <= high:
+        yield Report("cut", (views,))

@@ -43,6 +43,7 @@ REMOVALS: dict[Rule, Callable[[bool], Scenario]] = {
     Rule.RECHECK_CURSORS: txn.later_logs,
     Rule.RECHECK_DECISIONS: txn.later_logs,
     Rule.EXTEND_THEN_CHECK: txn.times,
+    Rule.ROUND_IS_CHECKED: txn.read_in_one_round,
     Rule.VALIDATE_READS: txn.skewed,
     Rule.TOMBSTONES: log.expiring,
     Rule.TOMBSTONE_OUTCOME: txn.asking_expired_transaction_again,

@@ -45,6 +45,9 @@ class Rule(Enum):
     RECHECK_CURSORS = "A reader of several logs looks again at all of them, until nothing has changed."
     RECHECK_DECISIONS = "A reader of several logs looks again at the decisions that were pending."
     EXTEND_THEN_CHECK = "A cut reads the log that it takes in first, and then checks those taken before."
+    ROUND_IS_CHECKED = (
+        "Logs that were read in one parallel round are looked at again before they are shown together."
+    )
     VALIDATE_READS = "Logs that a transaction only read are checked between its last intent and its decision."
     TOMBSTONES = "Expiry overwrites commits with tombstones; keys are never freed."
     TOMBSTONE_OUTCOME = "A tombstone tells whether the commit that it replaces took effect."

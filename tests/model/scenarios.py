@@ -30,6 +30,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_txn.skewed,
     scenarios_txn.times,
     scenarios_txn.cuts_by_time,
+    scenarios_txn.read_in_one_round,
     scenarios_txn.expiry_and_intents,
     scenarios_txn.expired_cuts,
     scenarios_txn.vacuum_and_transaction,

@@ -94,6 +94,18 @@ def asking_transaction_meanwhile(full: bool) -> Scenario:
     return Scenario("transaction asked again meanwhile", kept, setup, faults=1, overlapping=True)
 
 
+def read_in_one_round(full: bool) -> Scenario:
+    """Several logs are read side by side while transactions over overlapping logs commit."""
+    actors = (
+        Actor("transaction 1", transaction("t1", "ab", "AB", clock=5)),
+        Actor("reader", partial(reading.in_one_round, "ABC")),
+        Actor("transaction 2", transaction("t2", "bc", "BC", clock=2)),
+        Actor("writer", writer("w1", "one", "C", clock=7)),
+    )
+    setup = (begun("A"), begun("B"), begun("C"))
+    return Scenario("read in one round", actors[: 4 if full else 3], setup, faults=1 if full else 0)
+
+
 def cuts_by_time(full: bool) -> Scenario:
     """Cuts that are taken in one log after another, by time, under transactions over overlapping logs."""
     actors = (
