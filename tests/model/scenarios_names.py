@@ -45,7 +45,7 @@ def dropping_namespace(full: bool) -> Scenario:
         Actor("other creator", partial(names.create, "c2", "create-2", EMPTY_N, "u", "U")),
     )
     setup = (begun("R", ("link", "N", "N")), begun("N"))
-    return Scenario("drop a namespace", actors[: 3 if full else 2], setup, faults=1)
+    return Scenario("drop a namespace", actors[: 3 if full else 2], setup, faults=3 if full else 1)
 
 
 def dropping_table(full: bool) -> Scenario:
@@ -104,7 +104,7 @@ def writing_by_name(full: bool) -> Scenario:
         Actor("creator", partial(names.create, "c1", "create", N, "t", "U"), after="renamer"),
         Actor("dropper", partial(names.drop, "d1", "drop", N, "t", T)),
     )
-    return Scenario("write by name", actors, table_in_namespace(), faults=1 if full else 0)
+    return Scenario("write by name", actors, table_in_namespace(), faults=2 if full else 0)
 
 
 def moved_and_forgotten(full: bool) -> Scenario:
@@ -116,7 +116,7 @@ def moved_and_forgotten(full: bool) -> Scenario:
         Actor("dropper", partial(names.drop_what_is_there, "d1", "drop", "M", "t", "T"), after="mover"),
     )
     setup = (begun("N"), begun("M"))
-    return Scenario("move and forget", actors[: 4 if full else 3], setup, faults=1)
+    return Scenario("move and forget", actors[: 4 if full else 3], setup, faults=2 if full else 1)
 
 
 def dropping_all(full: bool) -> Scenario:
@@ -169,7 +169,7 @@ def creating_again(full: bool) -> Scenario:
         ),
         Actor("cleaner", partial(names.forget, "f1", "N", "T")),
     )
-    return Scenario("create asked again", actors, (begun("N"),), faults=1 if full else 0)
+    return Scenario("create asked again", actors, (begun("N"),), faults=3 if full else 0)
 
 
 def expiring_dropped(full: bool) -> Scenario:

@@ -46,7 +46,7 @@ def preconditions(full: bool) -> Scenario:
         Actor("reader", cutting("AB")),
     )
     return Scenario(
-        "transaction with a precondition", actors, (begun("A"), begun("B")), faults=1 if full else 0
+        "transaction with a precondition", actors, (begun("A"), begun("B")), faults=3 if full else 0
     )
 
 
@@ -65,7 +65,7 @@ def three_logs(full: bool) -> Scenario:
         Actor("writer", writer("w1", "one", "B")),
     )
     setup = (begun("A"), begun("B"), begun("C"))
-    return Scenario("three logs", actors[: 3 if full else 2], setup, faults=1)
+    return Scenario("three logs", actors[: 3 if full else 2], setup, faults=3 if full else 1)
 
 
 def asking_transaction_again(full: bool) -> Scenario:
@@ -78,7 +78,7 @@ def asking_transaction_again(full: bool) -> Scenario:
     )
     alone = partial(together.together_again, "t1c", requests, (1, 1), txn_of="both")
     setup = (begun("A"), begun("B"))
-    faults = 2 if full else 1
+    faults = 3 if full else 1
     return Scenario("transaction asked again", actors, setup, faults, undisturbed=(("both", alone),))
 
 
@@ -149,7 +149,7 @@ def later_logs(full: bool) -> Scenario:
         Actor("reader", cutting("ABC")),
     )
     return Scenario(
-        "reader of three logs", actors, (begun("A"), begun("B"), begun("C")), faults=1 if full else 0
+        "reader of three logs", actors, (begun("A"), begun("B"), begun("C")), faults=3 if full else 0
     )
 
 
@@ -162,7 +162,9 @@ def skewed(full: bool) -> Scenario:
         Actor("transaction 2", partial(together.together, "t2", views[1:], requests[1:], views[:1])),
         Actor("writer", writer("w1", "one", "B")),
     )
-    return Scenario("write skew", actors[: 3 if full else 2], (begun("A"), begun("B")), faults=1)
+    return Scenario(
+        "write skew", actors[: 3 if full else 2], (begun("A"), begun("B")), faults=3 if full else 1
+    )
 
 
 def times(full: bool) -> Scenario:
@@ -229,4 +231,4 @@ def deleted_decisions(full: bool) -> Scenario:
         Actor("impatient writer", writer("w1", "one", "A")),
         Actor("cleaner", partial(expiry.cleans_decisions, ("txn", ("t1", 0)))),
     )
-    return Scenario("decisions", actors, (begun("A"), begun("B")), faults=1 if full else 0)
+    return Scenario("decisions", actors, (begun("A"), begun("B")), faults=3 if full else 0)
