@@ -17,7 +17,7 @@ from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tom
 from lakelog.log.listing import Listing, list_log
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
-from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, Judge, said
+from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, UNREADABLE, Derived, Judge, said
 from lakelog.log.view import S, View, advance, effective, empty_view
 
 ALL_TOGETHER = "restore the objects of this log from one backup"
@@ -322,7 +322,7 @@ class _Verification(Generic[S]):
         try:
             where = self._at(commit.version)
             self.view = advance(self.view, commit, commit.hash, blobs, self.log.projection, where, settled)
-        except (LakelogError, LookupError, ValueError, AssertionError) as error:
+        except UNREADABLE as error:
             kind = "unsupported" if isinstance(error, UnsupportedFormat) else "commit-disagrees"
             self.findings.damage(kind, where, said(error, where), ALL_TOGETHER)
             self.view, self.replayed = None, False

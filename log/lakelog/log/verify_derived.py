@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
 from lakelog.log.errors import FormatError, LakelogError
 from lakelog.log.findings import Findings
 from lakelog.log.format import Base, Commit, Json, Root, Tombstone, decode_base, decode_root, hash_of
@@ -21,6 +23,9 @@ from lakelog.log.view import S, View, view_of
 T = TypeVar("T", contravariant=True)
 OBJECTS_AT_ONCE = 64
 MANIFESTS_AT_ONCE = 8
+
+UNREADABLE = (LakelogError, LookupError, ValueError, TypeError, AssertionError, msgspec.MsgspecError)
+"""What comes of a state or an event that is not of this kind of log at all, or that a faulty client wrote."""
 
 RESTORE = "restore this object from a backup"
 REWRITE = "lakelog fsck --repair writes it anew from the log"
@@ -81,8 +86,20 @@ class Derived(Generic[S]):
             for key, data in zip(keys, self.log.store.get_many(keys), strict=True):
                 if data is not None:  # else expiry has been there since the listing
                     self._take(key, data, sums)
-        truth = {} if self.last_base is None else dict(self.judge.manifests(self.last_base.root.state))
+        truth = self._manifests_of_the_last_base()
         self._check_manifests(sums | truth, truth)
+
+    def _manifests_of_the_last_base(self) -> Mapping[str, str]:
+        if self.last_base is None:
+            return {}
+        try:
+            return dict(self.judge.manifests(self.last_base.root.state))
+        except UNREADABLE as error:
+            where = self.at(self.log.keys.base(self.last_base.number))
+            self.findings.damage("base-disagrees", where, f"its state cannot be read: {error!r}", RESTORE)
+            self.bases.pop(self.last_base.root.version)
+            self.last_base = None
+            return {}
 
     def read_bases(self, numbers: Iterable[int]) -> None:
         """Read more bases and check each by itself and against the one before it."""
@@ -148,8 +165,8 @@ class Derived(Generic[S]):
             return
         try:
             named = self.judge.manifests(root.state)
-        except (LakelogError, ValueError) as error:
-            self._bad_root(key, "altered", f"its state cannot be read: {error}")
+        except UNREADABLE as error:
+            self._bad_root(key, "altered", f"its state cannot be read: {error!r}")
             return
         self.roots.setdefault(root.version, []).append(key)
         if key == keys.latest:
@@ -254,7 +271,7 @@ class Derived(Generic[S]):
     def _view_of(self, root: Root) -> View[S] | None:
         try:
             return view_of(root, self.log.projection)
-        except (LakelogError, ValueError):
+        except UNREADABLE:
             return None
 
     def _difference(self, root: Root, view: View[S]) -> str | None:
