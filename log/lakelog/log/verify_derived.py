@@ -89,7 +89,7 @@ class Derived(Generic[S]):
         truth = self._manifests_of_the_last_base()
         self._check_manifests(sums | truth, truth)
 
-    def _manifests_of_the_last_base(self) -> Mapping[str, str]:
+    def _manifests_of_the_last_base(self) -> dict[str, str]:
         if self.last_base is None:
             return {}
         try:

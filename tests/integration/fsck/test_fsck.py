@@ -323,6 +323,17 @@ def test_a_snapshot_that_lies_is_found_by_a_replay(folder: Folder) -> None:
     assert "owner" not in folder.client().load_table("a.t").properties
 
 
+def test_a_namespaces_hint_in_a_table_is_found(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    for n in range(6):
+        folder.catalog.alter_namespace("a", set={"n": str(n)})
+    swap(place / "_log" / "latest.json", place.parent / "_log" / "latest.json")
+    findings = folder.check()
+    assert kinds(findings) == {"hint-altered", "hint-disagrees"}
+    assert folder.client().load_table("a.t").row_count == 8
+    assert folder.client().load_namespace("a") == {"n": "5"}
+
+
 def test_repair_touches_no_commit(folder: Folder) -> None:
     place = folder.table("a.t", 8)
     broken = place / "_log" / "00000000000000000003.json"
