@@ -40,9 +40,7 @@ class _GrewMeanwhile(ConflictError):
     """Something was linked in a namespace after its contents were collected to be dropped with it."""
 
 
-def drop_table(
-    tree: NameTree, identifier: Identifier, token: Token | None, *, restored_before: bool = False
-) -> bool:
+def drop_table(tree: NameTree, identifier: Identifier, token: Token | None, *, again: bool = False) -> bool:
     """Drop a table. False where there is none."""
     name = identifier[-1]
     parent = tree.find_namespace(identifier[:-1])
@@ -58,11 +56,13 @@ def drop_table(
         changes.append(_sealing_table(tracked, view, entry, identifier, token))
     try:
         commit_changes(tree.logs, changes, token)
-    except (NoSuchTable, LogSealed):
-        # Dropped meanwhile; or dropped and restored since it was read, and then it is there to be dropped.
-        if restored_before or tree.find_table(identifier) is None:
-            return False
-        return drop_table(tree, identifier, token, restored_before=True)
+    except (NoSuchTable, LogSealed, ConflictError) as error:
+        # It was read long ago. What happened since may have expired, or it was dropped and restored: look anew, once.
+        if again or tree.find_table(identifier) is None:
+            if isinstance(error, NoSuchTable | LogSealed):
+                return False
+            raise
+        return drop_table(tree, identifier, token, again=True)
     # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
     return view is None or not view.sealed
 

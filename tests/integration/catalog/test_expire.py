@@ -241,6 +241,17 @@ def test_a_writer_that_began_before_an_expiry_commits_after_it(client: Callable[
     assert ids(stale.refresh().append(rows(32))) == list(range(1, 33))
 
 
+def test_a_table_whose_versions_expired_since_it_was_read_can_be_dropped(
+    client: Callable[[], Catalog],
+) -> None:
+    catalog, other = client(), client()
+    table = grown(catalog, 3)
+    other.load_table("t")
+    table.append(rows(4)).append(rows(5))
+    catalog.expire("t", retain_last=1, dry_run=False)
+    assert other.drop_table("t")
+
+
 def test_one_broken_table_does_not_stop_the_others(catalog: Catalog, warehouse: str) -> None:
     grown(catalog, 3)
     broken = catalog.create_table("broken", SCHEMA)
