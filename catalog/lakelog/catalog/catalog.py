@@ -45,8 +45,8 @@ class Catalog:
     """Namespaces and tables under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
-    usual AWS chain only. `writer` is kept in every commit, to tell later who made it; `writer_facts` tells where none is
-    given. `log_options` swaps clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, shows the
+    usual AWS chain only. `writer` is kept in every commit, to tell later who made it; without one, `writer_facts` is
+    kept. `log_options` swaps clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, shows the
     catalog as it stood then, read-only.
     """
 

@@ -57,12 +57,19 @@ class Cut:
         self._last_us = at_us
         self._taken: dict[str, _Taken] = {}
         self._batch: set[str] = set()
+        self._is_unchecked = False
         self._lock = threading.RLock()
 
     def begin_batch(self) -> None:
-        """What is taken from here on is read for one question: it needs no check among itself."""
+        """What is taken from here on is read for one question. CommitConflict where there is no such cut any more.
+
+        A question is answered without a check among what is read for it, for most ask no other; the next one, which may
+        be about what is known already, comes after that check.
+        """
         with self._lock:
             self._batch.clear()
+            if self._is_unchecked:
+                self.check()
 
     def take(self, tracked: TrackedLog[S], *, fresh: bool = False) -> View[S]:
         """Return the log's view at this cut. NotFound where there was none; CommitConflict where there is no such cut.
@@ -84,6 +91,7 @@ class Cut:
         head = known if fresh and known is not None else tracked.current()
         if self._waits(head):
             head = tracked.settled()
+        self._is_unchecked = bool(self._taken)
         if self._taken.keys() - self._batch:
             self.check()
         is_head = head.time_us <= self._last_us
@@ -98,6 +106,7 @@ class Cut:
 
     def check(self) -> None:
         """Look whether the logs taken so far moved, in one round of GETs. CommitConflict where that tears the cut."""
+        self._is_unchecked = False
         heads = [taken for taken in self._taken.values() if taken.is_head]
         self._logs.refresh([taken.tracked for taken in heads])
         waiting = [taken.tracked for taken in heads if self._waits(taken.view)]

@@ -252,7 +252,7 @@ def remove(tree: NameTree, orphan: Orphan) -> bool:
         # Nothing is ever linked in what is purged; what is only dropped may be restored.
         if not home.current().purged:
             return False
-    return purge.do(tree, orphan.purge, sealed=False, unchanged=True)
+    return purge.do(tree, orphan.purge, sealed=False)
 
 
 def _id_of(location: str) -> str:

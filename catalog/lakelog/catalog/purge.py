@@ -135,13 +135,12 @@ def is_needed(purge: Purge, cuts: Mapping[str, int]) -> bool:
     return any(each.tracked.location in cuts for each in purge.all())
 
 
-def do(tree: NameTree, purge: Purge, *, sealed: bool = True, unchanged: bool = False) -> bool:
-    """Purge for good, children included. False where it was restored, or is needed by a saved cut.
+def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
+    """Purge for good, children included. False where it changed since it was planned, or is needed by a saved cut.
 
     `sealed` says that only what was dropped may go; without it, a log that is not sealed yet is sealed first.
-    `unchanged` demands that nothing was committed since the plan was made.
     """
-    view = _purged(purge, seal=not sealed, unchanged=unchanged)
+    view = _purged(purge, seal=not sealed)
     # After the purge, as a saved cut looks for purges after it was saved.
     if view is None or is_needed(purge, needed_versions(tree)):
         return False
@@ -153,13 +152,16 @@ def do(tree: NameTree, purge: Purge, *, sealed: bool = True, unchanged: bool = F
     return True
 
 
-def _purged(purge: Purge, *, seal: bool, unchanged: bool) -> View[Any] | None:
-    """Commit that the log is purged, unless it says so. None where it may not be: it was restored, or changed."""
+def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
+    """Commit that the log is purged, unless it says so. None where anything was committed since the plan.
+
+    It may have been restored, and what was below it moved elsewhere, before it was dropped again.
+    """
     tracked, is_namespace = purge.tracked, purge.kind == NAMESPACE
     view = tracked.offer(tracked.log.refresh_settled(tracked.at_its_place()))
     if view.purged:
         return view
-    if unchanged and view.version != purge.view.version:
+    if view.version != purge.view.version:
         return None
 
     def only(draft: Draft) -> Decide[Any]:

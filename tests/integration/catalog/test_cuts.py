@@ -157,6 +157,6 @@ def test_a_cut_that_no_moment_has_is_a_conflict(catalog: Catalog, warehouse: str
     assert cut.take(a).version == 1
     assert cut.take(b).version == 1
     slow_a.append(rows(1))
-    cut.begin_batch()
     with pytest.raises(CommitConflict, match="one moment"):
+        cut.begin_batch()
         cut.take(c)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from lakelog.catalog import (
     NoSuchTable,
     TableExists,
     col,
+    log_cache,
 )
 from lakelog.catalog.log_cache import Change
 from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
@@ -340,3 +342,30 @@ def test_only_a_serializable_reader_does_not_pass_over_what_is_about_to_be_decid
     assert len(seen) == attempts
     assert seen[0] == 0
     assert catalog.load_table("a").properties == {"k": "v"}
+
+
+def test_what_was_read_in_one_round_is_checked_before_the_next_question(
+    bank: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The namespace was read before another transaction, the table after it, both for the first question."""
+    reader, other = client(), client()
+    reader.load_table("bank.savings")
+    refresh = log_cache.refresh_many
+    late: list[bool] = []
+
+    def one_after_another(pairs: Any) -> list[Any]:
+        views = []
+        for number, pair in enumerate(pairs):
+            views += refresh([pair])
+            if len(pairs) == 3 and number == 1 and not late:
+                late.append(True)
+                with other.transaction() as tx:
+                    tx.create_table("bank.new", SCHEMA)
+                    tx.load_table("bank.savings").append(rows((2, 1)))
+        return views
+
+    monkeypatch.setattr(log_cache, "refresh_many", one_after_another)
+    tx = reader.begin()
+    assert total(tx, "bank.savings") == 101
+    with pytest.raises(CommitConflict, match="one moment"):
+        tx.table_exists("bank.new")

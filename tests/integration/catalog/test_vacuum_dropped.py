@@ -214,3 +214,28 @@ def test_foreign_files_of_a_purged_table_stay(catalog: Catalog, clock: Clock, st
     clock.days_later(8)
     [told] = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind == "dropped-table"]
     assert (told.files, told.foreign) == (1, 1) and store.get(foreign) == b"mine"
+
+
+def test_what_was_restored_moved_and_dropped_again_since_the_plan_is_not_purged_by_it(
+    catalog: Catalog, client: Callable[[], Catalog], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan of a dropped namespace has a table in it which stands in another namespace by now."""
+    catalog.create_namespace("n")
+    catalog.create_namespace("m")
+    catalog.create_table("n.t", SCHEMA).append(rows(1, 2))
+    catalog.drop_namespace("n", cascade=True)
+    clock.days_later(8)
+    other, do, late = client(), purge.do, [True]
+
+    def restore_first(*arguments: Any, **named: Any) -> bool:
+        while late:
+            late.pop()
+            other.undrop_namespace("n")
+            other.rename_table("n.t", "m.t")
+            other.drop_namespace("n")
+        return do(*arguments, **named)
+
+    monkeypatch.setattr(purge, "do", restore_first)
+    catalog.vacuum(dry_run=False)
+    assert ids(client().load_table("m.t")) == [1, 2]
+    assert client().undrop_namespace("n") == ("n",)
