@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from lakelog.cli import audit, dropped, fsck, inspection, spark
+from lakelog.cli import audit, dropped, fsck, inspection, maintenance, spark
 from lakelog.log.errors import LakelogError
 
 
@@ -25,7 +25,14 @@ def cli() -> None:
     """
 
 
-for command in (*inspection.COMMANDS, *audit.COMMANDS, *dropped.COMMANDS, *fsck.COMMANDS, *spark.COMMANDS):
+for command in (
+    *inspection.COMMANDS,
+    *audit.COMMANDS,
+    *dropped.COMMANDS,
+    *maintenance.COMMANDS,
+    *fsck.COMMANDS,
+    *spark.COMMANDS,
+):
     cli.add_command(command)
 
 

@@ -1,0 +1,247 @@
+"""The commands that let go: expire (old versions), vacuum (files that nobody can reach). They tell, unless --apply."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.expire import DEFAULT_AGE as EXPIRE_AGE
+from lakelog.catalog.expire import Expired
+from lakelog.catalog.names import identifier
+from lakelog.catalog.vacuum import DEFAULT_AGE as WRITE_AGE
+from lakelog.catalog.vacuum import DEFAULT_DROPPED_AGE, Vacuumed
+from lakelog.cli import answer
+from lakelog.cli.options import Place, is_location, takes_place
+from lakelog.cli.progress import Progress
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGE = re.compile(r"(\d{1,6})([smhdw])")
+
+
+def _age(context: click.Context, parameter: click.Parameter, value: str | None) -> dt.timedelta | None:
+    """Read an age as people write it: 90s, 30m, 12h, 7d, 2w."""
+    if value is None:
+        return None
+    match = _AGE.fullmatch(value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not an age: write 90s, 30m, 12h, 7d or 2w")
+    return dt.timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def _days(age: dt.timedelta) -> str:
+    return f"{age.days}d"
+
+
+_apply = click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only told.")
+
+
+@click.command()
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="")
+@click.option(
+    "--older-than",
+    callback=_age,
+    metavar="AGE",
+    help=f"Versions that were replaced longer ago than that. [default: {_days(EXPIRE_AGE)}]",
+)
+@click.option("--before-version", type=int, metavar="N", help="Versions of TABLE before that one.")
+@click.option("--retain-last", type=int, metavar="N", help="All but the last N versions of each log.")
+@_apply
+@takes_place
+def expire(
+    place: Place,
+    what: str,
+    older_than: dt.timedelta | None,
+    before_version: int | None,
+    retain_last: int | None,
+    apply: bool,
+) -> None:
+    """Let go of old versions of TABLE or of NAMESPACE with all that is in it.
+
+    Without either, of everything in the warehouse. AGE is a number and s, m, h, d or w.
+
+    Only the log shrinks: data files that no version has any more are deleted by lakelog vacuum. The current version
+    always stays, and so does what saved cuts need. Each log that is expired gets a commit that says so.
+    """
+    catalog = place.catalog_for(what)
+    found = catalog.expire(
+        **_chosen(catalog, what),
+        older_than=older_than,
+        version=before_version,
+        retain_last=retain_last,
+        dry_run=not apply,
+        progress=Progress(),
+    )
+    if place.as_json:
+        answer.in_json({"applied": apply, "logs": msgspec.to_builtins(found)})
+    else:
+        _tell_expired(found, apply)
+    _end(found)
+
+
+def _tell_expired(found: Sequence[Expired], applied: bool) -> None:
+    answer.rows(
+        ("log", ">versions", ">kept from", ">metadata", ">data files", ">size", ""),
+        [
+            (
+                each.name,
+                answer.count(each.versions),
+                str(each.first),
+                answer.size(each.size_bytes),
+                answer.count(each.files),
+                answer.size(each.file_bytes),
+                "kept for saved cuts" if each.kept_for_cuts else "",
+            )
+            for each in found
+            if each.commits or each.kept_for_cuts
+        ],
+        empty="No version is old enough.",
+    )
+    versions, logs = sum(each.versions for each in found), sum(1 for each in found if each.commits)
+    if logs:
+        click.echo(
+            f"{'Let' if applied else 'Would let'} go of {_counted(versions, 'version')} of {_counted(logs, 'log')}, "
+            f"{answer.size(sum(each.size_bytes for each in found))} of metadata; "
+            f"{_counted(sum(each.files for each in found), 'data file')} of "
+            f"{answer.size(sum(each.file_bytes for each in found))} can then be vacuumed."
+        )
+    _tell_dry_run(bool(logs), applied)
+
+
+@click.command()
+@click.argument("what", metavar="[TABLE|NAMESPACE]", default="")
+@click.option(
+    "--older-than",
+    callback=_age,
+    metavar="AGE",
+    help=f"Writes that began longer ago fail from then on, and leave nothing. [default: {_days(WRITE_AGE)}]",
+)
+@click.option(
+    "--dropped-older-than",
+    callback=_age,
+    metavar="AGE",
+    help=f"What was dropped longer ago is purged for good. [default: {_days(DEFAULT_DROPPED_AGE)}]",
+)
+@click.option("--verbose", is_flag=True, help="Name every object.")
+@_apply
+@takes_place
+def vacuum(
+    place: Place,
+    what: str,
+    older_than: dt.timedelta | None,
+    dropped_older_than: dt.timedelta | None,
+    verbose: bool,
+    apply: bool,
+) -> None:
+    """Delete the files that nobody can reach, of TABLE or of NAMESPACE with all that is in it.
+
+    Without either, of everything in the warehouse. AGE is a number and s, m, h, d or w.
+
+    \b
+    What goes:
+      data files that no version has which can be read, nor a write under way
+      of a namespace, what was dropped in it too long ago to be restored
+      of a namespace, what is left of creations that never came to their end
+      leftovers of writers that died
+
+    Time travel keeps what it needs: lakelog expire says which versions stay. Files that are not lakelog's are never
+    touched. Writes older than the limit fail with a clear error; the limit must be longer than your longest write.
+    """
+    catalog = place.catalog_for(what)
+    found = catalog.vacuum(
+        **_chosen(catalog, what),
+        older_than=older_than,
+        dropped_older_than=dropped_older_than,
+        dry_run=not apply,
+        keys=verbose,
+        progress=Progress(),
+    )
+    if place.as_json:
+        answer.in_json({"applied": apply, "places": msgspec.to_builtins(found)})
+    else:
+        _tell_vacuumed(found, applied=apply, verbose=verbose)
+    _end(found)
+
+
+def _tell_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -> None:
+    shown = [each for each in found if _is_news(each)]
+    answer.rows(
+        ("what", "name", ">data files", ">size", ">other objects", ">size", ""),
+        [
+            (
+                each.kind.replace("-", " "),
+                each.name,
+                answer.count(each.files),
+                answer.size(each.size_bytes),
+                answer.count(each.objects),
+                answer.size(each.object_bytes),
+                _remarks(each),
+            )
+            for each in shown
+        ],
+        empty="Nothing is left that nobody can reach.",
+    )
+    if verbose:
+        for key in (key for each in shown for key in each.keys):
+            click.echo(key)
+    files, objects = sum(each.files for each in found), sum(each.objects for each in found)
+    if files or objects:
+        size_bytes = sum(each.size_bytes + each.object_bytes for each in found)
+        click.echo(
+            f"{'Deleted' if applied else 'Would delete'} {_counted(files, 'data file')} and "
+            f"{_counted(objects, 'other object')}, {answer.size(size_bytes)}."
+        )
+    purges = any(each.kind.startswith(("dropped", "unlinked")) and not each.waiting for each in found)
+    _tell_dry_run(bool(files or objects or purges), applied)
+
+
+def _is_news(each: Vacuumed) -> bool:
+    return bool(each.files or each.objects or each.waiting) or each.kind not in ("table", "namespace")
+
+
+def _remarks(each: Vacuumed) -> str:
+    remarks = []
+    if each.kept_for_cuts:
+        remarks.append("kept for saved cuts")
+    if each.waiting:
+        remarks.append(f"{_counted(each.waiting, 'file')} of writes that may be under way stay")
+    if each.foreign:
+        remarks.append(f"{_counted(each.foreign, 'foreign file')} stay")
+    return ", ".join(remarks)
+
+
+COMMANDS = (expire, vacuum)
+
+
+def _chosen(catalog: Catalog, what: str) -> dict[str, Any]:
+    """Return what a reference means: a place, a table, else a namespace."""
+    if is_location(what):
+        return {"location": what}
+    path = identifier(what)
+    if path and catalog.table_exists(path):
+        return {"table": path}
+    return {"namespace": path}
+
+
+def _tell_dry_run(anything: bool, applied: bool) -> None:
+    if anything and not applied:
+        click.echo("Nothing was changed. Say --apply to do it.")
+
+
+def _end(found: Sequence[Expired] | Sequence[Vacuumed]) -> None:
+    """Name what could not be done on stderr, and let the exit code tell."""
+    failed = [each for each in found if each.error is not None]
+    for each in failed:
+        message = " ".join(str(each.error).split())
+        click.echo(f"lakelog: {each.name} was left alone: {message}", err=True)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{answer.count(number)} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,20 @@
+"""How far long work is: a line on stderr now and then, so that stdout holds the answer alone."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+EVERY_S = 2.0
+
+
+class Progress:
+    """Says what it is told, but only where that takes long."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, message: str) -> None:
+        if time.monotonic() - self._last > EVERY_S:
+            self._last = time.monotonic()
+            print(f"lakelog: {message}", file=sys.stderr, flush=True)

@@ -1,0 +1,148 @@
+"""`lakelog expire` and `lakelog vacuum`: they tell, unless they are told to do it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.cli import progress
+from lakelog.cli.main import run
+
+SCHEMA = pa.schema([pa.field("id", pa.int64())])
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids)}, schema=SCHEMA)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    catalog = Catalog(str(tmp_path / "warehouse"), options={"fsync": "off"})
+    catalog.create_namespace("shop")
+    table = catalog.create_table("shop.orders", SCHEMA).append(rows(1)).append(rows(2))
+    table.overwrite(rows(3))
+    catalog.create_table("shop.old", SCHEMA).append(rows(9))
+    catalog.drop_table("shop.old")
+    return catalog
+
+
+@pytest.fixture
+def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
+    def tell(*arguments: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert run([*arguments, "--warehouse", catalog.warehouse]) == code
+        printed = capsys.readouterr()
+        assert code or not printed.err, printed.err
+        return printed.out if code == 0 else printed.err
+
+    return tell
+
+
+def objects(catalog: Catalog) -> dict[str, bytes]:
+    root = Path(catalog.warehouse)
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_expire_tells_what_would_go_and_does_it_when_told(catalog: Catalog, lakelog: Any) -> None:
+    before = objects(catalog)
+    told = lakelog("expire", "shop.orders", "--retain-last", "1")
+    assert "Would let go of 3 versions of 1 log" in told and "2 data files" in told
+    assert "Nothing was changed. Say --apply to do it." in told and objects(catalog) == before
+    done = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
+    assert "Let go of 3 versions of 1 log" in done and "Nothing was changed" not in done
+    assert "No version is old enough." in lakelog("expire", "shop.orders", "--before-version", "2")
+    table = catalog.load_table("shop.orders")
+    assert table.to_arrow() == rows(3) and next(table.history(limit=1)).operation == "expire"
+
+
+def test_vacuum_tells_what_would_go_and_does_it_when_told(catalog: Catalog, lakelog: Any) -> None:
+    lakelog("expire", "--retain-last", "1", "--apply")
+    before = objects(catalog)
+    told = lakelog("vacuum", "shop", "--older-than", "0s", "--dropped-older-than", "0s", "--verbose")
+    assert "Would delete 3 data files and" in told and "dropped table" in told
+    named = [line.strip() for line in told.splitlines() if line.strip() in before]
+    assert len([key for key in named if "/data/" in key]) == 3 and objects(catalog) == before
+    done = lakelog("vacuum", "--older-than", "0s", "--dropped-older-than", "0s", "--apply")
+    assert "Deleted 3 data files" in done
+    assert {key for key in before if "/data/" in key} - objects(catalog).keys() == {
+        key for key in named if "/data/" in key
+    }
+    assert "Nothing is left that nobody can reach." in lakelog("vacuum")
+    assert catalog.load_table("shop.orders").to_arrow() == rows(3)
+
+
+def test_programs_get_json(catalog: Catalog, lakelog: Any) -> None:
+    told = json.loads(lakelog("expire", "shop.orders", "--retain-last", "2", "--json"))
+    assert told["applied"] is False
+    assert [(log["name"], log["first"], log["versions"]) for log in told["logs"]] == [
+        ("`shop`.`orders`", 3, 2)
+    ]
+    done = json.loads(lakelog("vacuum", "--dropped-older-than", "0s", "--apply", "--json"))
+    assert done["applied"] is True
+    assert [place["files"] for place in done["places"] if place["kind"] == "dropped-table"] == [1]
+
+
+def test_a_table_can_be_named_by_its_place(catalog: Catalog, lakelog: Any) -> None:
+    place = catalog.load_table("shop.orders").location
+    assert "3 versions of 1 log" in lakelog("expire", place, "--retain-last", "1")
+    assert "Nothing is left" in lakelog("vacuum", place)
+
+
+def test_leftovers_of_dead_writers_on_a_folder_go(catalog: Catalog, lakelog: Any) -> None:
+    place = Path(catalog.load_table("shop.orders").location)
+    torn = [place / part / ".lakelog-tmp-abc" for part in ("data", "_log")]
+    for path in torn:
+        path.write_bytes(b"torn")
+    assert "Would delete 0 data files and 2 other objects, 8 B" in lakelog("vacuum", "shop.orders")
+    lakelog("vacuum", "shop.orders", "--apply")
+    assert not any(path.exists() for path in torn)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("expire", "--older-than", "soon"), 2, "'soon' is not an age: write 90s"),
+        (("vacuum", "--older-than", "-3d"), 2, "is not an age"),
+        (("expire", "shop.orders", "--before-version", "99"), 1, "no version 99"),
+        (("expire", "shop.orders", "--before-version", "-1"), 1, "at least 1"),
+        (("expire", "shop.orders", "--retain-last", "0"), 1, "at least 1"),
+        (("expire", "shop.orders", "--before-version", "2", "--retain-last", "2"), 1, "give one of them"),
+        (("expire", "shop", "--before-version", "2"), 1, "a version is one table's"),
+        (("vacuum", "nowhere"), 1, "nowhere"),
+        (("vacuum", "/nowhere/at/all"), 1, "no table at /nowhere/at/all"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line_on_stderr(
+    lakelog: Any, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    told = lakelog(*arguments, code=code)
+    assert message in told and told.count("\n") == 1
+
+
+def test_what_is_left_alone_is_named_and_the_exit_code_tells(catalog: Catalog, lakelog: Any) -> None:
+    catalog.create_table("shop.broken", SCHEMA).append(rows(1))
+    broken = Path(catalog.load_table("shop.broken").location)
+    for commit in broken.glob("_log/*.json"):
+        commit.write_bytes(b"nonsense")
+    for command in ("expire", "vacuum"):
+        assert re.search(r"lakelog: `shop`.`broken` was left alone: .*altered", lakelog(command, code=1))
+
+
+def test_long_work_says_on_stderr_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    say = progress.Progress()
+    say("first")
+    now[0] += 3
+    say("second")
+    say("third")
+    assert capsys.readouterr().err == "lakelog: second\n"
