@@ -105,7 +105,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     Json.bool(ask("table_exists", about(ident)), "exists")
   }
 
-  override def loadTable(ident: Identifier): Table = load(ident, about(ident))
+  override def loadTable(ident: Identifier): Table = statement match {
+    case Some(transaction) => transaction.load(ident)(load(ident, about(ident)))
+    case None => load(ident, about(ident))
+  }
 
   override def loadTable(ident: Identifier, version: String): Table = {
     val number = version.toLongOption.getOrElse(
@@ -148,7 +151,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   override def alterTable(ident: Identifier, changes: TableChange*): Table = failures.table(ident) {
     val wanted = JArray(changes.map(Requests.tableChange).toList)
     refuseTornEvolution(ident)
-    statement.foreach(_.beforeSchemaChange())
+    statement.foreach(_.beforeSchemaChange(other => load(other, about(other))))
     val asked = channel
     table(ident, asked, change(asked, "alter_table", about(ident), "changes" -> wanted))
   }

@@ -65,13 +65,23 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     refuseUnknown(options, "read", LakeTable.ReadOptions)
+    refuseStreaming()
     new LakeScanBuilder(this, ReadTogether.joined(this))
   }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     refuseUnknown(info.options, "write", Set.empty)
+    refuseStreaming()
     new LakeWriteBuilder(this, info, new TableCommit(access, facts))
   }
+
+  /** A streaming query goes on when the transaction has ended that its table was loaded in. */
+  private def refuseStreaming(): Unit =
+    if (access.channel.transaction.isDefined && SparkInternals.isStreaming) {
+      throw Failures.unsupported(
+        s"A streaming query is no part of a transaction, but $name was loaded inside of one: start the query before " +
+          "the transaction begins or when it has ended.")
+    }
 
   /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
   protected def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import scala.collection.mutable
+
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Table}
 import org.apache.spark.sql.connector.catalog.transactions.Transaction
 import org.apache.spark.sql.connector.read.Scan
 
@@ -18,12 +20,26 @@ private[lakelog] final class StatementTransaction(plugin: LakeCatalog, session: 
 
   override def catalog(): CatalogPlugin = own
 
+  /** What the statement reads, and once it has changed a schema, how that stood before. */
+  private val read = mutable.LinkedHashMap.empty[Identifier, Option[Table]]
+
   /** Where the statement's requests go. */
   def channel: Channel = synchronized(begun.map(session.channelIn).getOrElse(session.channel))
 
+  /**
+   * Loads a table. When the statement has been analysed, Spark loads what it reads again, and must find no column there
+   * that only its own analysis has added.
+   */
+  def load(ident: Identifier)(anew: => Table): Table = {
+    val before = if (SparkInternals.statementTracker.isEmpty) synchronized(read.get(ident).flatten) else None
+    synchronized(read.getOrElseUpdate(ident, None))
+    before.getOrElse(anew)
+  }
+
   /** Called before the statement changes a schema, on which its data follow. */
-  def beforeSchemaChange(): Unit = synchronized {
+  def beforeSchemaChange(load: Identifier => Table): Unit = synchronized {
     if (begun.isEmpty && !session.isInTransaction) begun = Some(failures.procedure(session.beginStatement()))
+    read.keys.toList.foreach(ident => if (read(ident).isEmpty) read(ident) = Some(load(ident)))
   }
 
   override def commit(): Unit = end(session.commitStatement)

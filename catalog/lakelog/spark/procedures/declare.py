@@ -93,10 +93,9 @@ class Call:
 class Procedure:
     """A procedure in the namespace `system`. `run` returns the rows of the result, in the order of `columns`.
 
-    `changes` returns what the procedure changes first, for the token with which it may be asked again; a procedure that
+    `changes` returns what the procedure changes first, for the token with which it may be asked again; one that
     changes nothing, or that may simply be run again, has none. `session` marks the three procedures that open and end
-    the session's transaction: they return its id first. A procedure that is not `in_transaction` is refused while one is
-    open.
+    the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
     """
 
     name: str

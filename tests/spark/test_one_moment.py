@@ -1,0 +1,209 @@
+"""Statements that read several tables read them at one moment, and change schema and data in one commit."""
+
+import threading
+import time
+
+import pytest
+from tests.spark.sessions import another_session, wrapper
+
+import lakelog.spark
+
+pytestmark = pytest.mark.adapter
+
+# A Python side that, once the file `armed` appeared, moves a row from one table to the other after so many loads of
+# tables as that says: just between what Spark takes as one.
+MOVING = """
+import pathlib
+from lakelog.catalog import Catalog
+from lakelog.spark.dispatch import Dispatch
+armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_table
+def load(self, params):
+    answer = original(self, params)
+    if armed.exists():
+        loads.append(params["identifier"])
+        if len(loads) == int(armed.read_text()):
+            armed.unlink()
+            loads.clear()
+            with Catalog({warehouse!r}).transaction() as tx:
+                import pyarrow as pa
+                row = tx.load_table("t").to_arrow()
+                tx.load_table("t").truncate()
+                tx.load_table("u").append(row)
+    return answer
+Dispatch.on_load_table = load
+"""
+
+QUERIES = {
+    "union": "SELECT count(*) FROM (SELECT * FROM lake.t UNION ALL SELECT * FROM lake.u)",
+    "join": "SELECT count(*) FROM lake.t FULL OUTER JOIN lake.u USING (id)",
+    "subquery": "SELECT (SELECT count(*) FROM lake.t) + (SELECT count(*) FROM lake.u)",
+    "cte": "WITH a AS (SELECT * FROM lake.t), b AS (SELECT * FROM lake.u) "
+    "SELECT (SELECT count(*) FROM a) + count(*) FROM b",
+}
+
+
+@pytest.mark.parametrize("loads", [1, 3])
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_select_sees_a_row_that_moves_between_its_tables_exactly_once(make_lake, tmp_path, query, loads):
+    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    lake = make_lake(
+        warehouse, python=wrapper(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+    )
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("CREATE TABLE lake.u (id INT)")
+    armed.write_text(str(loads))
+    assert lake.sql(QUERIES[query]) == [(1,)]
+    assert not armed.exists(), "nothing moved meanwhile"
+    assert lake.sql("SELECT count(*) FROM lake.u") == [(1,)]
+
+
+@pytest.mark.parametrize("loads", [1, 2, 3])
+def test_an_insert_reads_all_its_tables_at_one_moment(make_lake, tmp_path, loads):
+    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    lake = make_lake(
+        warehouse, python=wrapper(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+    )
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    for name in ("u", "sums"):
+        lake.sql(f"CREATE TABLE lake.{name} (id BIGINT)")
+    armed.write_text(str(loads))
+    lake.sql(
+        "INSERT INTO lake.sums SELECT count(*) FROM (SELECT id FROM lake.t UNION ALL SELECT id FROM lake.u)"
+    )
+    assert not armed.exists()
+    assert lake.sql("SELECT * FROM lake.sums") == [(1,)]
+
+
+def test_a_select_of_two_tables_that_change_all_the_time_is_never_torn(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    for name in ("t", "u"):
+        lake.sql(f"CREATE TABLE lake.{name} AS SELECT CAST(0 AS BIGINT) AS n")
+    stop = threading.Event()
+
+    def write():
+        catalog, n = lake.catalog, 0
+        import pyarrow as pa
+
+        while not stop.is_set():
+            n += 1
+            with catalog.transaction() as tx:
+                for name in ("t", "u"):
+                    tx.load_table(name).overwrite(pa.table({"n": [n]}))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(10):
+            ((left, right),) = lake.sql("SELECT t.n, u.n FROM lake.t CROSS JOIN lake.u")
+            assert left == right
+    finally:
+        stop.set()
+        writer.join()
+
+
+EVOLVING = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 2 AS id, 'b' AS more"
+
+
+def test_a_schema_change_and_its_data_are_one_commit(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql(EVOLVING)
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, None), (2, "b")]
+    newest, first = lake.catalog.load_table("t").history()
+    assert (newest.version, first.version) == (2, 1)
+    assert newest.operation == "change schema, append"
+
+
+def test_a_statement_that_fails_after_its_schema_change_changes_nothing(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    with pytest.raises(Exception, match="this is wrong"):
+        lake.sql(
+            "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME "
+            "SELECT 2 AS id, CAST(raise_error('this is wrong') AS INT) AS more FROM lake.t"
+        )
+    assert lake.catalog.load_table("t").version == 1
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+
+
+def test_a_schema_change_within_a_transaction_is_part_of_that(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql(EVOLVING)
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, None), (2, "b")]
+    assert lake.catalog.load_table("t").version == 1
+    lake.sql("CALL lake.system.rollback_transaction()")
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+
+
+def test_to_explain_a_write_with_schema_evolution_changes_nothing(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    ((plan,),) = lake.sql("EXPLAIN " + EVOLVING)[-1:]
+    assert "on its own" in plan
+    assert lake.catalog.load_table("t").version == 1
+
+
+def test_a_cached_table_is_neither_stale_in_a_transaction_nor_shown_to_others_from_it(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    other = another_session(lake)
+    lake.sql("CACHE TABLE lake.t")
+    frame = lake.frame("SELECT * FROM lake.t").cache()
+    assert frame.count() == 1
+    other.sql("INSERT INTO lake.t VALUES (2)")
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)], "not what was cached before"
+        lake.sql("CACHE TABLE lake.t")
+        lake.sql("INSERT INTO lake.t VALUES (3)")
+        assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,), (3,)]
+        assert other.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+        other.sql("CACHE TABLE lake.t")
+        assert other.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+        other.sql("UNCACHE TABLE lake.t")
+        lake.sql("REFRESH TABLE lake.t")
+        assert lake.sql("SELECT count(*) FROM lake.t") == [(3,)]
+    other.sql("INSERT INTO lake.t VALUES (4)")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,), (3,), (4,)], "not what was cached within"
+
+
+def test_what_was_cached_in_a_transaction_that_is_rolled_back_is_forgotten(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    lake.sql("CACHE TABLE lake.t")
+    assert lake.sql("SELECT count(*) FROM lake.t") == [(2,)]
+    lake.sql("CALL lake.system.rollback_transaction()")
+    assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+
+
+def test_a_streaming_query_is_no_part_of_the_transaction_that_is_open_when_it_starts(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT CAST(0 AS BIGINT) AS value")
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        lake.sql("INSERT INTO lake.t VALUES (1), (2), (3)")
+        rows = lake.spark.readStream.format("rate").option("rowsPerSecond", 100).load().select("value")
+        joined = rows.join(lake.spark.table(f"{lake.name}.t"), "value")
+        query = joined.writeStream.format("memory").queryName("seen").start()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and sum(p["numInputRows"] for p in query.recentProgress) < 100:
+            time.sleep(0.2)
+        query.stop()
+        assert query.exception() is None
+        assert lake.sql("SELECT value FROM seen") == [(0,)]
+
+
+def test_a_write_that_changes_the_schema_of_what_it_reads_reads_it_as_it_was(lake):
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    evolving = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT id + 1 AS id, {} AS {} FROM lake.t"
+    lake.sql(evolving.format("'b'", "more"))
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, None), (2, "b")]
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        lake.sql(evolving.format("id", "third"))
+    assert lake.sorted("SELECT id, third FROM lake.t") == [(1, None), (2, 1), (2, None), (3, 2)]
+    assert lake.catalog.load_table("t").version == 3

@@ -1,0 +1,109 @@
+"""Transactions whose Python side dies: they are lost as a whole, and a commit is found again."""
+
+import os
+import signal
+
+import pytest
+from tests.spark.conftest import children
+from tests.spark.sessions import another_session, wrapper
+
+import lakelog.spark
+
+pytestmark = pytest.mark.adapter
+
+
+def prepare(lake):
+    lake.sql("CREATE NAMESPACE lake.a")
+    for name in ("t", "u"):
+        lake.sql(f"CREATE TABLE lake.a.{name} AS SELECT 1 AS id")
+
+
+def kill(lake):
+    for child in children(lake.spark):
+        os.kill(child, signal.SIGKILL)
+
+
+def counts(lake):
+    return [lake.catalog.load_table(f"a.{name}").row_count for name in ("t", "u")]
+
+
+def test_a_transaction_dies_with_its_python_side_and_every_statement_says_so_until_it_is_ended(lake):
+    prepare(lake)
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("INSERT INTO lake.a.t VALUES (2)")
+    kill(lake)
+    for statement in ("INSERT INTO lake.a.u VALUES (2)", "SELECT * FROM lake.a.t", "DROP TABLE lake.a.t"):
+        with pytest.raises(Exception, match=r"(?s)transaction .* is lost.*roll it back"):
+            lake.sql(statement)
+    assert another_session(lake).sql("SELECT * FROM lake.a.t") == [(1,)]
+    lake.sql("CALL lake.system.rollback_transaction()")
+    assert counts(lake) == [1, 1]
+    lake.sql("INSERT INTO lake.a.t VALUES (3)")
+    assert lake.sorted("SELECT * FROM lake.a.t") == [(1,), (3,)]
+
+
+def test_the_commit_of_a_lost_transaction_says_that_nothing_was_committed(lake):
+    prepare(lake)
+    with (
+        pytest.raises(Exception, match=r"(?s)is lost.*Nothing of it was committed"),
+        lakelog.spark.transaction(lake.spark, lake.name),
+    ):
+        lake.sql("INSERT INTO lake.a.t VALUES (2)")
+        lake.sql("INSERT INTO lake.a.u VALUES (2)")
+        kill(lake)
+    assert counts(lake) == [1, 1]
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        lake.sql("INSERT INTO lake.a.t VALUES (2)")
+    assert counts(lake) == [2, 1]
+
+
+# Dies in the first commit of a transaction after the file `armed` appeared: before or after it took effect.
+DEADLY = """
+import os, pathlib, signal
+from lakelog.catalog.transaction import Transaction
+armed, original = pathlib.Path({armed!r}), Transaction.commit
+def deadly(self):
+    if not armed.exists():
+        return original(self)
+    armed.unlink()
+    if {after!r}:
+        original(self)
+    os.kill(os.getpid(), signal.SIGKILL)
+Transaction.commit = deadly
+"""
+
+
+@pytest.mark.parametrize("tables", [("t",), ("t", "u")], ids=["one-log", "two-logs"])
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_commit_whose_answer_was_lost_is_asked_for_again(make_lake, tmp_path, after, tables):
+    armed = tmp_path / "armed"
+    lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed), after=after)))
+    prepare(lake)
+
+    def change():
+        with lakelog.spark.transaction(lake.spark, lake.name):
+            for table in tables:
+                lake.sql(f"INSERT INTO lake.a.{table} VALUES (2)")
+            armed.touch()
+
+    if after:
+        change()
+    else:
+        with pytest.raises(Exception, match="Nothing of it was committed"):
+            change()
+    assert not armed.exists()
+    assert counts(lake) == [1 + (after and name in tables) for name in ("t", "u")]
+
+
+def test_a_schema_and_data_that_change_together_survive_or_fail_together(make_lake, tmp_path):
+    armed = tmp_path / "armed"
+    lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed), after=False)))
+    prepare(lake)
+    armed.touch()
+    insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT 2 AS id, 'new' AS more"
+    with pytest.raises(Exception, match="lost"):
+        lake.sql(insert)
+    assert lake.sql("SELECT * FROM lake.a.t") == [(1,)]
+    lake.sql(insert)
+    assert lake.sorted("SELECT * FROM lake.a.t") == [(1, None), (2, "new")]
+    assert lake.catalog.load_table("a.t").version == 2
