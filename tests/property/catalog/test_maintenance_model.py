@@ -20,6 +20,7 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, Table
+from lakelog.catalog.fsck import Severity
 from lakelog.catalog.ingest import written_files
 from lakelog.log import ConflictError, NotFound, WriteFenced
 
@@ -216,6 +217,7 @@ def check_all(world: World) -> None:
     for name, expected in world.cuts.items():
         cut = Catalog(world.warehouse, as_of=name)
         assert {table: ids(cut.load_table(table)) for table in expected} == expected, name
+    assert not fresh.fsck(all_versions=True).of(Severity.DAMAGE)
     for number, (name, model) in enumerate(world.dropped):
         fresh.undrop_table(name, id=model.id, to=f"a.restored{number}")
         check_table(fresh, f"a.restored{number}", model)
