@@ -74,7 +74,7 @@ def may_pass(world: World, case: Case, outcome: Outcome) -> bool:
     """Whether no finding has to name the object: nothing is lost with it, or nothing tells of it."""
     if case.kind in ("hint", "snapshot") and case.how == "delete":
         return True  # it need not be there, and was not believed by anybody
-    if case.kind in ("manifest", "snapshot") and case.how == "copy onto the next":
+    if case.kind in ("manifest", "sidecar", "snapshot") and case.how == "copy onto the next":
         return bool(outcome.named)
     return is_newest(world, case)
 

@@ -136,12 +136,13 @@ def _check_versions(walk: Walk, url: str, name: str, data: bytes) -> None:
         checked = walk.checked.get(location)
         if checked is None:
             continue
+        log = checked.tracked.log
         newest = checked.verified.head - (checked.verified.undecided is not None)
         if not checked.verified.first <= version <= newest:
             walk.findings.damage(
                 "cut-unreadable",
                 url,
-                f"the saved cut {name!r} needs version {version} of {walk.logs.url(location)}, which has "
+                f"the saved cut {name!r} needs {log.replay.at(log.keys.commit(version))}, and that log has versions "
                 f"{checked.verified.first} to {newest}",
                 "restore that log from a backup, or drop the cut",
             )
