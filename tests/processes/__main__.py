@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument(
         "--mutation", choices=sorted(MUTATIONS), default="", help="with one protection removed"
     )
+    parser.add_argument("--cleaning", action="store_true", help="expire, vacuum and purge meanwhile")
     given = parser.parse_args()
     settings = Settings(
         seed=given.seed,
@@ -41,6 +42,7 @@ def main() -> int:
         fsync=not given.no_fsync,
         keep=given.keep,
         mutation=given.mutation,
+        cleaning=given.cleaning,
     )
     folder = Path(tempfile.mkdtemp(prefix="lakelog-kills-"))
     print(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -22,13 +21,22 @@ _BATCH = 64
 
 @dataclass
 class Chain:
-    """One log. `commits` are those with an effect, at the time of their transaction where they are part of one."""
+    """One log. `effects` are its entries without aborted intents, at the time of their transaction where they are part
+    of one; `commits` are those of which more than a tombstone is left."""
 
     prefix: str
     entries: list[Commit | Tombstone] = field(default_factory=list)
-    commits: list[Commit] = field(default_factory=list)
+    effects: list[Commit | Tombstone] = field(default_factory=list)
     transactions: dict[int, str] = field(default_factory=dict)
     """The decision of each intent that was committed, by its version."""
+
+    @property
+    def commits(self) -> list[Commit]:
+        return [effect for effect in self.effects if isinstance(effect, Commit)]
+
+    @property
+    def is_table(self) -> bool:
+        return self.prefix.rpartition("/")[2].startswith("t-")
 
     @property
     def log_id(self) -> str:
@@ -37,7 +45,7 @@ class Chain:
     @property
     def sealed(self) -> bool:
         """Whether it was dropped, and not restored since."""
-        flags = [(c.seals or c.purges, c.restores or c.reopens) for c in self.commits]
+        flags = [(c.seals or c.purges, c.restores or c.reopens) for c in self.effects]
         return next((closes for closes, opens in reversed(flags) if closes or opens), False)
 
 
@@ -50,6 +58,8 @@ class Warehouse:
     chains: dict[str, Chain] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    positions: dict[str, dict[str, int]] = field(default_factory=dict)
+    """What the decision of each committed transaction says: the version of each log."""
 
 
 def read(store: ObjectStore) -> Warehouse:
@@ -103,10 +113,15 @@ def _follow(found: Warehouse, chain: Chain, key: str, entry: Commit | Tombstone)
             return
         effect = outcome
         chain.transactions[entry.version] = entry.intent.txn
+    elif isinstance(entry, Tombstone):
+        found.counts["tombstones"] += 1
+        if entry.outcome == "aborted":
+            chain.entries.append(entry)
+            return
     assert chain.sealed == opens, f"the log was {'' if chain.sealed else 'not '}sealed before"
     chain.entries.append(entry)
+    chain.effects.append(effect)
     if isinstance(effect, Commit):
-        chain.commits.append(effect)
         _check_sidecars(found, chain, effect)
 
 
@@ -127,6 +142,7 @@ def _decided(found: Warehouse, chain: Chain, entry: Commit) -> Commit | None:
     assert entry.version in decision.positions.values(), (
         f"its decision does not know it: {decision.positions}"
     )
+    found.positions[decision.txn] = decision.positions
     assert len(decision.positions) == entry.intent.participants, (
         "its transaction has another number of participants"
     )
@@ -161,18 +177,13 @@ def _check_hints(found: Warehouse) -> None:
             decode_base(found.store.get(key) or b"", key)
 
 
-def lone_transactions(chains: Sequence[Chain]) -> list[str]:
-    """Say which committed transactions are in fewer or more logs than they say: half of them is missing."""
-    places: dict[str, list[str]] = {}
-    expected: dict[str, int] = {}
-    for chain in chains:
-        for version, txn in chain.transactions.items():
-            places.setdefault(txn, []).append(f"{chain.prefix or 'the root'} version {version}")
-            entry = chain.entries[version - 1]
-            assert isinstance(entry, Commit) and entry.intent is not None
-            expected[txn] = entry.intent.participants
-    return [
-        f"transaction {txn} has {expected[txn]} parts, but is in {', '.join(where)}"
-        for txn, where in places.items()
-        if len(where) != expected[txn]
-    ]
+def lone_transactions(found: Warehouse) -> list[str]:
+    """Say which committed transactions are not where their decision says: half of them is missing."""
+    missing = []
+    for txn, positions in found.positions.items():
+        for location, version in positions.items():
+            chain = found.chains.get(location)
+            there = chain.entries[version - 1] if chain and version <= len(chain.entries) else None
+            if there is None or (isinstance(there, Commit) and chain.transactions.get(version) != txn):
+                missing.append(f"transaction {txn} is not in version {version} of {location or 'the root'}")
+    return missing

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.processes import reader, writer
+from tests.processes import cleaner, reader, writer
 from tests.processes.beginning import set_up
 from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
 from tests.processes.journal import Journals
@@ -56,6 +56,7 @@ class Settings:
     fsync: bool = True
     keep: bool = False
     mutation: str = ""
+    cleaning: bool = False
 
 
 @dataclass
@@ -151,6 +152,8 @@ class Driver:
         actors = [
             Actor(name, SPARK_LIFE_MEAN_S if is_spark(name) else life_s) for name in self._world.writers
         ]
+        if self._settings.cleaning:
+            actors.append(Actor("c0", 2 * life_s))
         readers = [self._start_reader(f"r{number}") for number in range(READERS)]
         deadline = time.monotonic() + self._settings.seconds
         try:
@@ -205,15 +208,18 @@ class Driver:
                     self.report.figures["Python sides of Spark killed"] += 1
                 actor.dies_at = now + self._rng.expovariate(1 / actor.life_mean_s)
             else:
-                kind = "Spark writers killed" if is_spark(actor.name) else "writers killed"
+                kind = f"{'Spark writers' if is_spark(actor.name) else 'writers'} killed"
+                if is_cleaner(actor.name):
+                    kind = "cleaners killed"
                 self._kill(actor)
                 self.report.figures[kind] += 1
 
     def _start_writer(self, actor: Actor) -> Process:
         if is_spark(actor.name):
             return SparkProcess(self._world_file, actor.name, actor.incarnation)
+        target = cleaner.run if is_cleaner(actor.name) else writer.run
         process = self._processes.Process(
-            target=writer.run, args=(self._world_file, actor.name, actor.incarnation), daemon=True
+            target=target, args=(self._world_file, actor.name, actor.incarnation), daemon=True
         )
         process.start()
         return process
@@ -311,6 +317,10 @@ def writer_names(settings: Settings) -> tuple[str, ...]:
         case "both":
             return (*python[:-1], "s0")
     raise AssertionError(settings.writers)
+
+
+def is_cleaner(name: str) -> bool:
+    return name.startswith("c")
 
 
 def is_spark(writer: str) -> bool:

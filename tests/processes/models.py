@@ -6,7 +6,7 @@ A commit that no journal knows was made by Spark, whose statements cannot be giv
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tests.processes import moves
@@ -27,6 +27,8 @@ from lakelog.catalog.events import (
     table_events,
 )
 from lakelog.log import Commit
+from lakelog.log.errors import NotFound
+from lakelog.log.format import Tombstone
 
 OLD_VERSIONS = 1
 Rows = dict[int, tuple[str, str, int]]
@@ -49,11 +51,6 @@ class Checked:
         self.happened.setdefault(asked.key, []).append(where)
 
 
-def is_table(chain: Chain) -> bool:
-    first = chain.commits[0]
-    return any(event.get("event") == "table-created" for event in first.events)
-
-
 @dataclass
 class Linked:
     """What all namespaces say: what each name leads to now, and all ids that ever had one."""
@@ -70,7 +67,7 @@ class Requests:
         self._by_commit = {a.request["commit"]: a for a in asked if "commit" in a.request}
         self._by_mark = {a.request["mark"]: a for a in asked if "mark" in a.request}
 
-    def of(self, commit: Commit, *marks: str) -> Asked | None:
+    def of(self, commit: Commit | Tombstone, *marks: str) -> Asked | None:
         found = self._by_commit.get(commit.commit_id)
         return found or next((self._by_mark[mark] for mark in marks if mark in self._by_mark), None)
 
@@ -79,8 +76,9 @@ def check_namespaces(chains: Mapping[str, Chain], requests: Requests, checked: C
     """Follow every namespace's log, and note which creations, renames and drops happened in it."""
     linked = Linked()
     for prefix, chain in chains.items():
-        if not chain.commits or is_table(chain):
+        if chain.is_table:
             continue
+        note_what_is_expired(chain, requests, checked)
         names: dict[tuple[str, str], tuple[str, str]] = {}
         for commit in chain.commits:
             checked.commits += 1
@@ -112,6 +110,21 @@ def check_namespaces(chains: Mapping[str, Chain], requests: Requests, checked: C
     return linked
 
 
+def note_what_is_expired(chain: Chain, requests: Requests, checked: Checked) -> None:
+    """A tombstone tells whose commit it was, and nothing more."""
+    note(chain, (effect for effect in chain.effects if isinstance(effect, Tombstone)), requests, checked)
+
+
+def note(chain: Chain, effects: Iterable[Commit | Tombstone], requests: Requests, checked: Checked) -> None:
+    for effect in effects:
+        if effect.version > 1 and not effect.reopens:
+            asked = requests.of(effect)
+            if asked is not None:
+                checked.happens(asked, f"version {effect.version} of {chain.prefix or 'the root'}")
+                if asked.request["op"] in ("move", "fill"):
+                    checked.moves.setdefault(asked.key, []).append((effect.time_us, effect.log_id))
+
+
 def namespace_marks(commit: Commit) -> Iterator[str]:
     for event in namespace_events(commit):
         match event:
@@ -139,17 +152,59 @@ class TableModel:
         self.files: dict[str, int] = {}
 
     def follow(self, requests: Requests) -> None:
-        versions = [commit.version for commit in self.chain.commits]
-        look_at = {*self._rng.sample(versions, min(OLD_VERSIONS, len(versions))), versions[-1]}
-        for commit in self.chain.commits:
+        note_what_is_expired(self.chain, requests, self.checked)
+        commits = self._begin(requests)
+        versions = [commit.version for commit in commits]
+        look_at = {*self._rng.sample(versions, min(OLD_VERSIONS, len(versions))), *versions[-1:]}
+        for commit in commits:
             self.checked.commits += 1
             self._follow(commit, requests)
             if commit.version in look_at and not commit.seals:
                 self._compare(self._table(commit.version))
+        if self.chain.sealed:
+            return  # its files may be purged at any time
         for path, size in self.files.items():
             self._check_file(path, size)
+        self._check_all_rows(requests)
         self.checked.files += len(self.files)
         self.checked.rows += len(self.rows)
+
+    def _begin(self, requests: Requests) -> list[Commit]:
+        """Begin with what the first version shows that was not expired, and return the commits after it."""
+        tombstones = [entry.version for entry in self.chain.entries if isinstance(entry, Tombstone)]
+        if not tombstones:
+            return self.chain.commits
+        if self.chain.sealed:
+            note(self.chain, self.chain.commits, requests, self.checked)
+            return []
+        for number, commit in enumerate(self.chain.commits):
+            if commit.version < tombstones[-1]:
+                continue
+            try:
+                table = self._table(commit.version)
+            except NotFound:
+                continue  # a cleaner died before it had overwritten all that it let go of
+            note(self.chain, self.chain.commits[: number + 1], requests, self.checked)
+            self.rows, self.files = rows_of(table), self._listed(commit.version)
+            self.properties = dict(table.properties)
+            return self.chain.commits[number + 1 :]
+        return []
+
+    def _check_all_rows(self, requests: Requests) -> None:
+        """Where rows were only ever added, all of them are there, expired versions or not."""
+        where = f" of {self.chain.prefix}"
+        keys = [
+            key for key, places in self.checked.happened.items() if any(p.endswith(where) for p in places)
+        ]
+        added: Rows = {}
+        for asked in (requests.by_key[key] for key in keys):
+            if asked.request["op"] in ("append", "publish"):
+                added = apply(added, asked, self.chain.log_id)
+            elif asked.request["op"] not in ("rewrite", "alter"):
+                return
+        if added.keys() - self.rows.keys():
+            lost = sorted(added.keys() - self.rows.keys())
+            self.checked.wrong.append(f"{self.chain.prefix} has lost the rows {lost[:5]}")
 
     def where(self, commit: Commit) -> str:
         return f"version {commit.version} of {self.chain.prefix}"
@@ -281,8 +336,9 @@ def apply(rows: Rows, asked: Asked, log_id: str) -> Rows:
         case "fill":
             return {id: (asked.key, owner, value) for id, owner, value in request["cells"]}
         case "publish":
-            parts = [added(first, count) for log, first, count in request["rows"] if log == log_id]
-            return rows | parts[0]
+            for log, first, count in request["rows"]:
+                rows = rows | added(first, count) if log == log_id else rows
+            return rows
         case "move":
             written = [(id, value) for log, id, value in request["write"] if log == log_id]
             return rows | {id: (asked.key, moves.owner(id), value) for id, value in written}

@@ -80,14 +80,14 @@ class Verifier:
         found = chains.read(open_store(self.world.warehouse, self.world.options))
         self.figures.update(found.counts)
         wrong = list(found.wrong)
-        wrong += chains.lone_transactions(list(found.chains.values()))
+        wrong += chains.lone_transactions(found)
         requests = models.Requests(self.asked.values())
         checked = models.Checked(wrong=wrong)
         catalog = self.world.catalog()
         linked = models.check_namespaces(found.chains, requests, checked)
         self._check_names(found.chains, linked, checked)
         for chain in found.chains.values():
-            if chain.commits and models.is_table(chain):
+            if chain.is_table:
                 models.TableModel(catalog, chain, self.rng, checked).follow(requests)
         self.figures["transactions in order"] = models.check_moves(checked, self.asked)
         for kind in moves.TABLES:

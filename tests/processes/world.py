@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
+from tests.processes.mutations import MUTATIONS
 
 from lakelog.catalog import Catalog
 
@@ -57,6 +60,18 @@ class World:
 def load_world(path: str) -> World:
     saved = json.loads(Path(path).read_text())
     return World(**saved | {"writers": tuple(saved["writers"])})
+
+
+def begin(world_file: str, name: str) -> World:
+    """Begin a process of the run: what it says, and where it breaks down, goes to its own log."""
+    world = load_world(world_file)
+    log = os.open(Path(world.folder) / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    faulthandler.enable(2)
+    if world.mutation:
+        MUTATIONS[world.mutation]()
+    return world
 
 
 def own(writer: str) -> str:

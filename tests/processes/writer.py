@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import time
-from pathlib import Path
 
 from tests.processes.journal import FAILED, UNKNOWN, Journal, Journals
-from tests.processes.mutations import MUTATIONS
 from tests.processes.work import NotLoaded, Request, Work, is_of_s3_client, perform, repeatable
-from tests.processes.world import World, first_id, load_world
+from tests.processes.world import World, begin, first_id
 
 from lakelog.log.errors import CommitUnknown, ConflictError, FormatError, LakelogError, StorageError
 
@@ -20,12 +17,7 @@ ASK_AGAIN_MAX = 5
 
 def run(world_file: str, writer: str, incarnation: int) -> None:
     """Be incarnation `incarnation` of a writer. Never returns: whoever started it kills it."""
-    world = load_world(world_file)
-    log = os.open(Path(world.folder) / f"{writer}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    if world.mutation:
-        MUTATIONS[world.mutation]()
+    world = begin(world_file, writer)
     Writer(world, writer, incarnation).work()
 
 
