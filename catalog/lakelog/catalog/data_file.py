@@ -12,6 +12,7 @@ the file was written; whoever compares them converts them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,8 @@ BASE_SCHEMA = pa.schema(
 
 CRC, FOOTER = "crc", "footer"
 """The columns of `DataFile.crc` and `footer_crc`, each left out where it is not known of any file."""
+
+_OWN = re.compile(r"data/(\d{20})-([a-z2-7]{26})-[^/]+\.parquet")
 
 _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
 
@@ -82,6 +85,31 @@ def file_path(write: WriteRef, suffix: str) -> str:
     Whoever cleans up files that no commit names can so tell those of writes that are fenced off.
     """
     return f"data/{write.version:020d}-{write.id}-{suffix}.parquet"
+
+
+def started_at(path: str) -> int | None:
+    """Return the version that the write of a data file started from, None for a file that is not lakelog's own."""
+    match = _OWN.fullmatch(path)
+    return None if match is None else int(match[1])
+
+
+def check_written_by(files: Iterable[DataFile], write: WriteRef | None) -> None:
+    """Raise InvalidInput for a file whose name says that another write made it.
+
+    Vacuum goes by the name, and the fence by the write: a file of an older one could be deleted before its commit.
+    """
+    for file in files:
+        match = _OWN.fullmatch(file.path)
+        if match is not None and (write is None or (int(match[1]), match[2]) != (write.version, write.id)):
+            raise InvalidInput(
+                f"the data file {file.path} was not written by "
+                + (
+                    f"write {write.id} from version {write.version}"
+                    if write
+                    else "this write, which has no id"
+                )
+                + ": begin a write, and give its files the names that it asks for"
+            )
 
 
 def of_write(files: Sequence[DataFile], write: WriteRef | None) -> list[DataFile]:

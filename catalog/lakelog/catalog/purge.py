@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lakelog.catalog.data_file import started_at
 from lakelog.catalog.events import (
     EntryPurged,
     NamespaceDropped,
@@ -29,7 +30,7 @@ from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import NameTree
 from lakelog.catalog.names import quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
-from lakelog.catalog.reachable import DATA, started_at
+from lakelog.catalog.reachable import DATA
 from lakelog.catalog.saved_cuts import needed_versions
 from lakelog.catalog.scope import Target
 from lakelog.catalog.table_state import TableState

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
@@ -21,14 +20,7 @@ from lakelog.log.leftovers import last_base_from
 TRIES_MAX = 3
 DATA = "data/"
 
-_OWN = re.compile(r"data/(\d{20})-[a-z2-7]{26}-[^/]+\.parquet")
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64())])
-
-
-def started_at(path: str) -> int | None:
-    """Return the version that the write of a data file started from, None for a file that is not lakelog's own."""
-    match = _OWN.fullmatch(path)
-    return None if match is None else int(match[1])
 
 
 def first_readable(base: Base | None) -> int:

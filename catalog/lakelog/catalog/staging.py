@@ -13,7 +13,7 @@ import msgspec
 
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile, check_files, file_path, of_write
+from lakelog.catalog.data_file import DataFile, check_files, check_written_by, file_path, of_write
 from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists
 from lakelog.catalog.events import (
     EntryLinked,
@@ -80,6 +80,7 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
 
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
     """
+    check_written_by(files, stage.write)
     files = of_write(files, stage.write)
     check_files(files, stage.schema, (stage.spec,))
     namespace = _namespace(tree, stage)

@@ -23,7 +23,7 @@ from lakelog.catalog.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.data_file import DataFile, check_written_by
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import (
     PartitioningChanged,
@@ -315,6 +315,7 @@ class Table:
         CommitConflict, NoSuchTable, WriteFenced.
         """
         self._check_writable("write to")
+        check_written_by(files, write)
         if operation == Operation.TRUNCATE.value and files:
             # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
             operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog import orphans, purge
+from lakelog.catalog.data_file import started_at
 from lakelog.catalog.events import FilesVacuumed, encode
 from lakelog.catalog.expire import age_us
 from lakelog.catalog.log_cache import TrackedLog
@@ -26,7 +27,7 @@ from lakelog.catalog.name_tree import NameTree
 from lakelog.catalog.names import quoted
 from lakelog.catalog.namespace_state import NamespaceState
 from lakelog.catalog.purge import Content, data_of, folder
-from lakelog.catalog.reachable import added, paths, reachable, started_at
+from lakelog.catalog.reachable import added, paths, reachable
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.saved_cuts import needed_versions
 from lakelog.catalog.scope import Progress, Scope, Target, no_progress
@@ -254,9 +255,12 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     done: list[Vacuumed] = []
     finished: list[str] = []
     cuts = needed_versions(tree)
-    for id, (kind, name, entry) in purge.due(namespace.view.state, now_us - asked.dropped_age_us).items():
+    until_us = now_us - asked.dropped_age_us
+    for id, (kind, name, entry) in purge.due(namespace.view.state, until_us).items():
         title = quoted((*(namespace.path or ()), name))
         found = purge.plan(tree, kind, title, entry)
+        if found is not None and not found.view.purged and found.view.time_us > until_us:
+            continue  # restored since the namespace was read, and perhaps dropped again
         if found is None:
             finished.append(id)
             done.append(_answer(f"dropped-{kind}", title, tree.logs.url(entry.location), Content(), asked))

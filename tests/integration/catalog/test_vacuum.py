@@ -214,6 +214,21 @@ def test_an_unknown_outcome_is_asked_again_with_success_after_a_vacuum(
     assert ids(client().load_table("t").commit_write(write, "append", files)) == [1]
 
 
+def test_a_file_is_committed_by_no_other_write_than_its_own(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    _, files = begun(table, 2)
+    newer = table.append(rows(3))
+    # Its name says that a fence may have let it go, while this write is behind no fence.
+    with pytest.raises(InvalidInput, match="was not written by write"):
+        newer.commit_write(newer.begin_write(), "append", files)
+    with pytest.raises(InvalidInput, match="which has no id"):
+        newer.commit_write(None, "append", files)
+    stage = catalog.stage("replace", "t", SCHEMA)
+    with pytest.raises(InvalidInput, match="was not written by write"):
+        catalog.commit_stage(stage, files)
+    assert ids(newer.refresh()) == [1, 3]
+
+
 def test_foreign_files_are_counted_and_stay(catalog: Catalog, store: ObjectStore) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
     place = table._tracked.prefix
