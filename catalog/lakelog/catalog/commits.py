@@ -52,6 +52,24 @@ def base_of(token: Token | None, tracked: TrackedLog[Any]) -> int | None:
     return token.base(tracked) if token is not None and tracked.location in token.bases else None
 
 
+def base_past_seals(token: Token | None, tracked: TrackedLog[Any], view: View[Any]) -> int | None:
+    """As `base_of`; but where others sealed the log since, and the request is not among what followed, from that seal on.
+
+    A token tells what its client knew, which can be older than a drop and its undrop. Who drops or restores does not
+    build on what was there before, as those who write rows do. Costs nothing where nothing happened since.
+    """
+    base = base_of(token, tracked)
+    if token is None or base is None or base >= view.version:
+        return base
+    seal = base
+    for commit in tracked.log.commits(first=base + 1, last=view.version, newest_first=True):
+        if commit.commit_id == token.commit_id:
+            return base
+        if commit.seals:
+            seal = max(seal, commit.version)
+    return seal
+
+
 def commit_changes(logs: LogCache, changes: Sequence[LogChange[Any]], token: Token | None) -> None:
     """Commit all changes, each to a log of its own, or none of them; a single one as a plain commit."""
     commit_id = token.commit_id if token is not None else None

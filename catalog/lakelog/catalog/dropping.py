@@ -11,7 +11,7 @@ from typing import Any
 
 from lakelog.catalog.commits import (
     Token,
-    base_of,
+    base_past_seals,
     commit_changes,
     was_applied,
     was_applied_anywhere,
@@ -34,14 +34,32 @@ from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound
 
 COLLECTIONS_MAX = 10
+LOOKS_MAX = 3
 
 
 class _GrewMeanwhile(ConflictError):
     """Something was linked in a namespace after its contents were collected to be dropped with it."""
 
 
-def drop_table(tree: NameTree, identifier: Identifier, token: Token | None, *, again: bool = False) -> bool:
+def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     """Drop a table. False where there is none."""
+    for _ in range(LOOKS_MAX):
+        try:
+            return _drop_table(tree, identifier, token)
+        except (NoSuchTable, LogSealed, ConflictError) as error:
+            # It was read long ago. What happened since may have expired, it was dropped and restored, or the name was
+            # given to another table: look anew.
+            if tree.find_table(identifier) is None:
+                if isinstance(error, NoSuchTable | LogSealed):
+                    return was_applied_anywhere(tree.logs, token)
+                raise
+            failure = error
+    raise ConflictError(
+        f"{quoted(identifier)} keeps changing while it is dropped: drop it again ({failure})", version=0
+    )
+
+
+def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     name = identifier[-1]
     parent = tree.find_namespace(identifier[:-1])
     entry = parent.view.state.entry(RELATION, name) if parent is not None else None
@@ -54,15 +72,7 @@ def drop_table(tree: NameTree, identifier: Identifier, token: Token | None, *, a
     changes: list[Change[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
     if view is not None and not view.sealed:
         changes.append(_sealing_table(tracked, view, entry, identifier, token))
-    try:
-        commit_changes(tree.logs, changes, token)
-    except (NoSuchTable, LogSealed, ConflictError) as error:
-        # It was read long ago. What happened since may have expired, or it was dropped and restored: look anew, once.
-        if again or tree.find_table(identifier) is None:
-            if isinstance(error, NoSuchTable | LogSealed):
-                return False
-            raise
-        return drop_table(tree, identifier, token, again=True)
+    commit_changes(tree.logs, changes, token)
     # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
     return view is None or not view.sealed
 
@@ -105,7 +115,8 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
     tracked = tree.logs.namespace(entry.location)
-    if was_applied_elsewhere(tree.logs, tracked, token):
+    if was_applied_elsewhere(tree.logs, tracked, token) or (cascade and was_applied(tracked, token)):
+        # The token knows nothing of what is below, so all of it cannot be asked for again: it may be back by now.
         return True
     view = tracked.current()
     if view.sealed or view.log_id != entry.id:
@@ -117,12 +128,12 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     try:
         commit_changes(tree.logs, changes, token)
     except (NoSuchTable, NoSuchNamespace, LogSealed):
-        if cascade and tree.find_namespace(namespace) is not None:
-            # Something below was dropped by itself meanwhile.
+        if tree.find_namespace(namespace) is not None:
+            # Something below was dropped by itself meanwhile, or the name was given to another namespace.
             raise _GrewMeanwhile(
                 f"what {quoted(namespace)} holds keeps changing: drop it again", version=0
             ) from None
-        return False
+        return was_applied_anywhere(tree.logs, token)
     return True
 
 
@@ -201,7 +212,8 @@ def _unlinking(
         return unlinked
 
     tracked = parent.tracked
-    return Change(tracked, tracked.at_least(parent.view.version), decide, base_of(token, tracked))
+    view = tracked.at_least(parent.view.version)
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _sealing_table(
@@ -218,7 +230,7 @@ def _sealing_table(
             raise no_such_table(identifier)
         return sealed
 
-    return Change(tracked, view, decide, base_of(token, tracked))
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _sealing_namespace(
@@ -250,7 +262,7 @@ def _sealing_namespace(
             )
         return sealed
 
-    return Change(tracked, view, decide, base_of(token, tracked))
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpty:

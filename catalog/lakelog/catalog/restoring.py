@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lakelog.catalog.commits import Token, base_of, commit_changes, was_applied_anywhere
+from lakelog.catalog.commits import Token, base_past_seals, commit_changes, was_applied_anywhere
 from lakelog.catalog.errors import NamespaceExists
 from lakelog.catalog.events import (
     EntryLinked,
@@ -99,17 +99,11 @@ def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str) -> bool:
 
 def _sealed_by(tracked: TrackedLog[Any]) -> str:
     """Return the id of the commit that sealed a log: one drop has one id in all of its logs."""
-    seal = _seal_of(tracked)
-    return seal.commit_id if seal is not None else ""
-
-
-def _seal_of(tracked: TrackedLog[Any]) -> Commit | None:
-    """Return the newest commit that sealed a log; None where there is none, or where it has expired."""
     version = tracked.current().version
     for commit in tracked.log.commits(first=1, last=version, newest_first=True):
         if commit.seals:
-            return commit
-    return None
+            return commit.commit_id
+    return ""
 
 
 def _dropped(
@@ -148,19 +142,7 @@ def _restoring(
             raise NotFound(f"{title} cannot be restored any more: it was purged at version {view.version}")
         return draft
 
-    return Change(tracked, view, decide, _base_of_restore(tracked, view, token))
-
-
-def _base_of_restore(tracked: TrackedLog[Any], view: View[Any], token: Token | None) -> int | None:
-    """Return the version that the first asking knew, or the seal: what undoes a drop does not come before it.
-
-    A token can be older than the drop, for it tells what its client knew without looking again.
-    """
-    base = base_of(token, tracked)
-    if base is None or base >= view.version:
-        return base
-    seal = _seal_of(tracked)
-    return base if seal is None else max(base, seal.version)
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _linking(
@@ -196,7 +178,8 @@ def _linking(
                 f"{quoted(target)} was restored or purged by somebody else meanwhile: look at it again"
             )
 
-    changes = [Change(goal.tracked, goal.view, link, base_of(token, goal.tracked))]
-    if not is_same:
-        changes.append(Change(source.tracked, source.view, forget, base_of(token, source.tracked)))
-    return changes
+    decisions = [(goal, link)] if is_same else [(goal, link), (source, forget)]
+    return [
+        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
+        for each, decide in decisions
+    ]

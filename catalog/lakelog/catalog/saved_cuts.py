@@ -137,11 +137,16 @@ def collect(logs: LogCache) -> dict[str, int]:
     for _ in range(COLLECTIONS_MAX):
         cut = Cut(logs, at_us=at_us)
         views: dict[str, View[Any]] = {}
-        _walk(logs, cut, logs.namespace(""), views)
         try:
+            _walk(logs, cut, logs.namespace(""), views)
             cut.check()
         except CommitConflict:
             at_us = cut.last_us if cut.last_us >= seen_us else FOREVER_US
+            continue
+        except (InvalidInput, NotFound):
+            if at_us == FOREVER_US:
+                raise
+            at_us = FOREVER_US  # what was there at that moment has expired meanwhile
             continue
         return {location: view.version for location, view in views.items()}
     raise CommitConflict("the catalog kept changing while its versions were collected: try again", version=0)

@@ -133,3 +133,54 @@ def test_a_transaction_refuses_at_once_to_drop_what_it_has_restored(catalog: Cat
         with pytest.raises(Unsupported, match="restored in this very transaction"):
             tx.drop_table("t")
     assert client().list_tables() == [("t",)]
+
+
+def test_what_was_dropped_and_restored_by_others_is_dropped_by_who_knew_it_before(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_namespace("a")
+    catalog.create_table("a.t", SCHEMA).append(rows(1))
+    for with_token in (False, True):
+        for name, kind in (("a.t", "table"), ("a", "namespace")):
+            stale = client()
+            stale.load_table("a.t")
+            other = client()
+            getattr(other, f"drop_{kind}")(name, **({"cascade": True} if kind == "namespace" else {}))
+            getattr(other, f"undrop_{kind}")(name)
+            token = stale.token(name) if with_token else None
+            cascade = {"cascade": True} if kind == "namespace" else {}
+            assert getattr(stale, f"drop_{kind}")(name, token=token, **cascade)
+            assert not client().table_exists("a.t")
+            getattr(other, f"undrop_{kind}")(name)
+            if with_token:
+                assert getattr(client(), f"drop_{kind}")(name, token=token, **cascade)
+            assert client().table_exists("a.t"), "asked again, it is not dropped twice"
+    catalog.drop_table("a.t")
+    stale = client()
+    stale.load_namespace("a")
+    other = client()
+    other.drop_namespace("a")
+    other.undrop_namespace("a")
+    assert stale.drop_namespace("a", token=stale.token("a"))
+
+
+def test_a_drop_finds_the_table_that_has_the_name_by_then(
+    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("t", "u")):
+        catalog.create_table(name, SCHEMA).append(rows(number))
+    slow = client()
+    walk = slow._tree.find_namespace
+
+    def then_they_are_swapped(namespace: Any) -> Any:
+        found = walk(namespace)
+        monkeypatch.undo()
+        with catalog.transaction() as tx:
+            tx.rename_table("t", "other")
+            tx.rename_table("u", "t")
+            tx.rename_table("other", "u")
+        return found
+
+    monkeypatch.setattr(slow._tree, "find_namespace", then_they_are_swapped)
+    assert slow.drop_table("t"), "there was a table of that name all the time"
+    assert client().load_table("u").to_arrow() == rows(0)
