@@ -53,7 +53,7 @@ def base_of(token: Token | None, tracked: TrackedLog[Any]) -> int | None:
 
 
 def base_past_seals(token: Token | None, tracked: TrackedLog[Any], view: View[Any]) -> int | None:
-    """As `base_of`; but where others sealed the log since, and the request is not among what followed, from that seal on.
+    """As `base_of`; where others sealed the log since, and the request is not among what followed, that seal's version.
 
     A token tells what its client knew, which can be older than a drop and its undrop. Who drops or restores does not
     build on what was there before, as those who write rows do. Costs nothing where nothing happened since.

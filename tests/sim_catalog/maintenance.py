@@ -1,0 +1,28 @@
+"""Clients who let go of old versions and delete what nobody can reach, while others work."""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import partial
+
+from tests.sim_catalog.world import CatalogWorld
+
+from lakelog.catalog import Catalog
+
+NO_TIME, LONG_TIME = dt.timedelta(0), dt.timedelta(days=10_000)
+
+
+def populate(world: CatalogWorld, *, purges: bool = True) -> None:
+    world.expires = True
+    for i in range(world.rng.randint(1, 2)):
+        world.spawn(f"cleaner {i}", world.rng.randint(1, 3), partial(deed, world, purges))
+
+
+def deed(world: CatalogWorld, purges: bool, catalog: Catalog) -> None:
+    if world.rng.random() < 0.6:
+        catalog.expire(retain_last=world.rng.randint(1, 4), dry_run=False)
+        world.count("expiries")
+        return
+    purged = purges and world.rng.random() < 0.5
+    catalog.vacuum(older_than=NO_TIME, dropped_older_than=NO_TIME if purged else LONG_TIME, dry_run=False)
+    world.count("vacuums")

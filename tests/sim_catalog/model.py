@@ -1,0 +1,242 @@
+"""The catalog as a dictionary: what each request for names may do, and answer, if it happens at one moment.
+
+Things are told apart by their ids, so that a table keeps its identity through renames, drops and restores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+OK, EXISTS, MISSING, NOT_EMPTY, ABSENT = "ok", "exists", "missing", "not empty", "absent"
+Names = tuple[tuple[str, str], ...]
+Path = tuple[str, str]  # the namespace ("" is the root) and the name of a table
+
+
+@dataclass(frozen=True)
+class Space:
+    """A namespace: its tables by name, and what was dropped in it and can be restored."""
+
+    name: str
+    id: str
+    tables: Names = ()
+    dropped: Names = ()
+
+    def table(self, name: str) -> str | None:
+        return dict(self.tables).get(name)
+
+    def linked(self, name: str, id: str) -> Space:
+        return replace(
+            self,
+            tables=tuple(sorted((*self.tables, (name, id)))),
+            dropped=tuple(one for one in self.dropped if one[1] != id),
+        )
+
+    def unlinked(self, name: str) -> Space:
+        return replace(self, tables=tuple(one for one in self.tables if one[0] != name))
+
+
+@dataclass(frozen=True)
+class State:
+    """The whole catalog. `marks` is what tables say of themselves, by id."""
+
+    spaces: tuple[Space, ...] = (Space("", ""),)
+    gone: tuple[Space, ...] = ()
+    marks: Names = ()
+    scars: tuple[str, ...] = ()
+    """What was ever dropped, restored or not: what was prepared before fails at it, though it may be back."""
+
+    def scarred(self, *ids: str) -> State:
+        return replace(self, scars=tuple(sorted({*self.scars, *ids})))
+
+    def space(self, name: str) -> Space | None:
+        return next((space for space in self.spaces if space.name == name), None)
+
+    def space_of(self, id: str) -> Space | None:
+        return next((space for space in self.spaces if space.id == id), None)
+
+    def with_space(self, new: Space) -> State:
+        others = (space for space in self.spaces if space.id != new.id)
+        return replace(self, spaces=tuple(sorted((*others, new), key=lambda space: space.name)))
+
+    def without_space(self, id: str) -> State:
+        return replace(self, spaces=tuple(space for space in self.spaces if space.id != id))
+
+    def marked(self, id: str, mark: str) -> State:
+        return replace(self, marks=tuple(sorted({**dict(self.marks), id: mark}.items())))
+
+    def is_open(self, id: str) -> bool:
+        return any(id == table for space in self.spaces for _, table in space.tables)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, without its answer. `arguments` are those of the method of its kind below."""
+
+    kind: str
+    arguments: tuple[Any, ...]
+
+
+def outcomes(state: State, asked: Asked) -> Iterator[tuple[Any, State]]:
+    """Yield what may be answered in that state, with the state after it."""
+    yield from _RULES[asked.kind](state, *asked.arguments)
+
+
+def _create_space(state: State, name: str, id: str) -> Iterator[tuple[Any, State]]:
+    if state.space(name) is not None:
+        yield EXISTS, state
+    else:
+        yield OK, state.with_space(Space(name, id))
+
+
+def _drop_space(state: State, name: str, cascade: bool) -> Iterator[tuple[Any, State]]:
+    space = state.space(name)
+    if space is None:
+        yield ABSENT, state
+    elif space.tables and not cascade:
+        yield NOT_EMPTY, state
+    else:
+        after = state.without_space(space.id).scarred(space.id, *(id for _, id in space.tables))
+        yield OK, replace(after, gone=(*after.gone, space))
+
+
+def _undrop_space(state: State, name: str, to: str) -> Iterator[tuple[Any, State]]:
+    """One that was dropped under that name: which is meant is decided when it is looked up."""
+    named = [space for space in state.gone if space.name == name]
+    if not named:
+        yield MISSING, state
+    for space in named:
+        if state.space(to) is not None:
+            yield EXISTS, state
+        else:
+            after = replace(state, gone=tuple(other for other in state.gone if other.id != space.id))
+            yield OK, after.with_space(replace(space, name=to))
+
+
+def _create(state: State, path: Path) -> Iterator[tuple[Any, State]]:
+    """Why a table could not even be staged."""
+    space = state.space(path[0])
+    if space is None:
+        yield MISSING, state
+    elif space.table(path[1]) is not None:
+        yield EXISTS, state
+
+
+def _link(state: State, space_id: str, name: str, id: str, mark: str) -> Iterator[tuple[Any, State]]:
+    """Make a staged table visible in the namespace that it was staged in, whatever that is called by now."""
+    space = state.space_of(space_id)
+    if space is None or space_id in state.scars:
+        yield MISSING, state
+    if space is not None and space.table(name) is not None:
+        yield EXISTS, state
+    elif space is not None:
+        yield OK, state.with_space(space.linked(name, id)).marked(id, mark)
+
+
+def _replace(
+    state: State, space_id: str, name: str, id: str, new_id: str, mark: str
+) -> Iterator[tuple[Any, State]]:
+    """Replace a table, or, with a `new_id`, create one where it is gone."""
+    space = state.space_of(space_id)
+    there = space.table(name) if space is not None else None
+    if state.is_open(id):
+        yield OK, state.marked(id, mark)
+    if there not in (None, id) or (there == id and id in state.scars):
+        yield EXISTS, state
+    if there != id or not state.is_open(id) or id in state.scars:
+        if new_id and space is not None and there is None:
+            yield OK, state.with_space(space.linked(name, new_id)).marked(new_id, mark)
+        yield MISSING, state
+
+
+def _drop(state: State, path: Path, id: str | None) -> Iterator[tuple[Any, State]]:
+    space = state.space(path[0])
+    there = space.table(path[1]) if space is not None else None
+    if space is None or there is None or there != (id or there):
+        yield ABSENT, state
+    else:
+        after = space.unlinked(path[1])
+        yield OK, state.with_space(replace(after, dropped=(*after.dropped, (path[1], there)))).scarred(there)
+
+
+def _undrop(state: State, path: Path, to: Path, id: str | None) -> Iterator[tuple[Any, State]]:
+    source, goal = state.space(path[0]), state.space(to[0])
+    dropped = source.dropped if source is not None else ()
+    meant = [one for name, one in dropped if (one == id if id is not None else name == path[1])]
+    yield from _refusals(state, goal, to, missing=not meant)
+    if source is None or goal is None or goal.table(to[1]) is not None:
+        return
+    for one in meant:
+        forgotten = replace(source, dropped=tuple(each for each in dropped if each[1] != one))
+        goal_now = forgotten if goal.id == source.id else goal
+        yield OK, state.with_space(forgotten).with_space(goal_now.linked(to[1], one))
+
+
+def _rename(state: State, old: Path, new: Path, id: str | None) -> Iterator[tuple[Any, State]]:
+    source, goal = state.space(old[0]), state.space(new[0])
+    there = source.table(old[1]) if source is not None else None
+    missing = there is None or there != (id or there)
+    missing_by_scars = any(one is not None and one.id in state.scars for one in (source, goal))
+    yield from _refusals(state, goal, new, missing=missing or missing_by_scars or there in state.scars)
+    if source is None or goal is None or there is None or missing or goal.table(new[1]) is not None:
+        return
+    unlinked = source.unlinked(old[1])
+    goal_now = unlinked if goal.id == source.id else goal
+    yield OK, state.with_space(unlinked).with_space(goal_now.linked(new[1], there))
+
+
+def _refusals(state: State, goal: Space | None, to: Path, *, missing: bool) -> Iterator[tuple[Any, State]]:
+    """Of several reasons to refuse, any may be told."""
+    if missing or goal is None:
+        yield MISSING, state
+    if goal is not None and goal.table(to[1]) is not None:
+        yield EXISTS, state
+
+
+def _alter(state: State, id: str, mark: str) -> Iterator[tuple[Any, State]]:
+    if state.is_open(id):
+        yield OK, state.marked(id, mark)
+    if not state.is_open(id) or id in state.scars:
+        yield MISSING, state
+
+
+def _resolve(state: State, path: Path) -> Iterator[tuple[Any, State]]:
+    space = state.space(path[0])
+    yield (space.table(path[1]) if space is not None else None) or MISSING, state
+
+
+def _look(state: State, id: str) -> Iterator[tuple[Any, State]]:
+    yield dict(state.marks)[id] if state.is_open(id) else MISSING, state
+
+
+def _list(state: State, space_name: str) -> Iterator[tuple[Any, State]]:
+    space = state.space(space_name)
+    yield MISSING if space is None else tuple(name for name, _ in space.tables), state
+
+
+def _all(state: State, steps: tuple[Asked, ...]) -> Iterator[tuple[Any, State]]:
+    """A transaction: all of its steps succeed, or it has no effect."""
+    states = [state]
+    for step in steps:
+        states = [after for before in states for answer, after in outcomes(before, step) if answer == OK]
+    for after in states:
+        yield OK, after
+
+
+_RULES: dict[str, Any] = {
+    "create space": _create_space,
+    "drop space": _drop_space,
+    "undrop space": _undrop_space,
+    "create": _create,
+    "link": _link,
+    "replace": _replace,
+    "drop": _drop,
+    "undrop": _undrop,
+    "rename": _rename,
+    "alter": _alter,
+    "resolve": _resolve,
+    "look": _look,
+    "list": _list,
+    "transaction": _all,
+}

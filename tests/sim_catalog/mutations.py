@@ -1,0 +1,139 @@
+"""The catalog with one protection removed: each must make some seed fail, or the checkers are asleep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from tests.sim.mutations import removing
+
+from lakelog.catalog import cut, dropping, log_cache, name_tree, restoring, staging, taken, transaction
+from lakelog.catalog.commits import Token
+from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, encode
+from lakelog.catalog.log_cache import Change
+from lakelog.log import Draft, NotFound
+
+CATALOG_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
+removes = removing(CATALOG_MUTATIONS)
+
+
+@removes(cut.Cut, "check")
+def a_cut_is_not_checked_again(real: Any, self: Any) -> None:
+    return None
+
+
+@removes(log_cache.LogCache, "_saw")
+def clocks_do_not_follow_what_was_read(real: Any, self: Any, time_us: int) -> None:
+    return None
+
+
+@removes(dropping, "commit_changes")
+def a_drop_seals_and_unlinks_by_itself(real: Any, logs: Any, changes: Sequence[Any], token: Any) -> None:
+    if logs.is_a_cut:
+        return real(logs, changes, token)
+    for change in reversed(changes):
+        real(logs, [change], token)
+    return None
+
+
+@removes(restoring, "_dropped")
+def an_undrop_ignores_the_id(real: Any, tree: Any, identifier: Any, space: str, id: str | None) -> Any:
+    return real(tree, identifier, space, None)
+
+
+def _judged_once(change: Change[Any]) -> Change[Any]:
+    """Return a change that is decided on the first state that it meets, and goes on with that on any other."""
+    drafts: list[Draft] = []
+
+    def decide(view: Any, passed: Any) -> Draft:
+        if not drafts:
+            drafts.append(change.decide(view, passed))
+        return drafts[0]
+
+    return Change(change.tracked, change.view, decide, change.base)
+
+
+@removes(staging, "commit_in")
+def a_link_does_not_look_at_the_name_again(
+    real: Any, found: Any, namespace: Any, decide: Any, token: Any
+) -> Any:
+    return real(found, namespace, _judged_once(Change(found.tracked, found.view, decide)).decide, token)
+
+
+@removes(restoring, "_linking")
+def a_restore_does_not_look_at_the_name_again(real: Any, *args: Any) -> Any:
+    return [_judged_once(change) for change in real(*args)]
+
+
+@removes(Token, "base")
+def asked_again_from_a_fresh_base(real: Any, self: Any, tracked: Any) -> int:
+    version: int = tracked.current().version
+    return version
+
+
+@removes(transaction.Transaction, "_validate")
+def what_was_read_is_not_validated(real: Any, self: Any, log: Any, now: Any) -> None:
+    return None
+
+
+@removes(transaction.Transaction, "_validate_read")
+def what_was_only_read_is_not_validated(real: Any, self: Any, read: Any) -> None:
+    return None
+
+
+@contextmanager
+def _decided_once() -> Iterator[None]:
+    real = taken.TakenLog.decide_all
+
+    def decide_all(self: Any, view: Any, passed: Any) -> Any:
+        if not hasattr(self, "drafted"):
+            self.drafted = real(self, view, passed)
+        return self.drafted
+
+    with patch.object(taken.TakenLog, "decide_all", decide_all):
+        yield
+
+
+CATALOG_MUTATIONS["the-steps-of-a-transaction-are-decided-once"] = _decided_once
+
+
+@removes(transaction, "_give_up")
+def what_was_created_for_nothing_is_left_open(real: Any, log: Any) -> None:
+    return None
+
+
+@removes(dropping, "_sealing_namespace")
+def a_cascade_does_not_see_what_was_linked_meanwhile(
+    real: Any, tree: Any, tracked: Any, view: Any, namespace: Any, cascade: bool, token: Any
+) -> Any:
+    change = real(tree, tracked, view, namespace, cascade, token)
+    if not cascade:
+        return change
+    sealed = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
+    return Change(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
+
+
+@removes(name_tree.NameTree, "unlink")
+def a_name_is_unlinked_by_what_was_read_of_its_table(
+    real: Any, self: Any, parent: Any, space: str, name: str, entry: Any
+) -> None:
+    def decide(view: Any, passed: Any) -> Draft:
+        if view.state.entry(space, name) != entry:
+            raise NotFound("it is gone already")
+        return Draft(events=encode([EntryUnlinked(space=space, name=name, id=entry.id, dropped=True)]))
+
+    try:
+        parent.tracked.commit(parent.tracked.at_least(parent.view.version), decide)
+    except NotFound:
+        return
+
+
+@contextmanager
+def _any_moment() -> Iterator[None]:
+    with patch.object(log_cache.LogCache, "seen_us", 0):
+        yield
+
+
+CATALOG_MUTATIONS["a-transaction-may-begin-before-what-its-client-has-seen"] = _any_moment

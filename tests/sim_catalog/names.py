@@ -1,0 +1,427 @@
+"""Clients who create, rename, move, drop and restore tables and namespaces, and record what they were told.
+
+The recorded history must fit into one order of the requests on a plain dictionary (see `linearizability`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from tests.sim.scheduler import Crash
+from tests.sim_catalog import linearizability, maintenance, world
+from tests.sim_catalog.linearizability import Request
+from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, NOT_EMPTY, OK, Asked, Path, Space, State
+from tests.sim_catalog.world import CatalogWorld
+
+from lakelog.catalog import Catalog, NamespaceNotEmpty, Stage, Table
+from lakelog.catalog.transaction import SNAPSHOT, Transaction
+from lakelog.log import (
+    AlreadyExists,
+    CommitUnknown,
+    ConflictError,
+    LakelogError,
+    NotFound,
+    StorageError,
+    Unsupported,
+)
+
+SPACES = ("", "x", "y")
+TABLES = ("t", "u", "v")
+SCHEMA = pa.schema([("id", pa.int64())])
+
+Do = Callable[[Catalog], Any]
+
+
+@dataclass
+class Pending:
+    """A request whose answer was lost: anybody may ask for it again."""
+
+    request: Request
+    do: Do
+    commit_id: str
+
+
+@dataclass
+class Shown:
+    """All names with the ids that they lead to, as somebody saw them who had seen what was committed by then."""
+
+    by: str
+    seen_us: int
+    first: int  # so many objects had been created when it began,
+    last: int  # and when it ended
+    names: dict[str, dict[str, str]]
+
+
+@dataclass
+class Names:
+    world: CatalogWorld
+    initial: State = field(default_factory=State)
+    history: list[Request] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
+    stages: list[tuple[Stage, str]] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
+
+    # Asking
+
+    def ask(self, catalog: Catalog, asked: Asked, do: Do, commit_id: str | None = None) -> Any:
+        """Ask once, take down what was answered, and return it; None where that is not known, or nothing happened."""
+        world = self.world
+        request = Request(asked, world.scheduler.running.name, world.tick())
+        self.history.append(request)
+        try:
+            answer = answered(catalog, do)
+        except (CommitUnknown, Crash) as error:
+            if commit_id is not None:
+                self.pending.append(Pending(request, do, commit_id))
+            if isinstance(error, Crash):
+                raise
+            world.count("unknown")
+            return None
+        except (StorageError, ConflictError) as error:
+            self.history.remove(request)
+            self.refused(asked, commit_id)
+            world.count(f"refused: {type(error).__name__}")
+            return None
+        request.ended_at, request.answer = world.tick(), answer
+        world.count(f"{asked.kind}: {answer if answer in ANSWERS else 'seen'}")
+        if answer in ANSWERS and answer != OK:
+            self.refused(asked, commit_id)
+            if asked.kind == "transaction":
+                # What it was refused for is what one of its steps met at the end: it says little by itself.
+                self.history.remove(request)
+        return answer
+
+    def refused(self, asked: Asked, commit_id: str | None) -> None:
+        if commit_id is not None:
+            self.world.requests.append(world.Request(str(asked), commit_id, refused=True))
+
+    def ask_again(self, catalog: Catalog) -> None:
+        """Ask for what somebody else never got an answer to."""
+        one = self.pending.pop(int(self.world.rng.random() * len(self.pending)))
+        already = self.world.truth.is_applied(one.commit_id)
+        self.world.count("asked again")
+        try:
+            answer = answered(catalog, one.do)
+        except (CommitUnknown, StorageError, Crash) as error:
+            self.pending.append(one)
+            if isinstance(error, Crash):
+                raise
+            return
+        except ConflictError as error:
+            answer = f"{type(error).__name__}: {error}"
+        if answer == OK:
+            one.request.ended_at, one.request.answer = self.world.tick(), OK
+            self.world.requests.append(world.Request(str(one.request), one.commit_id, acknowledged=True))
+        elif already:
+            self.world.fail(f"{one.request} had happened, but asking again said: {answer}")
+
+    # What clients do
+
+    def deed(self, catalog: Catalog) -> None:
+        rng = self.world.rng
+        if self.pending and rng.random() < 0.6:
+            self.ask_again(catalog)
+            return
+        choose = rng.choices(
+            [self.look, self.show, self.change_table, self.change_space, self.stage, self.transact],
+            (5, 2, 7, 3, 4, 4),
+        )
+        choose[0](catalog)
+
+    def path(self) -> Path:
+        return self.world.rng.choice(SPACES), self.world.rng.choice(TABLES)
+
+    def look(self, catalog: Catalog) -> None:
+        """See where names lead, and, later, what is in a table or change it."""
+        rng = self.world.rng
+        if rng.random() < 0.3:
+            space = rng.choice(SPACES)
+            self.ask(catalog, Asked("list", (space,)), partial(listed, space))
+            return
+        path = self.path()
+        found: list[Table] = []
+
+        def load(catalog: Catalog) -> str:
+            found[:] = [catalog.load_table(full(path))]
+            return found[0].id
+
+        self.ask(catalog, Asked("resolve", (path,)), load)
+        if not found:
+            return
+        table, mark = found[0], self.world.new_id()[:6]
+        if rng.random() < 0.5:
+            self.ask(catalog, Asked("look", (table.id,)), lambda catalog: table.refresh().properties["mark"])
+            return
+        token = catalog.token(full(path))
+
+        def alter(catalog: Catalog) -> str:
+            there = catalog.table_at(table.location)
+            if there.id != table.id:
+                return MISSING
+            there.alter([{"change": "set-property", "key": "mark", "value": mark}], token=token)
+            return OK
+
+        self.ask(catalog, Asked("alter", (table.id, mark)), alter, token.commit_id)
+
+    def show(self, catalog: Catalog) -> None:
+        """See all names at one moment: not before anything that this client has seen, but maybe before what others
+        were told since. So it is judged by the times of what was committed, not by the order of requests."""
+        seen_us, first = catalog._logs.seen_us, len(self.world.store.created)
+        tx = catalog.begin(SNAPSHOT)
+        spaces = ["", *(path[0] for path in tx.list_namespaces())]
+        shown = {
+            name: {path[-1]: tx.load_table(path).id for path in tx.list_tables(space(name))}
+            for name in spaces
+        }
+        self.shown.append(
+            Shown(self.world.scheduler.running.name, seen_us, first, len(self.world.store.created), shown)
+        )
+        self.world.count("all names seen at once")
+
+    def change_table(self, catalog: Catalog) -> None:
+        rng = self.world.rng
+        path, to = self.path(), self.path()
+        kind = rng.choice(("drop", "drop", "undrop", "rename", "rename"))
+        dropped = [one for one in catalog.dropped(space(path[0])) if one.kind == "table"]
+        if dropped and rng.random() < 0.6:
+            kind, path = "undrop", (path[0], rng.choice(dropped).name[-1])
+        token = catalog.token(full(path))
+        if kind == "drop":
+            asked = Asked(kind, (path, None))
+            do: Do = lambda catalog: OK if catalog.drop_table(full(path), token=token) else ABSENT  # noqa: E731
+        elif kind == "undrop":
+            to = to if rng.random() < 0.4 else path
+            id = rng.choice(dropped).id if dropped and rng.random() < 0.5 else None
+            asked = Asked(kind, (path, to, id))
+            do = lambda catalog: (  # noqa: E731
+                catalog.undrop_table(full(path), id=id, to=full(to), token=token) and OK
+            )
+        else:
+            asked = Asked(kind, (path, to, None))
+            do = lambda catalog: catalog.rename_table(full(path), full(to), token=token) or OK  # noqa: E731
+        self.ask(catalog, asked, do, token.commit_id)
+
+    def change_space(self, catalog: Catalog) -> None:
+        rng = self.world.rng
+        name, to = rng.choice(SPACES[1:]), rng.choice(SPACES[1:])
+        kind = rng.choice(("create space", "drop space", "drop space", "undrop space"))
+        dropped = [one.name[-1] for one in catalog.dropped() if one.kind == "namespace"]
+        if dropped and rng.random() < 0.6:
+            kind, name = "undrop space", rng.choice(dropped)
+        token = catalog.token(space(name))
+        if kind == "create space":
+            asked = Asked(kind, (name, token.commit_id))
+            do: Do = lambda catalog: catalog.create_namespace(name, token=token) or OK  # noqa: E731
+        elif kind == "drop space":
+            cascade = rng.random() < 0.7
+            asked = Asked(kind, (name, cascade))
+            do = lambda catalog: (  # noqa: E731
+                OK if catalog.drop_namespace(name, cascade=cascade, token=token) else ABSENT
+            )
+        else:
+            to = to if rng.random() < 0.3 else name
+            asked = Asked(kind, (name, to))
+            do = lambda catalog: catalog.undrop_namespace(name, to=to, token=token) and OK  # noqa: E731
+        self.ask(catalog, asked, do, token.commit_id)
+
+    def stage(self, catalog: Catalog) -> None:
+        """Stage a table, or commit what somebody staged: often at once, and rarely twice."""
+        rng = self.world.rng
+        if not self.stages or rng.random() < 0.6:
+            path = self.path()
+            kind = rng.choice(("create", "create", "replace", "create-or-replace"))
+            mark = self.world.new_id()[:6]
+
+            def stage(catalog: Catalog) -> Any:
+                staged = catalog.stage(kind, full(path), SCHEMA, properties={"mark": mark})
+                self.stages.append((staged, mark))
+                return None
+
+            if kind == "create":
+                self.observe_refusal(catalog, Asked("create", (path,)), stage)
+            else:
+                try:
+                    stage(catalog)
+                except NotFound:
+                    return
+            if rng.random() < 0.3:
+                return
+        if self.stages:
+            stage_, mark = self.stages.pop(int(rng.random() * len(self.stages)))
+            self.ask(
+                catalog,
+                asked_of(stage_, mark),
+                lambda catalog: catalog.commit_stage(stage_) and OK,
+                stage_.commit_id,
+            )
+
+    def observe_refusal(self, catalog: Catalog, asked: Asked, do: Do) -> None:
+        """Ask for something of which only a refusal says something about the catalog."""
+        request = Request(asked, self.world.scheduler.running.name, self.world.tick())
+        answer = answered(catalog, do)
+        if answer is not None:
+            request.ended_at, request.answer = self.world.tick(), answer
+            self.history.append(request)
+
+    def transact(self, catalog: Catalog) -> None:
+        """Several changes at once."""
+        steps: list[Asked] = []
+
+        def body(tx: Transaction) -> None:
+            for _ in range(self.world.rng.randint(2, 3)):
+                step = self.step(tx)
+                if step is not None:
+                    steps.append(step)
+
+        tx = catalog.begin(SNAPSHOT)
+        try:
+            body(tx)
+        except LakelogError:
+            tx.rollback()
+            raise
+        if not steps:
+            return
+        asked = Asked("transaction", (tuple(steps),))
+        try:
+            self.ask(catalog, asked, lambda catalog: committed(tx), tx.commit_id)
+        finally:
+            # Nobody else can ask for it again.
+            self.pending = [one for one in self.pending if one.commit_id != tx.commit_id]
+
+    def step(self, tx: Transaction) -> Asked | None:
+        rng = self.world.rng
+        kind = rng.choice(("rename", "rename", "drop", "create", "undrop", "drop space"))
+        path, to = self.path(), self.path()
+        try:
+            if kind == "rename":
+                id = tx.load_table(full(path)).id
+                tx.rename_table(full(path), full(to))
+                return Asked(kind, (path, to, id))
+            if kind == "drop":
+                id = tx.load_table(full(path)).id
+                return Asked(kind, (path, id)) if tx.drop_table(full(path)) else None
+            if kind == "create":
+                mark = self.world.new_id()[:6]
+                stage = tx.stage("create", full(path), SCHEMA, properties={"mark": mark})
+                tx.commit_stage(stage)
+                return asked_of(stage, mark)
+            if kind == "undrop":
+                dropped = [one for one in tx.dropped(space(path[0])) if one.kind == "table"]
+                if not dropped:
+                    return None
+                id = rng.choice(dropped).id
+                tx.undrop_table(full(path), id=id, to=full(to))
+                return Asked(kind, (path, to, id))
+            if rng.random() < 0.3 and path[0] and tx.drop_namespace(path[0], cascade=True):
+                return Asked(kind, (path[0], True))
+        except (AlreadyExists, NotFound, Unsupported):
+            self.world.count("steps of transactions that were refused")
+        return None
+
+
+def committed(tx: Transaction) -> str:
+    for _ in range(world.ASKS_MAX - 1):
+        try:
+            tx.commit()
+        except CommitUnknown:
+            continue
+        return OK
+    tx.commit()
+    return OK
+
+
+ANSWERS = (OK, EXISTS, MISSING, NOT_EMPTY, ABSENT)
+
+
+def answered(catalog: Catalog, do: Do) -> Any:
+    try:
+        return do(catalog)
+    except AlreadyExists:
+        return EXISTS
+    except NamespaceNotEmpty:
+        return NOT_EMPTY
+    except NotFound:
+        return MISSING
+
+
+def asked_of(stage: Stage, mark: str) -> Asked:
+    assert stage.identifier is not None and stage.namespace is not None
+    space_id, name = stage.namespace.removeprefix("n-"), stage.identifier[-1]
+    if stage.replaced is None:
+        return Asked("link", (space_id, name, stage.table_id, mark))
+    new_id = stage.commit_id if stage.kind == "create-or-replace" else ""
+    return Asked("replace", (space_id, name, stage.table_id, new_id, mark))
+
+
+def space(name: str) -> tuple[str, ...]:
+    return (name,) if name else ()
+
+
+def full(path: Path) -> tuple[str, ...]:
+    return (*space(path[0]), path[1])
+
+
+def listed(name: str, catalog: Catalog) -> tuple[str, ...]:
+    return tuple(path[-1] for path in catalog.list_tables(space(name)))
+
+
+def populate(world: CatalogWorld) -> Callable[[], list[str]]:
+    """Found a few names, with clients who change them; return what judges the history afterwards."""
+    rng = world.rng
+    names = Names(world)
+    found(names)
+    for i in range(rng.randint(3, 4)):
+        world.spawn(f"client {i}", rng.randint(3, 6), names.deed)
+    if rng.random() < 0.2:
+        maintenance.populate(world, purges=False)
+    return partial(judge, names)
+
+
+def found(names: Names) -> None:
+    world, calm = names.world, names.world.calm()
+    state = names.initial
+    for name in SPACES[1:]:
+        token = calm.token(())
+        calm.create_namespace(name, token=token)
+        state = state.with_space(Space(name, token.commit_id))
+    for path in world.rng.sample([(s, t) for s in SPACES for t in TABLES], 4):
+        table = calm.create_table(full(path), SCHEMA, properties={"mark": "first"})
+        there = state.space(path[0])
+        assert there is not None
+        state = state.with_space(there.linked(path[1], table.id)).marked(table.id, "first")
+    names.initial = state
+
+
+def judge(names: Names) -> list[str]:
+    """Return what was seen at no moment, and the beginning of the history that fits into no order."""
+    return [*misfit(names), *never_so(names)]
+
+
+def misfit(names: Names) -> list[str]:
+    try:
+        beginning = linearizability.first_misfit(names.history, names.initial)
+    except linearizability.TooLong:
+        names.world.count("histories with too many orders to judge")
+        return []
+    if not beginning:
+        names.world.count("histories that fit")
+        return []
+    return ["no order of these fits:\n" + "\n".join(f"        {request}" for request in beginning)]
+
+
+def never_so(names: Names) -> list[str]:
+    """Return what does not show the names as they were, by the times of all that was committed, at some moment."""
+    truth = names.world.truth
+    return [
+        f"{one.by}, who had seen {one.seen_us}, saw what never was: {one.names}"
+        for one in names.shown
+        if not any(
+            state == one.names and until_us > one.seen_us
+            for created in range(one.first, one.last + 1)
+            for state, until_us in truth.moments(created)
+        )
+    ]

@@ -1,0 +1,85 @@
+"""A ring of tables, each of which has the name of the next one in a row.
+
+Serializable transactions rename, move, drop and restore tables and mend the ring at once, so that whoever looks at one
+cut always finds a whole ring, of exactly the tables that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from tests.sim_catalog.stores import Row, read_rows
+from tests.sim_catalog.world import CatalogWorld
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.transaction import SERIALIZABLE, Transaction
+
+NAMESPACES = ("ring", "circle")
+FIRST = ("ring.a", "ring.b", "circle.c")
+NAMES = [f"{namespace}.{name}" for namespace in NAMESPACES for name in "abcd"]
+SCHEMA = pa.schema([("next", pa.string())])
+
+
+def row(following: str) -> pa.Table:
+    return pa.table({"next": [following]}, schema=SCHEMA)
+
+
+def found(catalog: Catalog) -> None:
+    for namespace in NAMESPACES:
+        catalog.create_namespace(namespace)
+    for name, following in zip(FIRST, (*FIRST[1:], FIRST[0]), strict=True):
+        catalog.create_table(name, SCHEMA).append(row(following))
+
+
+def look(catalog: Catalog) -> dict[str, list[Row]]:
+    """Return what each table of the ring names as the next."""
+    names = [".".join(path) for namespace in NAMESPACES for path in catalog.list_tables(namespace)]
+    return {name: read_rows(catalog.load_table(name)) for name in names}
+
+
+def deed(world: CatalogWorld, catalog: Catalog) -> None:
+    rng = world.rng
+    choice = rng.random()
+
+    def mend(tx: Transaction) -> None:
+        following = {name: named for name, ((named,),) in look(tx).items()}
+        before = {named: name for name, named in following.items()}
+        at = rng.choice(sorted(following))
+        free = [name for name in NAMES if name not in following]
+        restorable = [one for namespace in NAMESPACES for one in tx.dropped(namespace)]
+        if choice < 0.25 and len(following) > 2:
+            tx.drop_table(at)
+            tx.load_table(before[at]).overwrite(row(following[at]))
+            world.count("ring: drops")
+            return
+        if not free:
+            return
+        new = rng.choice(free)
+        if choice < 0.5 and restorable:
+            one = rng.choice(restorable)
+            tx.undrop_table(one.name, id=one.id, to=new)
+            tx.load_table(new).overwrite(row(following[at]))
+            world.count("ring: restores")
+        elif choice < 0.65:
+            tx.create_table(new, SCHEMA).append(row(following[at]))
+        else:
+            tx.rename_table(at, new)
+            tx.load_table(before[at] if before[at] != at else new).overwrite(row(new))
+            world.count("ring: renames")
+            return
+        tx.load_table(at).overwrite(row(new))
+
+    world.transact(catalog, "change of the ring", SERIALIZABLE, mend)
+
+
+def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
+    named = {name: rows for name, rows in tables.items() if name.startswith(NAMESPACES)}
+    at, seen = min(named, default=""), set[str]()
+    while at in named and at not in seen:
+        seen.add(at)
+        if len(named[at]) != 1:
+            return f"{at} of the ring has the rows {named[at]}"
+        ((at,),) = named[at]
+    whole = seen == named.keys() and at == min(named)
+    return None if whole else f"the ring is broken: {named}"

@@ -1,0 +1,98 @@
+"""A run of a whole warehouse from a seed, and the checks after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+
+from tests.sim.simulation import Outcome
+from tests.sim_catalog import bank, chain, duty, final, maintenance, names, readers, ring
+from tests.sim_catalog.readers import Check
+from tests.sim_catalog.stores import rows_at
+from tests.sim_catalog.world import CatalogWorld, new_catalog_world
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.transaction import SNAPSHOT
+from lakelog.log import LakelogError
+from lakelog.log.view import CLOCK_TOLERANCE_US
+
+INVARIANTS: dict[str, ModuleType] = {"bank": bank, "chain": chain, "duty": duty, "ring": ring}
+KINDS = ("names", "bank", "names", "chain", "duty", "ring")
+"""What a seed is about, by its remainder."""
+
+
+def seeds_of(kind: str, number: int) -> list[int]:
+    """Return the first seeds that are about something."""
+    return [seed for seed in range(1, number * len(KINDS) + 1) if KINDS[seed % len(KINDS)] == kind][:number]
+
+
+def simulate_catalog(seed: int) -> Outcome:
+    """Run the world of `seed` and return what is wrong with it. The same seed gives the same run."""
+    world = new_catalog_world(seed)
+    rows_at.clear()
+    kind = KINDS[seed % len(KINDS)]
+    with world.open():
+        finish: Callable[[], list[str]] = (
+            names.populate(world) if kind == "names" else invariants(world, kind)
+        )
+        world.scheduler.run()
+        failures = [*world.scheduler.failures, *world.failures]
+        try:
+            failures += [*finish(), *final.problems(world)]
+        except LakelogError as error:
+            failures.append(f"at the end: {type(error).__name__}: {error}")
+    versions = sum(len(log.commits) for log in world.truth.logs().values())
+    return Outcome(seed, tuple(failures), versions, world.scheduler.steps, world.counters)
+
+
+def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
+    """Found what has an invariant, maybe two such things, with clients who change them and who look at them."""
+    rng = world.rng
+    others = sorted(INVARIANTS.keys() - {kind})
+    chosen = [kind, rng.choice(others)] if rng.random() < 0.25 else [kind]
+    calm = world.calm()
+    for what in chosen:
+        INVARIANTS[what].found(calm)
+    # Long ago: no clock is so far behind that something would happen before.
+    world.now_us += 2 * CLOCK_TOLERANCE_US
+    world.founded_us = max(commit.time_us for _, commit in world.truth.entries())
+    checks: dict[str, Check] = {what: partial(check, world, what) for what in chosen}
+    for what in chosen:
+        for i in range(rng.randint(2, 3)):
+            world.spawn(f"{what} {i}", rng.randint(2, 5), partial(INVARIANTS[what].deed, world))
+    for i in range(rng.randint(1, 2)):
+        name = f"reader {i}"
+        look: Callable[[Catalog], None] = partial(readers.deed, world, name, checks)
+        world.spawn(name, rng.randint(2, 6), look)
+    if rng.random() < 0.3:
+        maintenance.populate(world)
+    return partial(at_the_end, world, checks)
+
+
+def check(world: CatalogWorld, what: str, catalog: Catalog) -> str | None:
+    """Return what is wrong in what a catalog shows."""
+    module = INVARIANTS[what]
+    return allowed(world, module.judge(module.look(catalog)))
+
+
+def allowed(world: CatalogWorld, problem: str | None) -> str | None:
+    """Return a problem unless it is one that snapshot isolation does not prevent."""
+    if problem != duty.NOBODY or world.isolation != SNAPSHOT:
+        return problem
+    world.count("nobody on duty under snapshot isolation")
+    return None
+
+
+def at_the_end(world: CatalogWorld, checks: dict[str, Check]) -> list[str]:
+    """Return what is wrong now, or was by the times of what was committed, whether anybody looked or not."""
+    calm = world.calm()
+    found = [f"at the end {problem}" for check in checks.values() if (problem := check(calm))]
+    for time_us, tables in world.truth.history():
+        for what in checks if time_us >= world.founded_us else ():
+            problem = allowed(world, INVARIANTS[what].judge(tables))
+            if problem:
+                found.append(f"by the times of all commits, at {time_us} {problem}")
+    if not world.weather.fault and not world.weather.crash:
+        found += final.of_creations(world)
+    return found[:3]

@@ -1,0 +1,82 @@
+"""The catalog's store, and its data files: Parquet is made once for the same rows, for making it is most of the time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+from tests.sim.stores import UnreliableStore
+
+from lakelog.catalog import Table, ingest
+from lakelog.catalog.data_file import DataFile, file_path
+from lakelog.catalog.predicate import Filter
+from lakelog.log import MemoryStore, WriteRef
+
+Row = tuple[Any, ...]
+READ_FAULTS = 0.2
+
+_real_written_files = ingest.written_files
+_made: dict[bytes, list[tuple[bytes, DataFile]]] = {}
+_rows: dict[str, list[Row]] = {}
+
+rows_at: dict[str, list[Row]] = {}
+"""The rows of each data file that was ever put in this run, by its key."""
+
+
+class CatalogStore(UnreliableStore):
+    """See ObjectStore. As the log's, with the listings that maintenance asks for; reads fail more seldom, since requests
+    of the catalog read many times before they write once."""
+
+    def _read_fault(self, key: str) -> None:
+        if self._rng.random() < READ_FAULTS:
+            super()._read_fault(key)
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        self._begin()
+        self._read_fault(prefix)
+        return iter(list(self._truth.list_sizes(prefix, after)))
+
+    def list_folders(self, prefix: str) -> list[str]:
+        self._begin()
+        self._read_fault(prefix)
+        return self._truth.list_folders(prefix)
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return iter(())
+
+
+def written_files(tracked: Any, metadata: Any, write: WriteRef, data: Any) -> list[DataFile]:
+    """As `ingest.written_files`: the same bytes at the same paths, put the same way."""
+    rows = data.to_pydict()
+    made_of = (rows, metadata.schema, metadata.spec, metadata.sort_order, metadata.properties)
+    key = hashlib.sha256(msgspec.json.encode(made_of)).digest()
+    if key not in _made:
+        scratch = SimpleNamespace(store=MemoryStore(), prefix="")
+        files = _real_written_files(scratch, metadata, write, data)
+        _made[key] = [(scratch.store.get(file.path), file) for file in files]
+        assert len(files) == 1, "rows of one file at a time"
+        _rows[_digest(_made[key][0][0])] = list(zip(*rows.values(), strict=True))
+    done = []
+    for number, (content, file) in enumerate(_made[key]):
+        path = file_path(write, f"{number:05d}")
+        rows_at[f"{tracked.prefix}/{path}"] = _rows[_digest(content)]
+        tracked.store.put(f"{tracked.prefix}/{path}", content)
+        done.append(msgspec.structs.replace(file, path=path, write_id=write.id))
+    return done
+
+
+def read_rows(table: Table, filter: Filter | None = None) -> list[Row]:
+    """Return the rows of the files that a scan would read; those that do not match `filter` may be among them."""
+    paths: Sequence[str] = table.plan(filter)["path"].to_pylist()
+    found: list[Row] = []
+    for path in paths:
+        with table._tracked.store.open_input(f"{table._tracked.prefix}/{path}") as source:
+            found += _rows[_digest(source.read())]
+    return found
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

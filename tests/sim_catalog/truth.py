@@ -1,0 +1,177 @@
+"""What truly happened in a warehouse, from the objects as they were created, whatever maintenance made of them since."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from tests.sim.stores import TrueStore
+from tests.sim_catalog.stores import Row, rows_at
+
+from lakelog.catalog.cut import FOREVER_US
+from lakelog.catalog.events import FilesChanged, TableReplaced, namespace_events, table_events
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
+from lakelog.log.format import COMMITTED, Commit, Decision, decode_decision, decode_entry
+
+_COMMIT_KEY = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")
+
+
+@dataclass
+class TrueLog:
+    """A log as its effective commits make it. `namespace` is its state, if it is one's."""
+
+    location: str
+    commits: list[Commit] = field(default_factory=list)
+    log_id: str = ""
+    sealed: bool = False
+    purged: bool = False
+    namespace: NamespaceState | None = None
+
+
+class Truth:
+    """Reads the store without a step."""
+
+    def __init__(self, store: TrueStore) -> None:
+        self.store = store
+        self._entries: dict[str, Commit] = {}
+        self._commit_keys: list[tuple[str, int, str]] = []
+        self._seen = 0
+
+    def decision(self, txn: str) -> Decision | None:
+        data = self.store.created.get(f"_txn/{txn}.json")
+        return None if data is None else decode_decision(data, txn)
+
+    def entries(self) -> Iterator[tuple[str, Commit]]:
+        """Yield every commit and intent that was ever created, with the location of its log."""
+        keys = list(self.store.created)  # in the order of creation
+        for key in keys[self._seen :]:
+            match = _COMMIT_KEY.fullmatch(key)
+            if match is not None:
+                self._commit_keys.append((match[1] or "", int(match[2]), key))
+        self._seen = len(keys)
+        for location, _, key in self._commit_keys:
+            if key not in self._entries:
+                entry = decode_entry(self.store.created[key], key)
+                assert isinstance(entry, Commit)
+                self._entries[key] = entry
+            yield location, self._entries[key]
+
+    def effective(self, commit: Commit) -> Commit | None:
+        """Return a commit as it counts, None where it has no effect (yet)."""
+        if commit.intent is None:
+            return commit
+        decision = self.decision(commit.intent.txn)
+        if decision is None or decision.outcome != COMMITTED:
+            return None
+        return msgspec.structs.replace(commit, time_us=decision.time_us)
+
+    def is_applied(self, commit_id: str) -> bool:
+        return any(
+            commit.commit_id == commit_id and commit.version > 1 and self.effective(commit) is not None
+            for _, commit in self.entries()
+        )
+
+    def moments(self, created: int) -> list[tuple[dict[str, dict[str, str]], int]]:
+        """Return what all names led to, by the times of what had been committed when so many objects were there: each
+        state with when it ended."""
+        order = {key: number for number, key in enumerate(self.store.created)}
+        changes = []
+        for (location, entry), (_, _, key) in zip(self.entries(), self._commit_keys, strict=True):
+            commit = self.effective(entry)
+            decided_by = key if entry.intent is None else f"_txn/{entry.intent.txn}.json"
+            if commit is not None and order[decided_by] < created:
+                changes.append((commit.time_us, location, commit.version, commit))
+        states: dict[str, NamespaceState] = {}
+        found: list[tuple[dict[str, dict[str, str]], int]] = []
+        begun_us = 0
+        for time_us, location, version, commit in sorted(changes, key=lambda change: change[:3]):
+            if version == 1 and not _is_namespaces(commit) or version > 1 and location not in states:
+                continue
+            if time_us > begun_us and "" in states:
+                found.append((_names(states), time_us))
+            begun_us = time_us
+            for event in namespace_events(commit):
+                states[location] = apply(states.get(location, NamespaceState()), event, time_us)
+        return [*found, (_names(states), FOREVER_US)]
+
+    def history(self) -> Iterator[tuple[int, dict[str, list[Row]]]]:
+        """Yield the rows of all tables by their names, as they were by the times of what was committed: at each of them."""
+        changes = [
+            (commit.time_us, log.location, commit, log.namespace is not None)
+            for log in self.logs().values()
+            for commit in log.commits
+        ]
+        states: dict[str, NamespaceState] = {}
+        files: dict[str, set[str]] = {}
+        for time_us, at_once in itertools.groupby(sorted(changes, key=_time), key=_time):
+            for _, location, commit, is_namespace in at_once:
+                if is_namespace:
+                    for event in namespace_events(commit):
+                        states[location] = apply(states.get(location, NamespaceState()), event, time_us)
+                    continue
+                for change in table_events(commit):
+                    if isinstance(change, TableReplaced):
+                        files[location] = set()
+                    if isinstance(change, FilesChanged):
+                        now = files.setdefault(location, set())
+                        now -= {f"{location}/{file.path}" for file in change.removed}
+                        now |= {f"{location}/{file.path}" for file in change.added}
+            if "" in states:
+                yield time_us, _rows(states, "", (), files)
+
+    def logs(self) -> dict[str, TrueLog]:
+        """Return every log by its location."""
+        found: dict[str, TrueLog] = {}
+        for location, entry in sorted(self.entries(), key=lambda one: (one[0], one[1].version)):
+            log = found.setdefault(location, TrueLog(location))
+            commit = self.effective(entry)
+            if commit is None:
+                continue
+            log.commits.append(commit)
+            log.log_id = commit.log_id
+            log.sealed = commit.seals or commit.purges
+            log.purged = commit.purges
+            if commit.version == 1 and _is_namespaces(commit):
+                log.namespace = NamespaceState()
+            if log.namespace is not None:
+                for event in namespace_events(commit):
+                    log.namespace = apply(log.namespace, event, commit.time_us)
+        return found
+
+
+def _time(change: Sequence[Any]) -> int:
+    return int(change[0])
+
+
+def _rows(
+    states: dict[str, NamespaceState], at: str, path: tuple[str, ...], files: dict[str, set[str]]
+) -> dict[str, list[Row]]:
+    entries = states[at].entries
+    found = {
+        ".".join((*path, name)): [row for key in files.get(entry.location, ()) for row in rows_at[key]]
+        for name, entry in entries.get(RELATION, {}).items()
+    }
+    for name, entry in entries.get(NAMESPACE, {}).items():
+        found |= _rows(states, entry.location, (*path, name), files)
+    return found
+
+
+def _names(states: dict[str, NamespaceState]) -> dict[str, dict[str, str]]:
+    """Return the tables of the root and of all namespaces in it, by name."""
+    root = states[""]
+    spaces = {"": root} | {
+        name: states[entry.location] for name, entry in root.entries.get(NAMESPACE, {}).items()
+    }
+    return {
+        name: {table: entry.id for table, entry in space.entries.get(RELATION, {}).items()}
+        for name, space in spaces.items()
+    }
+
+
+def _is_namespaces(commit: Commit) -> bool:
+    first: Any = commit.events[0].get("event", "")
+    return bool(first == "namespace-created")
