@@ -27,8 +27,8 @@ rows_at: dict[str, list[Row]] = {}
 
 
 class CatalogStore(UnreliableStore):
-    """See ObjectStore. As the log's, with the listings that maintenance asks for; reads fail more seldom, since requests
-    of the catalog read many times before they write once."""
+    """See ObjectStore. As the log's, with the listings that maintenance asks for; reads fail more seldom, for a request
+    to the catalog reads many times before it writes."""
 
     def _read_fault(self, key: str) -> None:
         if self._rng.random() < READ_FAULTS:

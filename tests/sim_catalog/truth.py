@@ -1,4 +1,4 @@
-"""What truly happened in a warehouse, from the objects as they were created, whatever maintenance made of them since."""
+"""What truly happened in a warehouse: read from the objects as they were created, whatever became of them since."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Truth:
         return [*found, (_names(states), FOREVER_US)]
 
     def history(self) -> Iterator[tuple[int, dict[str, list[Row]]]]:
-        """Yield the rows of all tables by their names, as they were by the times of what was committed: at each of them."""
+        """Yield the rows of all tables by their names at each of the times of what was committed."""
         changes = [
             (commit.time_us, log.location, commit, log.namespace is not None)
             for log in self.logs().values()

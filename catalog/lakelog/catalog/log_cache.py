@@ -35,6 +35,7 @@ from lakelog.log import (
 from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
 from lakelog.log.store import ObjectStore
+from lakelog.log.view import CLOCK_TOLERANCE_US
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -221,7 +222,9 @@ class LogCache:
             in_parallel([_as_here(work) for work in works])
 
         self.log_options = replace(
-            log_options, clock_us=lambda: max(clock_us(), self._seen_us + 1), in_parallel=in_parallel_as_here
+            log_options,
+            clock_us=lambda: max(self._believable_us(clock_us()), self._seen_us + 1),
+            in_parallel=in_parallel_as_here,
         )
         self._namespaces: dict[str, TrackedLog[NamespaceState]] = {}
         self._tables: dict[str, TrackedLog[TableState]] = {}
@@ -277,6 +280,12 @@ class LogCache:
             with self._lock:
                 tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix, self._saw))
         return tracked
+
+    def _believable_us(self, own_us: int) -> int:
+        """Return the store's time for a clock that differs too much: else the log would put it, and what was seen by
+        this process with it, aside."""
+        store_us = self.places.store(self.warehouse).now_us()
+        return own_us if store_us is None or abs(own_us - store_us) <= CLOCK_TOLERANCE_US else store_us
 
     def _saw(self, time_us: int) -> None:
         with self._lock:

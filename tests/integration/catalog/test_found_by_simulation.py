@@ -88,6 +88,19 @@ def test_a_transaction_does_not_begin_before_what_its_own_client_has_committed(
     assert [saved.load_table(name).row_count for name in ("one", "two")] == [1, 1]
 
 
+def test_a_clock_of_another_age_does_not_forget_what_its_client_has_seen(
+    warehouse: str, catalog: Catalog
+) -> None:
+    for name in ("cause", "effect"):
+        catalog.create_table(name, SCHEMA)
+    early = Catalog(warehouse, log_options=LogOptions(clock_us=lambda: time.time_ns() // 1000 + 30_000_000))
+    cause = early.load_table("cause").append(rows(1))
+    year_us = 365 * 86_400_000_000
+    lost = Catalog(warehouse, log_options=LogOptions(clock_us=lambda: time.time_ns() // 1000 + year_us))
+    assert lost.load_table("cause").row_count == 1
+    assert lost.load_table("effect").append(rows(1)).timestamp_us > cause.timestamp_us
+
+
 def test_what_another_client_dropped_is_restored_with_a_token_of_before(
     catalog: Catalog, client: Client
 ) -> None:
