@@ -8,7 +8,6 @@ from collections import Counter
 
 from tests.processes import moves
 from tests.processes.journal import DONE, FAILED, Asked, Journal, Journals
-from tests.processes.work import is_of_s3_client
 from tests.processes.world import PARTS, SHARED, World, begin, shared_tables
 
 from lakelog.catalog import Catalog
@@ -54,10 +53,6 @@ class Reader:
                 self.checks["looks at what was let go of meanwhile"] += 1
             except StorageError:
                 self.checks["looks that the store did not let through"] += 1
-            except Exception as error:
-                if not is_of_s3_client(error):
-                    raise
-                self.checks["looks that ended with an error of the S3 client"] += 1
             time.sleep(PAUSE_S)
         self._report.write({"checks": dict(self.checks)})
 

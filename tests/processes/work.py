@@ -257,8 +257,3 @@ def _load(catalog: Catalog, name: str) -> Table:
         return catalog.load_table(name)
     except Exception as error:
         raise NotLoaded from error
-
-
-def is_of_s3_client(error: BaseException | None) -> bool:
-    """Whether an error comes from the S3 client as it is: so do those of a data file whose answer breaks off."""
-    return type(error).__module__.partition(".")[0] in ("aiohttp", "aiobotocore", "botocore", "s3fs")

@@ -7,7 +7,7 @@ import sys
 import time
 
 from tests.processes.journal import FAILED, UNKNOWN, Journal, Journals
-from tests.processes.work import NotLoaded, Request, Work, is_of_s3_client, perform, repeatable
+from tests.processes.work import NotLoaded, Request, Work, perform, repeatable
 from tests.processes.world import World, begin, first_id
 
 from lakelog.log.errors import CommitUnknown, ConflictError, FormatError, LakelogError, StorageError
@@ -86,7 +86,7 @@ def classify(error: Exception, *, again: bool) -> str:
     """Say what an error means for the request. One that must never happen is raised."""
     if isinstance(error, NotLoaded):
         cause = error.__cause__
-        if isinstance(cause, FormatError) or not (isinstance(cause, LakelogError) or is_of_s3_client(cause)):
+        if isinstance(cause, FormatError) or not isinstance(cause, LakelogError):
             raise error
         return UNKNOWN if again else FAILED
     if isinstance(error, FormatError) or not isinstance(error, LakelogError):
