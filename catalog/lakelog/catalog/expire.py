@@ -28,6 +28,7 @@ from lakelog.catalog.scope import Progress, Scope, Target, Unreadable, no_progre
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Draft, View, expiry
 from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
+from lakelog.log.format import Base
 from lakelog.log.leftovers import is_buried, last_base_from, size_of_commits
 
 S = TypeVar("S", TableState, NamespaceState)
@@ -68,9 +69,11 @@ class Keep:
     version: int | None = None
     last: int | None = None
 
-    def first(self, tracked: TrackedLog[Any], view: View[Any]) -> int:
+    def first(self, tracked: TrackedLog[Any], view: View[Any], base: Base | None) -> int:
         """Return the first version to keep, at most the current one."""
         if self.since is not None:
+            if base is not None and base.root.time_us >= self.since:
+                return base.root.version
             return _current_at(tracked, view, self.since)
         if self.last is not None:
             return max(1, view.version - self.last + 1)
@@ -144,7 +147,7 @@ def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expire
     base = last_base_from(tracked.log, view)
     oldest = first_readable(base)
     # What was begun by an earlier run is finished by any.
-    asked = max(wish.first(tracked, view), view.state.expired, oldest)
+    asked = max(wish.first(tracked, view, base), view.state.expired, oldest)
     first = max(oldest, asked if cut is None else min(asked, cut))
     known = Expired(
         kind=kind,

@@ -99,9 +99,9 @@ def wish(
 def vacuum(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     """Delete what nobody can reach in `scope`, or tell what would be deleted. One failure does not stop the rest.
 
-    Costs, for each table, five LISTs (more for more than 1000 files) and a few GETs; where a file is met that the
-    current version does not have, one GET for each retained version; a PUT for the fence, and a request for every 1000
-    deletions. For each namespace a LIST of its folders, and one GET for each folder that no name leads to.
+    Costs, for each table, two to four LISTs (more for more than 1000 files) and a few GETs; where a file is met that
+    the current version does not have, one GET for each retained version; a PUT for the fence, and a request for every
+    1000 deletions. For each namespace a LIST of its folders, and one GET for each folder that no name leads to.
     """
     now_us = tree.logs.log_options.clock_us()
     done = [
@@ -164,9 +164,13 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         expiry.clean_up(tracked.log, base)
     objects = unreferenced(tracked.log, view, base)
     objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
-    fence = _fence(tracked, view, now_us - asked.write_age_us) if asked.write_age_us else view.version + 1
     unreached = _unreached(tracked, view, prefix, listed.files)
-    fence = max(fence, view.fence)
+    if not unreached:
+        fence = 0  # none is needed
+    elif asked.write_age_us:
+        fence = max(_fence(tracked, view, now_us - asked.write_age_us), view.fence)
+    else:
+        fence = view.version + 1
     going = {key: size for key, size in unreached.items() if _started_at(key, prefix) < fence}
     waiting = len(unreached) - len(going)
     if asked.dry_run:

@@ -11,9 +11,17 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table
+from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table, places
 from lakelog.catalog.ingest import written_files
-from lakelog.log import InvalidInput, ObjectStore, WriteFenced, WriteRef, open_store
+from lakelog.log import (
+    CountingStore,
+    InvalidInput,
+    ObjectStore,
+    WriteFenced,
+    WriteRef,
+    open_store,
+    wait_for_background,
+)
 
 NOW = dt.timedelta(0)
 
@@ -362,6 +370,33 @@ def test_a_table_can_be_vacuumed_by_its_place(catalog: Catalog, warehouse: str) 
     assert (told.files, told.name) == (1, f"{warehouse}/mine")
     with pytest.raises(NoSuchTable, match="no table at"):
         catalog.vacuum(location=f"{warehouse}/nowhere")
+
+
+def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
+    warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores: list[CountingStore] = []
+
+    def counting(url: str, options: dict[str, str]) -> ObjectStore:
+        stores.append(CountingStore(open_store(url, options)))
+        return stores[-1]
+
+    table = Catalog(warehouse).create_table("t", SCHEMA)
+    for number in range(30):
+        table = table.append(rows(number))
+    wait_for_background()
+    monkeypatch.setattr(places, "open_store", counting)
+    catalog = Catalog(warehouse)
+    for expired, lists, gets in ((False, 2, 5), (True, 4, 6)):
+        if expired:
+            catalog.expire("t", retain_last=2, dry_run=False)
+        catalog.load_table("t").to_arrow()
+        stores[0].reset()
+        assert catalog.vacuum("t")[0].files == 0
+        assert stores[0].by_kind["list"] == lists and stores[0].by_kind["get"] <= gets
+        stores[0].reset()
+        assert catalog.expire("t", retain_last=50)[0].versions == 0
+        assert stores[0].by_kind["list"] == 0 and stores[0].by_kind["get"] <= gets
 
 
 def test_what_cannot_be_meant_is_refused(catalog: Catalog) -> None:
