@@ -57,7 +57,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   }
 
   override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
-    Json.stringMap(ask("load_namespace", about(names)), "properties").asJava
+    if (LakeCatalog.isSystem(names)) JMap.of("comment", "lakelog's own procedures and tables")
+    else Json.stringMap(ask("load_namespace", about(names)), "properties").asJava
   }
 
   override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =
@@ -78,8 +79,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   /** What a user had there would be hard to tell from what lakelog has there. */
   private def refuseSystem(names: Array[String]): Unit = if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
     throw Failures.invalid(
-      s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and tables: " +
-        "choose another name.")
+      s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
+        "tables, which stay as they are: choose another name.")
   }
 
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
@@ -91,7 +92,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   override def capabilities(): JSet[TableCatalogCapability] =
     JSet.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE)
 
-  override def listTables(names: Array[String]): Array[Identifier] = failures.namespace(names) {
+  override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
+    systemTables.keys.toArray.sorted.map(Identifier.of(names, _))
+  } else failures.namespace(names) {
     Json.list(ask("list_tables", about(names)), "tables").map(Json.stringList(_).toArray).map { parts =>
       Identifier.of(parts.init, parts.last)
     }.toArray
@@ -102,13 +105,13 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
 
   override def tableExists(ident: Identifier): Boolean = failures.table(ident) {
-    Json.bool(ask("table_exists", about(ident)), "exists")
+    systemTable(ident).isDefined || Json.bool(ask("table_exists", about(ident)), "exists")
   }
 
-  override def loadTable(ident: Identifier): Table = statement match {
+  override def loadTable(ident: Identifier): Table = systemTable(ident).getOrElse(statement match {
     case Some(transaction) => transaction.load(ident)(load(ident, about(ident)))
     case None => load(ident, about(ident))
-  }
+  })
 
   override def loadTable(ident: Identifier, version: String): Table = {
     val number = version.toLongOption.getOrElse(
@@ -157,6 +160,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   }
 
   override def dropTable(ident: Identifier): Boolean = failures.table(ident) {
+    if (systemTable(ident).isDefined) refuseSystem(ident.namespace)
     Json.bool(change("drop_table", about(ident)), "dropped")
   }
 
@@ -246,7 +250,14 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     Some(ident.name).filter(_ => ident.namespace.isEmpty).flatMap(TransformFunctions.named)
       .getOrElse(throw new NoSuchFunctionException(ident))
 
-  // ---- procedures
+  // ---- what lakelog has in the namespace `system`
+
+  private def systemTable(ident: Identifier): Option[Table] =
+    if (!LakeCatalog.isSystem(ident.namespace)) None
+    else systemTables.get(ident.name).map(new SystemTable(catalogName, _, session.channel, failures))
+
+  private lazy val systemTables: Map[String, JObject] =
+    Json.objects(ask("system_tables", JObject(Nil)), "tables").map(t => Json.string(t, "name") -> t).toMap
 
   override def listProcedures(names: Array[String]): Array[Identifier] =
     if (LakeCatalog.isSystem(names)) procedures.keys.toArray.sorted.map(Identifier.of(names, _))

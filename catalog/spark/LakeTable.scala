@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.json4s.JsonAST.JObject
 
-import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsDeleteV2, SupportsRead, SupportsWrite, TableCapability, TableCatalog}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsDeleteV2, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.ScanBuilder
@@ -29,7 +29,7 @@ private[lakelog] final case class TableAccess(
 
 /** One version of a table. It never changes: Spark loads the table anew for each statement. */
 private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
-  extends SupportsRead with SupportsWrite with SupportsDeleteV2 {
+  extends SupportsRead with SupportsWrite with SupportsDeleteV2 with SupportsSchemaEvolution {
 
   val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
 
@@ -97,6 +97,16 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     change("delete", "predicate" -> Predicates.toJson(predicates.toSeq))
+
+  /**
+   * Whether a write WITH SCHEMA EVOLUTION shall change a column in that way; otherwise the values are cast to what the
+   * column is. Spark asks for a narrower type too, where the data have one.
+   */
+  override def supportsColumnChange(change: TableChange.ColumnChange): Boolean = change match {
+    case _: TableChange.UpdateColumnType => Json.bool(
+      access.call("can_change", Json.merge(facts.reference, "change" -> Requests.tableChange(change))), "possible")
+    case _ => true
+  }
 
   override def truncateTable(): Boolean = {
     change("truncate")

@@ -42,6 +42,7 @@ import org.apache.spark.sql.internal.connector.PredicateUtils
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructType, TimestampType}
 import org.apache.spark.sql.util.{ArrowUtils, CaseInsensitiveStringMap}
+import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 
 /**
@@ -302,6 +303,25 @@ private[lakelog] object SparkInternals {
           }
         }
         new PlannedFiles(paths.result(), sizes.result(), rows.result())
+      } finally reader.close()
+    } finally allocator.close()
+  }
+
+  /** Reads the rows of an Arrow stream whose columns have these types. */
+  def rows(arrow: Array[Byte], schema: StructType): Array[InternalRow] = {
+    val allocator = ArrowUtils.rootAllocator.newChildAllocator("lakelog-rows", 0, Long.MaxValue)
+    try {
+      val reader = new ArrowStreamReader(new ByteArrayInputStream(arrow), allocator)
+      try {
+        val toUnsafe = UnsafeProjection.create(schema)
+        val found = Array.newBuilder[InternalRow]
+        while (reader.loadNextBatch()) {
+          val root = reader.getVectorSchemaRoot
+          val columns = root.getFieldVectors.asScala.map(new ArrowColumnVector(_): ColumnVector).toArray
+          val batch = new ColumnarBatch(columns, root.getRowCount)
+          batch.rowIterator.asScala.foreach(row => found += toUnsafe(row).copy())
+        }
+        found.result()
       } finally reader.close()
     } finally allocator.close()
   }

@@ -66,26 +66,22 @@ class Catalogs:
 
     @contextmanager
     def telling(self, params: Params) -> Iterator[None]:
-        """Inside, commits tell who asked for them, by which statement; a transaction's commit tells all of its own."""
+        """Inside, commits tell who asked for them, and by which statement."""
         query = params.get("query")
         if query is None:
             yield
             return
-        from lakelog.catalog.statement_text import kept
         from lakelog.catalog.writer import with_statement
 
         opened = self.open_transactions.find(params.get("transaction", ""))
-        text = query["text"]
-        if opened is not None and opened.statements and params.get("procedure") == "commit_transaction":
-            text = ";\n".join(opened.statements)
-        facts = {"user": query["user"], "application": query["application"]}
-        with (
-            self._stepping(opened),
-            self.outside.writing_as(with_statement(facts, query=query["query"], text=text, keep=self._keeps)),
-        ):
+        facts = with_statement(
+            {"user": query["user"], "application": query["application"]},
+            query=query["query"],
+            text=query["text"],
+            keep=self._keeps,
+        )
+        with self._stepping(opened), self.outside.writing_as(facts):
             yield
-        if opened is not None and text:
-            opened.tell(kept(text, self._keeps))
 
     @contextmanager
     def _stepping(self, opened: OpenTransaction | None) -> Iterator[None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakelog.log.errors import LakelogError, Unsupported
-from lakelog.spark import calls
+from lakelog.spark import calls, system_tables
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import Handles
 from lakelog.spark.jar import version
@@ -189,6 +189,16 @@ class Dispatch:
             # Spark has its own words for a condition that a table cannot delete by.
             return {"possible": False}
 
+    def on_can_change(self, params: Params) -> Params:
+        from lakelog.catalog.schema_changes import apply_changes
+        from lakelog.catalog.table_changes import changes_from
+
+        try:
+            apply_changes(self._handles.loaded(params).metadata, changes_from([params["change"]]))
+        except LakelogError:
+            return {"possible": False}
+        return {"possible": True}
+
     def on_delete(self, params: Params) -> Params:
         self._handles.writable(params).delete(params["predicate"], token=_token(params))
         return {}
@@ -240,6 +250,12 @@ class Dispatch:
 
     def on_call(self, params: Params) -> Params:
         return calls.run(self._catalogs, params)
+
+    def on_system_tables(self, params: Params) -> Params:
+        return system_tables.declarations()
+
+    def on_read_system_table(self, params: Params) -> Answer:
+        return system_tables.read(self._catalogs, params)
 
     def on_transaction_token(self, params: Params) -> Params:
         return calls.transaction_token(self._catalogs, params)

@@ -7,7 +7,7 @@ committed.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakelog.log.errors import ConflictError, InvalidInput
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lakelog.catalog.transaction import Transaction
 
 OPEN_LIMIT = 256
-STATEMENTS = 100
-"""How many of its statements a transaction's commit tells."""
 
 
 class TransactionLost(ConflictError):
@@ -31,17 +29,11 @@ class OpenTransaction:
     """A session's transaction. `step` counts its changes: a table that was loaded at another step may be older."""
 
     transaction: Transaction
-    statements: list[str] = field(default_factory=list)
     step: int = 0
 
     @property
     def id(self) -> str:
         return self.transaction.commit_id
-
-    def tell(self, statement: str | None) -> None:
-        """Take note of a statement that changed something, for the transaction's commit to tell."""
-        if statement and statement not in self.statements[-1:] and len(self.statements) < STATEMENTS:
-            self.statements.append(statement)
 
 
 class OpenTransactions:

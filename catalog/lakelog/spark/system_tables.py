@@ -1,0 +1,81 @@
+"""Tables in the namespace `system`, which lakelog makes when they are read: `SELECT … FROM lake.system.audit`.
+
+Spark learns of a table here by the bridge's request `system_tables`, and reads it by `read_system_table`, which says
+what of its time a query wants, as far as Spark has found that out; Spark applies the whole condition itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakelog.log.errors import NotFound
+from lakelog.spark.catalogs import Catalogs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakelog.catalog import Catalog
+
+Params = Mapping[str, Any]
+
+_TYPES = {
+    "string": "STRING",
+    "bool": "BOOLEAN",
+    "int64": "BIGINT",
+    "timestamp[us, tz=UTC]": "TIMESTAMP",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTable:
+    """`read` gets the bounds of the column `time`, in microseconds, both inclusive or None, and may give more rows."""
+
+    schema: Callable[[], pa.Schema]
+    read: Callable[[Catalog, int | None, int | None], pa.RecordBatchReader]
+
+
+def _audit_schema() -> pa.Schema:
+    from lakelog.catalog.audit_table import AUDIT_SCHEMA
+
+    return AUDIT_SCHEMA
+
+
+def _audit(catalog: Catalog, since_us: int | None, until_us: int | None) -> pa.RecordBatchReader:
+    from lakelog.catalog.audit_table import audit_table
+
+    return audit_table(catalog.audit(since=since_us, until=until_us))
+
+
+TABLES = {"audit": SystemTable(schema=_audit_schema, read=_audit)}
+
+
+def declarations() -> Params:
+    return {
+        "tables": [
+            {
+                "name": name,
+                "columns": [
+                    {"name": field.name, "type": _TYPES[str(field.type)], "nullable": field.nullable}
+                    for field in table.schema()
+                ],
+            }
+            for name, table in TABLES.items()
+        ]
+    }
+
+
+def read(catalogs: Catalogs, params: Params) -> tuple[Params, bytes]:
+    """Answer all rows as an Arrow stream. What others have committed is told, not what a transaction is about to."""
+    import pyarrow as pa
+
+    table = TABLES.get(params["name"])
+    if table is None:
+        raise NotFound(f"there is no table system.{params['name']}")
+    rows = table.read(catalogs.outside, params["since_us"], params["until_us"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+    return {}, sink.getvalue().to_pybytes()
