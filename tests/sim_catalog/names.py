@@ -30,7 +30,7 @@ from lakelog.log import (
 )
 
 SPACES = ("", "x", "y")
-TABLES = ("t", "u", "v")
+TABLES = ("t", "u")
 SCHEMA = pa.schema([("id", pa.int64())])
 
 Do = Callable[[Catalog], Any]
@@ -116,7 +116,8 @@ class Names:
         if answer == OK:
             one.request.ended_at, one.request.answer = self.world.tick(), OK
             self.world.requests.append(world.Request(str(one.request), one.commit_id, acknowledged=True))
-        elif already:
+        elif already and one.request.asked.kind != "alter":
+            # A table that was altered may have been dropped since, so that there is nothing to ask again.
             self.world.fail(f"{one.request} had happened, but asking again said: {answer}")
 
     # What clients do
@@ -128,7 +129,7 @@ class Names:
             return
         choose = rng.choices(
             [self.look, self.show, self.change_table, self.change_space, self.stage, self.transact],
-            (5, 2, 7, 3, 4, 4),
+            (4, 4, 7, 3, 4, 4),
         )
         choose[0](catalog)
 
@@ -204,6 +205,41 @@ class Names:
             asked = Asked(kind, (path, to, None))
             do = lambda catalog: catalog.rename_table(full(path), full(to), token=token) or OK  # noqa: E731
         self.ask(catalog, asked, do, token.commit_id)
+
+    def restless_table(self, space_name: str, name: str) -> Do:
+        """Drop the same table, restore it, and so on: what others read of it is soon out of date."""
+        path = (space_name, name)
+
+        def deed(catalog: Catalog) -> None:
+            for kind in ("drop", "undrop"):
+                token = catalog.token(full(path))
+                if kind == "drop":
+                    drop: Do = lambda catalog: OK if catalog.drop_table(full(path), token=token) else ABSENT  # noqa: B023, E731
+                    self.ask(catalog, Asked(kind, (path, None)), drop, token.commit_id)
+                else:
+                    undrop: Do = lambda catalog: catalog.undrop_table(full(path), token=token) and OK  # noqa: B023, E731
+                    self.ask(catalog, Asked(kind, (path, path, None)), undrop, token.commit_id)
+
+        return deed
+
+    def restless_space(self, name: str, _table: str) -> Do:
+        def deed(catalog: Catalog) -> None:
+            token = catalog.token(name)
+            self.ask(
+                catalog,
+                Asked("drop space", (name, True)),
+                lambda catalog: OK if catalog.drop_namespace(name, cascade=True, token=token) else ABSENT,
+                token.commit_id,
+            )
+            again = catalog.token(name)
+            self.ask(
+                catalog,
+                Asked("undrop space", (name, name)),
+                lambda catalog: catalog.undrop_namespace(name, token=again) and OK,
+                again.commit_id,
+            )
+
+        return deed
 
     def change_space(self, catalog: Catalog) -> None:
         rng = self.world.rng
@@ -374,8 +410,11 @@ def populate(world: CatalogWorld) -> Callable[[], list[str]]:
     rng = world.rng
     names = Names(world)
     found(names)
-    for i in range(rng.randint(3, 4)):
+    for i in range(rng.randint(2, 4)):
         world.spawn(f"client {i}", rng.randint(3, 6), names.deed)
+    if rng.random() < 0.5:
+        restless = names.restless_space if rng.random() < 0.5 else names.restless_table
+        world.spawn("restless", rng.randint(2, 4), restless(rng.choice(SPACES[1:]), rng.choice(TABLES)))
     if rng.random() < 0.2:
         maintenance.populate(world, purges=False)
     return partial(judge, names)

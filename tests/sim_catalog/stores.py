@@ -1,4 +1,4 @@
-"""The catalog's store, and its data files: Parquet is made once for the same rows, for making it is most of the time."""
+"""The catalog's store, and its data files: Parquet is made once for the same rows, for that takes most of the time."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakelog.catalog import staging
 from lakelog.catalog.commits import (
     Token,
-    base_of,
+    base_past_seals,
     commit_changes,
     was_applied,
     was_applied_elsewhere,
@@ -21,7 +21,7 @@ from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
 from lakelog.catalog.log_cache import Change
 from lakelog.catalog.name_tree import Found, NameTree, commit_in, no_such_namespace, no_such_table
-from lakelog.catalog.names import Identifier, check_name
+from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
 from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
 from lakelog.catalog.properties import check_alterable, check_properties
@@ -29,9 +29,10 @@ from lakelog.catalog.schema import Schema, assign_ids
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.table_state import COMMENT, Metadata, TableState
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
-from lakelog.log.errors import InvalidInput, LogSealed, NotFound, Unsupported
+from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound, Unsupported
 
 LOCATION_LIMIT_BYTES = 512
+LOOKS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +231,20 @@ def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None
     The table's objects stay where they are, and with them who may access them.
     """
     check_name(new[-1] if new else "", "table")
+    for _ in range(LOOKS_MAX):
+        try:
+            return _rename(tree, old, new, token)
+        except NoSuchTable as error:
+            # The name may have been given to another table meanwhile: then it is that one's turn.
+            if tree.find_table(old) is None:
+                raise
+            failure = error
+    raise ConflictError(
+        f"{quoted(old)} keeps changing while it is renamed: rename it again ({failure})", version=0
+    )
+
+
+def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
     source = tree.namespace(old[:-1])
     if was_applied(source.tracked, token) or was_applied_elsewhere(tree.logs, source.tracked, token):
         return
@@ -290,7 +305,8 @@ def _move(
 
     decisions: list[tuple[Found[Any], Any]] = [(source, unlink), (goal, link), (found, move)]
     changes = [
-        Change(each.tracked, each.view, decide, base_of(token, each.tracked)) for each, decide in decisions
+        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
+        for each, decide in decisions
     ]
     try:
         commit_changes(tree.logs, changes, token)

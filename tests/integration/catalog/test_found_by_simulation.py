@@ -177,16 +177,18 @@ def test_what_was_dropped_and_restored_by_others_is_dropped_by_who_knew_it_befor
     assert stale.drop_namespace("a", token=stale.token("a"))
 
 
-def test_a_drop_finds_the_table_that_has_the_name_by_then(
-    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("change", ["drop", "rename", "move"])
+def test_a_name_is_always_found_though_its_table_is_another_one_by_then(
+    change: str, catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    catalog.create_namespace("a")
     for number, name in enumerate(("t", "u")):
         catalog.create_table(name, SCHEMA).append(rows(number))
     slow = client()
-    walk = slow._tree.find_namespace
+    walk = slow._tree._walk
 
-    def then_they_are_swapped(namespace: Any) -> Any:
-        found = walk(namespace)
+    def then_they_are_swapped(namespace: Any, fresh: Any) -> Any:
+        found = walk(namespace, fresh)
         monkeypatch.undo()
         with catalog.transaction() as tx:
             tx.rename_table("t", "other")
@@ -194,6 +196,10 @@ def test_a_drop_finds_the_table_that_has_the_name_by_then(
             tx.rename_table("other", "u")
         return found
 
-    monkeypatch.setattr(slow._tree, "find_namespace", then_they_are_swapped)
-    assert slow.drop_table("t"), "there was a table of that name all the time"
+    monkeypatch.setattr(slow._tree, "_walk", then_they_are_swapped)
+    if change == "drop":
+        assert slow.drop_table("t"), "there was a table of that name all the time"
+    else:
+        slow.rename_table("t", "a.new" if change == "move" else "new")
+    assert not client().table_exists("t")
     assert client().load_table("u").to_arrow() == rows(0)
