@@ -220,8 +220,25 @@ def _all(state: State, steps: tuple[Asked, ...]) -> Iterator[tuple[Any, State]]:
     states = [state]
     for step in steps:
         states = [after for before in states for answer, after in outcomes(before, step) if answer == OK]
+    created = {step.arguments[2] for step in steps if step.kind == "link"}
     for after in states:
-        yield OK, after
+        yield OK, _never_there(after, created)
+
+
+def _never_there(state: State, created: set[str]) -> State:
+    """Return the state without what a transaction created and dropped again: it does not come back."""
+
+    def without(names: Names) -> Names:
+        return tuple(one for one in names if one[1] not in created)
+
+    return replace(
+        state,
+        spaces=tuple(replace(space, dropped=without(space.dropped)) for space in state.spaces),
+        gone=tuple(
+            replace(space, tables=without(space.tables), dropped=without(space.dropped))
+            for space in state.gone
+        ),
+    )
 
 
 _RULES: dict[str, Any] = {

@@ -173,11 +173,11 @@ class Names:
         were told since. So it is judged by the times of what was committed, not by the order of requests."""
         seen_us, first = catalog._logs.seen_us, len(self.world.store.created)
         tx = catalog.begin(SNAPSHOT)
-        spaces = ["", *(path[0] for path in tx.list_namespaces())]
-        shown = {
-            name: {path[-1]: tx.load_table(path).id for path in tx.list_tables(space(name))}
-            for name in spaces
-        }
+        shown: dict[str, dict[str, str]] = {}
+        for name in ["", *(path[0] for path in tx.list_namespaces())]:
+            if self.world.rng.random() < 0.3:
+                self.world.scheduler.stall(self.world.rng.randint(1, 60))
+            shown[name] = {path[-1]: tx.load_table(path).id for path in tx.list_tables(space(name))}
         self.shown.append(
             Shown(self.world.scheduler.running.name, seen_us, first, len(self.world.store.created), shown)
         )
@@ -441,6 +441,7 @@ def judge(names: Names) -> list[str]:
 
 
 def misfit(names: Names) -> list[str]:
+    look_at_the_end(names)
     try:
         beginning = linearizability.first_misfit(names.history, names.initial)
     except linearizability.TooLong:
@@ -450,6 +451,23 @@ def misfit(names: Names) -> list[str]:
         names.world.count("histories that fit")
         return []
     return ["no order of these fits:\n" + "\n".join(f"        {request}" for request in beginning)]
+
+
+def look_at_the_end(names: Names) -> None:
+    """Add to the history what everything is in the end."""
+    calm = names.world.calm()
+    for path in [(name, table) for name in SPACES for table in TABLES]:
+        begun_at = names.world.tick()
+        answer = answered(calm, lambda catalog: catalog.load_table(full(path)).id)  # noqa: B023
+        names.history.append(
+            Request(Asked("resolve", (path,)), "at the end", begun_at, names.world.tick(), answer)
+        )
+        if answer != MISSING:
+            mark = calm.load_table(full(path)).properties["mark"]
+            begun_at = names.world.tick()
+            names.history.append(
+                Request(Asked("look", (answer,)), "at the end", begun_at, names.world.tick(), mark)
+            )
 
 
 def never_so(names: Names) -> list[str]:

@@ -34,6 +34,17 @@ class CatalogStore(UnreliableStore):
         if self._rng.random() < READ_FAULTS:
             super()._read_fault(key)
 
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Answered in any order, and sometimes with a long time in between."""
+        if len(keys) < 2 or self._rng.random() >= self._weather.tear / 2:
+            return super().get_many(keys)
+        order = self._rng.sample(range(len(keys)), len(keys))
+        first = self._rng.randint(1, len(keys) - 1)
+        found: dict[int, bytes | None] = {i: self.get(keys[i]) for i in order[:first]}
+        self._scheduler.stall(self._rng.randint(1, 60))
+        found |= {i: self.get(keys[i]) for i in order[first:]}
+        return [found[i] for i in range(len(keys))]
+
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
         self._begin()
         self._read_fault(prefix)

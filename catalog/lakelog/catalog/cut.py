@@ -143,7 +143,11 @@ class Cut:
             return tracked.log.view_at(version)
         except NotFound as error:
             # Not the same as a log that was not there: that may be shown as nothing, this may not.
-            when = "" if self._asked_us == FOREVER_US else f" as of {_text(self._asked_us)}"
+            if self._asked_us == FOREVER_US and self._versions is None:
+                raise CommitConflict(
+                    f"what was read together expired while it was read ({error}): start again", version=0
+                ) from error
+            when = "" if self._versions is not None else f" as of {_text(self._asked_us)}"
             raise InvalidInput(f"the catalog{when} cannot be shown any more: {error}") from error
 
 

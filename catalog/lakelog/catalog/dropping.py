@@ -19,11 +19,13 @@ from lakelog.catalog.commits import (
 )
 from lakelog.catalog.errors import NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.events import (
+    EntryLinked,
     EntryUnlinked,
     NamespaceDropped,
     NamespaceEvent,
     TableDropped,
     encode,
+    namespace_events,
 )
 from lakelog.catalog.log_cache import Change, TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, no_such_namespace, no_such_table
@@ -241,7 +243,7 @@ def _sealing_namespace(
     cascade: bool,
     token: Token | None,
 ) -> Change[NamespaceState]:
-    collected = view.state.entries
+    collected, collected_at = view.state.entries, view.version
     # What the same transaction created will never be there: it must not come back with the namespace.
     events: list[NamespaceEvent] = [
         EntryUnlinked(space=space, name=name, id=entry.id)
@@ -254,7 +256,7 @@ def _sealing_namespace(
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if not cascade and not view.state.is_empty:
             raise _not_empty(namespace, view.state)
-        if cascade and view.state.entries != collected:
+        if cascade and (view.state.entries != collected or _linked_after(collected_at, passed)):
             raise _GrewMeanwhile(
                 f"something was linked in {quoted(namespace)} while it was dropped, {COLLECTIONS_MAX} times in a row: "
                 "drop it again when fewer write",
@@ -263,6 +265,16 @@ def _sealing_namespace(
         return sealed
 
     return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _linked_after(version: int, passed: Sequence[Commit]) -> bool:
+    """Tell whether something was linked since: it may be what was collected as dropped already, and is back."""
+    return any(
+        isinstance(event, EntryLinked)
+        for commit in passed
+        if commit.version > version
+        for event in namespace_events(commit)
+    )
 
 
 def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpty:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict
+from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
 from lakelog.log import LogOptions, Unsupported
 
 Client = Callable[[], Catalog]
@@ -175,6 +175,35 @@ def test_what_was_dropped_and_restored_by_others_is_dropped_by_who_knew_it_befor
     other.drop_namespace("a")
     other.undrop_namespace("a")
     assert stale.drop_namespace("a", token=stale.token("a"))
+
+
+def test_a_cascade_seals_what_is_restored_while_its_contents_are_collected(
+    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_namespace("a")
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1))
+    slow = client()
+    slow.load_table("a.t")
+    refresh, looks = slow._logs.refresh, []
+
+    def while_it_is_dropped(logs: Sequence[Any]) -> None:
+        """The namespace was read before a drop and its undrop, the table is read in between."""
+        looks.append(logs)
+        is_of_tables = len(logs) == 1 and logs[0].location == slow._logs.location(table.location)
+        if not is_of_tables:
+            return refresh(logs)
+        monkeypatch.undo()
+        catalog.drop_table("a.t")
+        refresh(logs)
+        catalog.undrop_table("a.t")
+        return None
+
+    monkeypatch.setattr(slow._logs, "refresh", while_it_is_dropped)
+    assert slow.drop_namespace("a", cascade=True)
+    with pytest.raises(NoSuchTable):
+        table.append(rows(2))
+    client().undrop_namespace("a")
+    assert client().load_table("a.t").to_arrow() == rows(1)
 
 
 @pytest.mark.parametrize("change", ["drop", "rename", "move"])

@@ -1,0 +1,83 @@
+"""The checker of histories by itself: what fits into one order of requests, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.sim_catalog.linearizability import FOREVER, Request, first_misfit
+from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, OK, Asked, Space, State
+
+FOUND = State(spaces=(Space("", ""), Space("x", "1")))
+T, U = ("x", "t"), ("x", "u")
+
+
+def done(begun_at: int, ended_at: int, answer: Any, kind: str, *arguments: Any) -> Request:
+    return Request(Asked(kind, arguments), "somebody", begun_at, ended_at, answer)
+
+
+def unanswered(begun_at: int, kind: str, *arguments: Any) -> Request:
+    return Request(Asked(kind, arguments), "somebody", begun_at)
+
+
+CREATED = done(1, 2, OK, "link", "1", "t", "a", "first")
+
+
+@pytest.mark.parametrize(
+    ("history", "fits"),
+    [
+        ([], True),
+        ([CREATED, done(3, 4, "a", "resolve", T)], True),
+        ([CREATED, done(3, 4, MISSING, "resolve", T)], False),
+        ([done(1, 4, OK, "link", "1", "t", "a", "first"), done(2, 3, MISSING, "resolve", T)], True),
+        ([CREATED, unanswered(3, "drop", T, None), done(4, 5, MISSING, "resolve", T)], True),
+        ([CREATED, unanswered(3, "drop", T, None), done(4, 5, "a", "resolve", T)], True),
+        (
+            [
+                CREATED,
+                unanswered(3, "drop", T, None),
+                done(4, 5, MISSING, "resolve", T),
+                done(6, 7, "a", "resolve", T),
+            ],
+            False,
+        ),
+        ([CREATED, done(3, 4, OK, "drop", T, None), done(5, 6, OK, "drop", T, None)], False),
+        ([CREATED, done(3, 4, OK, "drop", T, None), done(5, 6, ABSENT, "drop", T, None)], True),
+        ([CREATED, done(3, 4, OK, "drop", T, None), done(5, 6, MISSING, "undrop", T, T, None)], False),
+        ([CREATED, done(3, 4, EXISTS, "rename", T, U, None)], False),
+        ([CREATED, done(3, 4, OK, "rename", T, U, None), done(5, 6, ("u",), "list", "x")], True),
+        ([CREATED, done(3, 4, OK, "rename", T, U, "another"), done(5, 6, ("u",), "list", "x")], False),
+        (
+            [CREATED, done(3, 4, OK, "alter", "a", "second"), done(5, 6, "first", "look", "a")],
+            False,
+        ),
+        (
+            [
+                CREATED,
+                done(3, 4, OK, "drop space", "x", True),
+                done(5, 6, OK, "undrop space", "x", "y"),
+                done(7, 8, "a", "resolve", ("y", "t")),
+            ],
+            True,
+        ),
+        (
+            [
+                CREATED,
+                done(3, 6, OK, "transaction", (Asked("rename", (T, U, "a")), Asked("drop", (U, "a")))),
+                done(4, 5, "a", "resolve", U),
+            ],
+            False,
+        ),
+    ],
+)
+def test_a_history_fits_into_one_order_or_not(history: list[Request], fits: bool) -> None:
+    assert (not first_misfit(history, FOUND)) == fits
+
+
+def test_the_shortest_beginning_that_does_not_fit_is_told() -> None:
+    lost = done(5, 6, MISSING, "resolve", T)
+    later = done(9, 10, "a", "resolve", T)
+    assert first_misfit([CREATED, done(3, 4, "a", "resolve", T), lost, later], FOUND)[-1] == lost
+    assert all(
+        request.begun_at <= lost.ended_at < FOREVER for request in first_misfit([CREATED, lost], FOUND)
+    )

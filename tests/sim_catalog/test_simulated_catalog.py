@@ -1,0 +1,82 @@
+"""The simulation of the catalog in its short form, and the proof that its checkers bite."""
+
+from __future__ import annotations
+
+import pytest
+from tests.sim_catalog.mutations import CATALOG_MUTATIONS
+from tests.sim_catalog.simulation import seeds_of, simulate_catalog
+
+SHORT = range(1, 301)
+FULL = range(10_000, 20_000)
+
+CAUGHT_BY = {
+    "clocks-do-not-follow-what-was-read": "chain",
+    "a-cut-is-not-checked-again": "bank",
+    "what-was-read-is-not-validated": "ring",
+    "what-was-only-read-is-not-validated": "duty",
+    "the-steps-of-a-transaction-are-decided-once": "ring",
+    "what-was-created-for-nothing-is-left-open": "ring",
+}
+"""What the seeds are about that show it soonest; those about names for all others."""
+
+
+def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
+    totals: dict[str, int] = {}
+    for seed in SHORT:
+        outcome = simulate_catalog(seed)
+        assert not outcome.failures, f"scripts/sim --catalog --seed {seed}: {outcome.failures[0]}"
+        for what, count in outcome.counters.items():
+            totals[what] = totals.get(what, 0) + count
+    # A simulation in which these did not happen would prove nothing.
+    for what in (
+        "all names seen at once",
+        "asked again",
+        "crashes",
+        "cuts saved",
+        "done: change of duty",
+        "done: change of the ring",
+        "done: link of a chain",
+        "done: transfer",
+        "drop: ok",
+        "drop space: ok",
+        "expiries",
+        "histories that fit",
+        "link: ok",
+        "looks at bank",
+        "looks at chain",
+        "looks at duty",
+        "looks at ring",
+        "nobody on duty under snapshot isolation",
+        "refused: CommitConflict",
+        "rename: ok",
+        "replace: ok",
+        "ring: drops",
+        "ring: renames",
+        "ring: restores",
+        "transaction: ok",
+        "undrop: ok",
+        "undrop space: ok",
+        "unknown",
+        "vacuums",
+    ):
+        assert totals.get(what), what
+    assert totals.get("histories with too many orders to judge", 0) <= len(SHORT) // 100
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_torn_or_out_of_order_in_thousands_of_seeds() -> None:
+    failed = [seed for seed in FULL if simulate_catalog(seed).failures]
+    assert not failed, f"scripts/sim --catalog --seed {failed[0]}"
+
+
+@pytest.mark.parametrize("mutation", sorted(CATALOG_MUTATIONS))
+def test_some_seed_fails_once_a_protection_of_the_catalog_is_removed(mutation: str) -> None:
+    with CATALOG_MUTATIONS[mutation]():
+        assert any(
+            simulate_catalog(seed).failures for seed in seeds_of(CAUGHT_BY.get(mutation, "names"), 400)
+        )
+
+
+def test_a_seed_of_the_catalog_always_gives_the_same_run() -> None:
+    for seed in range(1, 7):
+        assert simulate_catalog(seed) == simulate_catalog(seed)
