@@ -211,14 +211,20 @@ class Names:
         path = (space_name, name)
 
         def deed(catalog: Catalog) -> None:
-            for kind in ("drop", "undrop"):
-                token = catalog.token(full(path))
-                if kind == "drop":
-                    drop: Do = lambda catalog: OK if catalog.drop_table(full(path), token=token) else ABSENT  # noqa: B023, E731
-                    self.ask(catalog, Asked(kind, (path, None)), drop, token.commit_id)
-                else:
-                    undrop: Do = lambda catalog: catalog.undrop_table(full(path), token=token) and OK  # noqa: B023, E731
-                    self.ask(catalog, Asked(kind, (path, path, None)), undrop, token.commit_id)
+            token = catalog.token(full(path))
+            self.ask(
+                catalog,
+                Asked("drop", (path, None)),
+                lambda catalog: OK if catalog.drop_table(full(path), token=token) else ABSENT,
+                token.commit_id,
+            )
+            again = catalog.token(full(path))
+            self.ask(
+                catalog,
+                Asked("undrop", (path, path, None)),
+                lambda catalog: catalog.undrop_table(full(path), token=again) and OK,
+                again.commit_id,
+            )
 
         return deed
 

@@ -184,21 +184,22 @@ def test_a_cascade_seals_what_is_restored_while_its_contents_are_collected(
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     slow = client()
     slow.load_table("a.t")
-    refresh, looks = slow._logs.refresh, []
+    read = slow._logs.table(slow._logs.location(table.location))
+    refresh, anew = slow._logs.refresh, read.anew
 
-    def while_it_is_dropped(logs: Sequence[Any]) -> None:
-        """The namespace was read before a drop and its undrop, the table is read in between."""
-        looks.append(logs)
-        is_of_tables = len(logs) == 1 and logs[0].location == slow._logs.location(table.location)
-        if not is_of_tables:
-            return refresh(logs)
-        monkeypatch.undo()
-        catalog.drop_table("a.t")
+    def after_a_drop(logs: Sequence[Any]) -> None:
+        if list(logs) == [read]:
+            catalog.drop_table("a.t")
         refresh(logs)
-        catalog.undrop_table("a.t")
-        return None
 
-    monkeypatch.setattr(slow._logs, "refresh", while_it_is_dropped)
+    def before_its_undrop() -> Any:
+        view = anew()
+        monkeypatch.undo()
+        catalog.undrop_table("a.t")
+        return view
+
+    monkeypatch.setattr(slow._logs, "refresh", after_a_drop)
+    monkeypatch.setattr(read, "anew", before_its_undrop)
     assert slow.drop_namespace("a", cascade=True)
     with pytest.raises(NoSuchTable):
         table.append(rows(2))
