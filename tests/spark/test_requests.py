@@ -1,0 +1,91 @@
+"""What statements cost in requests to the store, warm and undisturbed: one moment for all must not cost the plain ones."""
+
+import collections
+
+import pytest
+from tests.spark.sessions import wrapper
+
+import lakelog.spark
+
+pytestmark = pytest.mark.adapter
+
+COUNTING = """
+from lakelog.log.local_store import LocalStore
+def counted(name):
+    original = getattr(LocalStore, name)
+    def call(self, *args, **kwargs):
+        with open({log!r}, "a") as log:
+            log.write(name + chr(10))
+        return original(self, *args, **kwargs)
+    setattr(LocalStore, name, call)
+for name in ("get", "put_if_absent", "list_after"):
+    counted(name)
+"""
+
+
+@pytest.fixture
+def cost(make_lake, tmp_path):
+    log = tmp_path / "requests"
+    lake = make_lake(python=wrapper(tmp_path, COUNTING.format(log=str(log))))
+    lake.sql("CREATE NAMESPACE lake.a")
+    for name in "tuv":
+        lake.sql(f"CREATE TABLE lake.a.{name} AS SELECT 1 AS id")
+
+    def measure(run):
+        """The requests of the second run; what a commit writes after it was acknowledged is no part of it."""
+        run()
+        log.write_text("")
+        run()
+        found = collections.Counter(log.read_text().split())
+        return found["get"], found["put_if_absent"], found["list_after"]
+
+    return lake, measure
+
+
+# The levels of a name (root, namespace, table) are read in one round for each time that Spark loads the table.
+LEVELS = 3
+
+
+def test_a_statement_on_one_table_costs_what_its_loads_cost(cost):
+    lake, measure = cost
+    assert measure(lambda: lake.sql("INSERT INTO lake.a.t VALUES (1)")) == (LEVELS, 1, 0)
+    assert measure(lambda: lake.sql("SELECT * FROM lake.a.t")) == (2 * LEVELS, 0, 0)
+    assert measure(lambda: lake.sql("SELECT t.id FROM lake.a.t JOIN lake.a.t s USING (id)")) == (
+        2 * LEVELS,
+        0,
+        0,
+    )
+
+
+def test_a_statement_on_several_tables_costs_one_more_round(cost):
+    lake, measure = cost
+    join = "SELECT * FROM lake.a.t JOIN lake.a.u USING (id)"
+    assert measure(lambda: lake.sql(join)) == (2 * 2 * LEVELS + 2, 0, 0)
+    assert measure(lambda: lake.sql(f"{join} JOIN lake.a.v USING (id)")) == (3 * 2 * LEVELS + 3, 0, 0)
+
+
+def test_a_transaction_costs_a_put_for_each_log_and_one_for_the_decision(cost):
+    lake, measure = cost
+
+    def transaction(tables):
+        def run():
+            with lakelog.spark.transaction(lake.spark, lake.name):
+                for name in tables:
+                    lake.sql(f"INSERT INTO lake.a.{name} VALUES (1)")
+
+        return run
+
+    assert measure(transaction("")) == (0, 0, 0)
+    assert measure(transaction("t")) == (LEVELS, 1, 0)
+    gets, puts, lists = measure(transaction("tu"))
+    assert (puts, lists) == (3, 0) and gets <= 12
+    gets, puts, lists = measure(transaction("tuv"))
+    assert (puts, lists) == (4, 0) and gets <= 18
+
+
+def test_a_schema_change_and_its_data_cost_one_put(cost):
+    lake, measure = cost
+    numbers = iter(range(9))
+    insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT 1 AS id, 2 AS c{}"
+    gets, puts, lists = measure(lambda: lake.sql(insert.format(next(numbers))))
+    assert (puts, lists) == (1, 0) and gets <= 12

@@ -1,0 +1,212 @@
+"""Procedures and transactions at the bridge, without Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakelog.catalog.errors import CommitConflict, NoSuchNamespace
+from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.spark.dispatch import Dispatch
+from lakelog.spark.jar import version
+from lakelog.spark.open_transactions import TransactionLost
+from lakelog.spark.procedures import Call, all_procedures
+
+SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+WHO = {"user": "ada", "application": "app 1", "query": "q", "text": "INSERT INTO t VALUES (1)"}
+
+
+def ask(dispatch, method, **params):
+    return dispatch.answer(method, params, b"")[0]
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """Makes one Python side after the other for the same warehouse, as restarts do."""
+
+    def make(**settings):
+        dispatch = Dispatch()
+        warehouse = {"warehouse": str(tmp_path / "lake"), "fsync": "off"}
+        ask(dispatch, "hello", version=version(), spark="4.3.0", settings=warehouse | settings)
+        return dispatch
+
+    return make
+
+
+def run(dispatch, procedure, transaction=None, token=None, **arguments):
+    asked = {"procedure": procedure, "arguments": arguments, "catalog_name": "lake", "current_namespace": []}
+    if transaction is not None:
+        asked["transaction"] = transaction
+    return ask(dispatch, "call", **asked, token=token, query=WHO)["rows"]
+
+
+def create(dispatch, name, **scope):
+    stage = ask(
+        dispatch, "stage", kind="create", identifier=[name], schema=SCHEMA, partitioning=[], properties={},
+        own_location=None, comment=None, provider=None, **scope,
+    )  # fmt: skip
+    return ask(dispatch, "commit_stage", stage=stage["stage"], files=[], query=WHO, **scope)
+
+
+def append(dispatch, facts, **scope):
+    reference = {key: facts[key] for key in ("location", "id", "version", "past", "step")}
+    begun = ask(dispatch, "begin_write", **reference, **scope)
+    files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
+    ask(
+        dispatch, "commit_write", **reference, **begun, operation="append", filter=None, files=files,
+        query=WHO, **scope,
+    )  # fmt: skip
+
+
+def begin(dispatch):
+    [[id]] = run(dispatch, "begin_transaction", isolation=None)
+    return id
+
+
+@pytest.mark.parametrize("procedure", all_procedures().values(), ids=lambda procedure: procedure.name)
+def test_every_procedure_is_declared_for_people_and_for_spark(procedure):
+    declared = procedure.declaration()
+    assert declared["description"].endswith((".", "it."))
+    required = [parameter["default"] is None for parameter in declared["parameters"]]
+    assert required == sorted(required, reverse=True), "Spark wants required parameters first"
+    for parameter in declared["parameters"]:
+        assert parameter["name"] == parameter["name"].lower() and parameter["comment"]
+
+
+def test_a_procedure_that_is_not_there_is_named(fresh):
+    with pytest.raises(NotFound, match="conjure"):
+        run(fresh(), "conjure")
+
+
+@pytest.mark.parametrize(
+    ("given", "table", "namespace"),
+    [
+        ("t", ("now", "t"), ("now", "t")),
+        ("a.t", ("a", "t"), ("a", "t")),
+        ("lake.a.t", ("a", "t"), ("a", "t")),
+        ("`lake.a`.t", ("lake.a", "t"), ("lake.a", "t")),
+        ("lake", ("now", "lake"), ()),
+    ],
+)
+def test_names_are_resolved_as_in_a_statement(given, table, namespace):
+    call = Call(
+        catalog=None, catalog_name="lake", current_namespace=("now",), arguments={"n": given}, open_transactions=None
+    )  # fmt: skip
+    assert call.table("n") == table
+    assert call.namespace("n") == namespace
+
+
+def test_a_name_that_is_null_is_refused():
+    call = Call(
+        catalog=None, catalog_name="lake", current_namespace=(), arguments={"n": None}, open_transactions=None
+    )
+    assert call.namespace("n") == ()
+    with pytest.raises(InvalidInput, match="NULL"):
+        call.table("n")
+
+
+def test_what_a_transaction_does_is_seen_by_its_requests_only(fresh):
+    side = fresh()
+    ask(side, "create_namespace", namespace=["a"], properties={}, token=ask(side, "token", namespace=["a"]))
+    id = begin(side)
+    facts = create(side, "t", transaction=id)
+    append(side, facts, transaction=id)
+    assert ask(side, "table_exists", identifier=["t"], transaction=id) == {"exists": True}
+    assert ask(side, "table_exists", identifier=["t"]) == {"exists": False}
+    run(side, "commit_transaction", id, ask(side, "transaction_token", transaction=id))
+    assert ask(side, "load_table", identifier=["t"])["version"] == 1
+    with pytest.raises(TransactionLost):
+        ask(side, "load_table", identifier=["t"], transaction=id)
+
+
+def test_a_table_that_a_transaction_changed_is_another_step_of_it(fresh):
+    side = fresh()
+    create(side, "t")
+    id = begin(side)
+    before = ask(side, "load_table", identifier=["t"], transaction=id)
+    append(side, before, transaction=id)
+    after = ask(side, "load_table", identifier=["t"], transaction=id)
+    assert (after["version"], after["id"]) == (before["version"], before["id"])
+    assert after["step"] > before["step"]
+    counts = []
+    for facts in (before, after):
+        reference = {key: facts[key] for key in ("location", "id", "version", "past", "step")}
+        everything = {"op": "ALWAYS_TRUE", "args": []}
+        _, body = side.answer("plan", {**reference, "predicate": everything, "transaction": id}, b"")
+        import pyarrow as pa
+
+        counts.append(pa.ipc.open_stream(body).read_all().num_rows)
+    assert counts == [0, 1]
+    with pytest.raises(CommitConflict, match="run it again"):
+        forgotten = {**reference, "step": 1000, "transaction": id}
+        side.answer("plan", {**forgotten, "predicate": everything}, b"")
+
+
+def test_a_commit_is_asked_again_of_a_process_that_does_not_know_the_transaction(fresh):
+    side = fresh()
+    create(side, "t")
+    facts = ask(side, "load_table", identifier=["t"])
+    for commits in (True, False):
+        id = begin(side)
+        append(side, ask(side, "load_table", identifier=["t"], transaction=id), transaction=id)
+        token = ask(side, "transaction_token", transaction=id)
+        if commits:
+            run(side, "commit_transaction", id, token)
+            assert run(fresh(), "commit_transaction", id, token) == [[id]]
+        else:
+            with pytest.raises(TransactionLost, match="Nothing of it was committed"):
+                run(fresh(), "commit_transaction", id, token)
+    assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
+
+
+def test_a_transaction_that_is_lost_or_abandoned_is_rolled_back_without_a_word(fresh):
+    side = fresh()
+    create(side, "t")
+    assert run(side, "rollback_transaction", "unknown") == [["unknown"]]
+    ask(side, "abandon_transaction", transaction="unknown")
+    id = begin(side)
+    ask(side, "abandon_transaction", transaction=id)
+    with pytest.raises(TransactionLost):
+        ask(side, "list_tables", namespace=[], transaction=id)
+
+
+def test_a_failed_commit_ends_the_transaction(fresh):
+    side = fresh()
+    create(side, "t")
+    id = begin(side)
+    facts = ask(side, "load_table", identifier=["t"], transaction=id)
+    append(side, facts, transaction=id)
+    ask(side, "drop_table", identifier=["t"], token=ask(side, "token", identifier=["t"]), query=WHO)
+    with pytest.raises(CommitConflict):
+        run(side, "commit_transaction", id, ask(side, "transaction_token", transaction=id))
+    with pytest.raises(TransactionLost):
+        ask(side, "list_tables", namespace=[], transaction=id)
+
+
+def test_settings_are_checked_before_anything_is_asked(fresh):
+    with pytest.raises(InvalidInput, match="statement-text"):
+        fresh(**{"statement-text": "some"})
+    create(fresh(), "t")
+    with pytest.raises(NotFound, match="monday"):
+        ask(fresh(**{"as-of": "monday"}), "list_tables", namespace=[])
+
+
+def test_the_audit_is_declared_with_the_columns_that_it_has(fresh):
+    import pyarrow as pa
+
+    side = fresh()
+    create(side, "t")
+    [declared] = ask(side, "system_tables")["tables"]
+    _, body = side.answer("read_system_table", {"name": "audit", "since_us": None, "until_us": None}, b"")
+    found = pa.ipc.open_stream(body).read_all()
+    assert declared["name"] == "audit"
+    assert found.column_names == [column["name"] for column in declared["columns"]]
+    assert found.num_rows > 0
+    with pytest.raises(NotFound, match="nothing"):
+        side.answer("read_system_table", {"name": "nothing", "since_us": None, "until_us": None}, b"")
+
+
+def test_a_namespace_that_is_not_there_is_no_place_for_what_was_dropped(fresh):
+    side = fresh()
+    create(side, "t")
+    with pytest.raises(NoSuchNamespace):
+        run(side, "dropped", namespace="nowhere", recursive=True)
