@@ -102,9 +102,10 @@ def _drop_space(state: State, name: str, cascade: bool) -> Iterator[tuple[Any, S
 
 
 def _undrop_space(state: State, name: str, to: str) -> Iterator[tuple[Any, State]]:
-    """One that was dropped under that name: which is meant is decided when it is looked up."""
+    """One that was dropped under that name: which is meant is decided when it is looked up. Where that one was restored
+    meanwhile, it is missing, though there may be another one."""
     named = [space for space in state.gone if space.name == name]
-    if not named:
+    if not named or state.space(to) is not None:
         yield MISSING, state
     for space in named:
         if state.space(to) is not None:
@@ -164,7 +165,8 @@ def _undrop(state: State, path: Path, to: Path, id: str | None) -> Iterator[tupl
     source, goal = state.space(path[0]), state.space(to[0])
     dropped = source.dropped if source is not None else ()
     meant = [one for name, one in dropped if (one == id if id is not None else name == path[1])]
-    yield from _refusals(state, goal, to, missing=not meant)
+    is_taken = goal is not None and goal.table(to[1]) is not None
+    yield from _refusals(state, goal, to, missing=not meant or is_taken)
     if source is None or goal is None or goal.table(to[1]) is not None:
         return
     for one in meant:

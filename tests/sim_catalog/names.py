@@ -64,6 +64,7 @@ class Names:
     pending: list[Pending] = field(default_factory=list)
     stages: list[tuple[Stage, str]] = field(default_factory=list)
     shown: list[Shown] = field(default_factory=list)
+    busiest: Path | None = None
 
     # Asking
 
@@ -134,6 +135,8 @@ class Names:
         choose[0](catalog)
 
     def path(self) -> Path:
+        if self.busiest is not None and self.world.rng.random() < 0.5:
+            return self.busiest
         return self.world.rng.choice(SPACES), self.world.rng.choice(TABLES)
 
     def look(self, catalog: Catalog) -> None:
@@ -171,7 +174,7 @@ class Names:
     def show(self, catalog: Catalog) -> None:
         """See all names at one moment: not before anything that this client has seen, but maybe before what others
         were told since. So it is judged by the times of what was committed, not by the order of requests."""
-        seen_us, first = catalog._logs.seen_us, len(self.world.store.created)
+        seen_us, first = catalog._logs._seen_us, len(self.world.store.created)
         tx = catalog.begin(SNAPSHOT)
         shown: dict[str, dict[str, str]] = {}
         for name in ["", *(path[0] for path in tx.list_namespaces())]:
@@ -420,7 +423,8 @@ def populate(world: CatalogWorld) -> Callable[[], list[str]]:
         world.spawn(f"client {i}", rng.randint(3, 6), names.deed)
     if rng.random() < 0.5:
         restless = names.restless_space if rng.random() < 0.5 else names.restless_table
-        world.spawn("restless", rng.randint(2, 4), restless(rng.choice(SPACES[1:]), rng.choice(TABLES)))
+        names.busiest = (rng.choice(SPACES[1:]), rng.choice(TABLES))
+        world.spawn("restless", rng.randint(2, 4), restless(*names.busiest))
     if rng.random() < 0.2:
         maintenance.populate(world, purges=False)
     return partial(judge, names)
