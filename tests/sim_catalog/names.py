@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.sim.scheduler import Crash
-from tests.sim_catalog import linearizability, maintenance, world
+from tests.sim_catalog import maintenance, world
 from tests.sim_catalog.linearizability import Request
 from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, NOT_EMPTY, OK, Asked, Path, Space, State
 from tests.sim_catalog.world import CatalogWorld
@@ -414,8 +414,8 @@ def listed(name: str, catalog: Catalog) -> tuple[str, ...]:
     return tuple(path[-1] for path in catalog.list_tables(space(name)))
 
 
-def populate(world: CatalogWorld) -> Callable[[], list[str]]:
-    """Found a few names, with clients who change them; return what judges the history afterwards."""
+def populate(world: CatalogWorld) -> Names:
+    """Found a few names, with clients who change them; return what records what they are told."""
     rng = world.rng
     names = Names(world)
     found(names)
@@ -427,7 +427,7 @@ def populate(world: CatalogWorld) -> Callable[[], list[str]]:
         world.spawn("restless", rng.randint(2, 4), restless(*names.busiest))
     if rng.random() < 0.2:
         maintenance.populate(world, purges=False)
-    return partial(judge, names)
+    return names
 
 
 def found(names: Names) -> None:
@@ -443,52 +443,3 @@ def found(names: Names) -> None:
         assert there is not None
         state = state.with_space(there.linked(path[1], table.id)).marked(table.id, "first")
     names.initial = state
-
-
-def judge(names: Names) -> list[str]:
-    """Return what was seen at no moment, and the beginning of the history that fits into no order."""
-    return [*misfit(names), *never_so(names)]
-
-
-def misfit(names: Names) -> list[str]:
-    look_at_the_end(names)
-    try:
-        beginning = linearizability.first_misfit(names.history, names.initial)
-    except linearizability.TooLong:
-        names.world.count("histories with too many orders to judge")
-        return []
-    if not beginning:
-        names.world.count("histories that fit")
-        return []
-    return ["no order of these fits:\n" + "\n".join(f"        {request}" for request in beginning)]
-
-
-def look_at_the_end(names: Names) -> None:
-    """Add to the history what everything is in the end."""
-    calm = names.world.calm()
-    for path in [(name, table) for name in SPACES for table in TABLES]:
-        begun_at = names.world.tick()
-        answer = answered(calm, lambda catalog: catalog.load_table(full(path)).id)  # noqa: B023
-        names.history.append(
-            Request(Asked("resolve", (path,)), "at the end", begun_at, names.world.tick(), answer)
-        )
-        if answer != MISSING:
-            mark = calm.load_table(full(path)).properties["mark"]
-            begun_at = names.world.tick()
-            names.history.append(
-                Request(Asked("look", (answer,)), "at the end", begun_at, names.world.tick(), mark)
-            )
-
-
-def never_so(names: Names) -> list[str]:
-    """Return what does not show the names as they were, by the times of all that was committed, at some moment."""
-    truth = names.world.truth
-    return [
-        f"{one.by}, who had seen {one.seen_us}, saw what never was: {one.names}"
-        for one in names.shown
-        if not any(
-            state == one.names and until_us > one.seen_us
-            for created in range(one.first, one.last + 1)
-            for state, until_us in truth.moments(created)
-        )
-    ]

@@ -7,7 +7,7 @@ from functools import partial
 from types import ModuleType
 
 from tests.sim.simulation import Outcome
-from tests.sim_catalog import bank, chain, duty, final, maintenance, names, readers, ring
+from tests.sim_catalog import bank, chain, duty, final, judging, maintenance, names, readers, ring
 from tests.sim_catalog.readers import Check
 from tests.sim_catalog.stores import rows_at
 from tests.sim_catalog.world import CatalogWorld, new_catalog_world
@@ -33,9 +33,11 @@ def simulate_catalog(seed: int) -> Outcome:
     rows_at.clear()
     kind = KINDS[seed % len(KINDS)]
     with world.open():
-        finish: Callable[[], list[str]] = (
-            names.populate(world) if kind == "names" else invariants(world, kind)
-        )
+        finish: Callable[[], list[str]]
+        if kind == "names":
+            finish = partial(judging.judge, names.populate(world))
+        else:
+            finish = invariants(world, kind)
         world.scheduler.run()
         failures = [*world.scheduler.failures, *world.failures]
         try:

@@ -1,0 +1,57 @@
+"""Judges what clients were told of names: by the order of requests, and by the times of what was committed."""
+
+from __future__ import annotations
+
+from tests.sim_catalog import linearizability
+from tests.sim_catalog.linearizability import Request
+from tests.sim_catalog.model import MISSING, Asked
+from tests.sim_catalog.names import SPACES, TABLES, Names, answered, full
+
+
+def judge(names: Names) -> list[str]:
+    """Return what was seen at no moment, and the beginning of the history that fits into no order."""
+    return [*misfit(names), *never_so(names)]
+
+
+def misfit(names: Names) -> list[str]:
+    look_at_the_end(names)
+    try:
+        beginning = linearizability.first_misfit(names.history, names.initial)
+    except linearizability.TooLong:
+        names.world.count("histories with too many orders to judge")
+        return []
+    if not beginning:
+        names.world.count("histories that fit")
+        return []
+    return ["no order of these fits:\n" + "\n".join(f"        {request}" for request in beginning)]
+
+
+def look_at_the_end(names: Names) -> None:
+    """Add to the history what everything is in the end."""
+    calm = names.world.calm()
+    for path in [(name, table) for name in SPACES for table in TABLES]:
+        begun_at = names.world.tick()
+        answer = answered(calm, lambda catalog: catalog.load_table(full(path)).id)  # noqa: B023
+        names.history.append(
+            Request(Asked("resolve", (path,)), "at the end", begun_at, names.world.tick(), answer)
+        )
+        if answer != MISSING:
+            mark = calm.load_table(full(path)).properties["mark"]
+            begun_at = names.world.tick()
+            names.history.append(
+                Request(Asked("look", (answer,)), "at the end", begun_at, names.world.tick(), mark)
+            )
+
+
+def never_so(names: Names) -> list[str]:
+    """Return what does not show the names as they were, by the times of all that was committed, at some moment."""
+    truth = names.world.truth
+    return [
+        f"{one.by}, who had seen {one.seen_us}, saw what never was: {one.names}"
+        for one in names.shown
+        if not any(
+            state == one.names and until_us > one.seen_us
+            for created in range(one.first, one.last + 1)
+            for state, until_us in truth.moments(created)
+        )
+    ]
