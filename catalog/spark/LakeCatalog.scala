@@ -296,7 +296,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
    * a transaction of the statement, the change would stay whatever becomes of the data.
    */
   private def refuseTornEvolution(ident: Identifier): Unit =
-    if (statement.isEmpty && SparkInternals.statementTracker.isDefined) {
+    if (statement.isEmpty && SparkInternals.isEvolution) {
       throw Failures.unsupported(
         s"The schema of ${SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
           "write WITH SCHEMA EVOLUTION by INSERT or writeTo, and EXPLAIN the write without it.")

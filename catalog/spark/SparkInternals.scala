@@ -22,7 +22,7 @@ import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.classic.SparkSession
@@ -31,7 +31,7 @@ import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReferenc
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.errors.QueryCompilationErrors
-import org.apache.spark.sql.execution.{CacheManager, CachedData, SQLExecution}
+import org.apache.spark.sql.execution.{CacheManager, CachedData, QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -82,6 +82,18 @@ private[lakelog] object SparkInternals {
   /** What stands for the statement that this thread analyses or optimises. */
   def statementTracker: Option[AnyRef] = QueryPlanningTracker.get
 
+  /**
+   * Whether a schema is changed by the analysis of a statement, for data to follow, rather than by an ALTER TABLE: that
+   * is executed, be it within the analysis of an EXECUTE IMMEDIATE.
+   */
+  def isEvolution: Boolean =
+    statementTracker.isDefined && !running.exists(_.logical.isInstanceOf[AlterTableCommand])
+
+  /** The command that this thread executes. */
+  private def running: Option[QueryExecution] =
+    Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
+      .flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
+
   /** Whether this thread runs a streaming query. */
   def isStreaming: Boolean =
     SparkSession.getActiveSession.exists(_.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY) != null)
@@ -94,16 +106,14 @@ private[lakelog] object SparkInternals {
    */
   def statement: JObject = {
     val context = session.sparkContext
-    def property(key: String) = Option(context.getLocalProperty(key))
-    val execution = property(SQLExecution.EXECUTION_ID_KEY)
-    val running = execution.flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
+    val query = Option(context.getLocalProperty(SQLExecution.QUERY_ID_KEY))
     val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
+      .orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
     Json.obj(
       "application" -> JString(s"${context.appName} ${context.applicationId}"),
       "user" -> JString(context.sparkUser),
-      "query" -> property(SQLExecution.QUERY_ID_KEY).map(JString(_)).getOrElse(JNull),
-      "text" -> text.orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
-        .map(JString(_)).getOrElse(JNull))
+      "query" -> query.map(JString(_)).getOrElse(JNull),
+      "text" -> text.map(words => JString(words.take(StatementLimit))).getOrElse(JNull))
   }
 
   /**
@@ -125,6 +135,9 @@ private[lakelog] object SparkInternals {
       text.slice(origin.startIndex.getOrElse(0), if (end < 0) text.length else end)
     }
   }
+
+  /** Python keeps less, and a statement may hold millions of values. */
+  private val StatementLimit = 256 * 1024
 
   private val Comments = """^(?:\s|--[^\n]*\n|/\*.*?\*/)*"""
   private val Creation = s"(?is)$Comments(?:create|replace)\\b".r

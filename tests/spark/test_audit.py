@@ -115,8 +115,7 @@ def test_the_commit_of_a_transaction_tells_in_each_log_the_statements_that_chang
 
 @pytest.mark.parametrize("setting", ["full", "none", "everything"])
 def test_what_is_kept_of_statements_is_a_setting(make_lake, setting):
-    lake = make_lake()
-    lake.spark.conf.set(f"spark.sql.catalog.{lake.name}.statement-text", setting)
+    lake = make_lake(statement_text=setting)
     if setting == "everything":
         with pytest.raises(AnalysisException, match="statement-text is everything.*normalized, full, none"):
             prepare(lake)

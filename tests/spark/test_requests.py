@@ -1,4 +1,4 @@
-"""What statements cost in requests to the store, warm and undisturbed: one moment for all must not cost the plain ones."""
+"""What statements cost in requests to the store, warm and undisturbed."""
 
 import collections
 

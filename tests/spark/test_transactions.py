@@ -270,3 +270,18 @@ def test_a_drop_is_undone_within_a_transaction(lake):
         assert lake.sql("SELECT count(*) FROM lake.a.back") == [(1,)]
         lake.sql("INSERT INTO lake.a.back SELECT * FROM lake.a.u")
     assert lake.sql("SELECT count(*) FROM lake.a.back") == [(2,)]
+
+
+def test_statements_that_run_while_others_are_analysed_are_in_the_transaction_too(lake):
+    prepare(lake)
+    other = another_session(lake)
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        lake.sql(
+            "EXECUTE IMMEDIATE 'ALTER TABLE lake.a.t ADD COLUMN more INT'".replace("lake.", f"{lake.name}.")
+        )
+        lake.frame(
+            "BEGIN INSERT INTO lake.a.t VALUES (2, 'y', 3); DELETE FROM lake.a.u WHERE id < 9; END"
+        ).collect()
+        assert other.sql("SELECT * FROM lake.a.t") == [(1, "x")]
+    assert other.sorted("SELECT * FROM lake.a.t") == [(1, "x", None), (2, "y", 3)]
+    assert other.sql("SELECT count(*) FROM lake.a.u") == [(0,)]

@@ -21,14 +21,18 @@ def spark_conf(
     region: str | None = None,
     path_style: bool | None = None,
     fsync: bool | None = None,
+    as_of: str | None = None,
+    statement_text: str | None = None,
     python: str | None = None,
     jar: str | None = None,
 ) -> dict[str, str]:
     """Return the settings for a catalog called `name` in `warehouse`, a folder or an s3:// URL.
 
     `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
-    chain only. `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the
-    adapter's jar, which is built where it is not given. The settings have to be made before the JVM starts.
+    chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only.
+    `statement_text` says what commits keep of a statement: normalized (without its literals), full or none. `python` is
+    the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar, which is built
+    where it is not given. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is no name for a catalog: take letters, digits and underscores")
@@ -44,6 +48,8 @@ def spark_conf(
         "region": region,
         "path_style": None if path_style is None else str(path_style).lower(),
         "fsync": None if fsync is None else ("on" if fsync else "off"),
+        "as-of": as_of,
+        "statement-text": statement_text,
     }
     return settings | {f"{prefix}.{key}": value for key, value in options.items() if value is not None}
 
@@ -57,6 +63,8 @@ def configure(
     region: str | None = None,
     path_style: bool | None = None,
     fsync: bool | None = None,
+    as_of: str | None = None,
+    statement_text: str | None = None,
     python: str | None = None,
     jar: str | None = None,
 ) -> "SparkSession.Builder":
@@ -68,6 +76,8 @@ def configure(
         region=region,
         path_style=path_style,
         fsync=fsync,
+        as_of=as_of,
+        statement_text=statement_text,
         python=python,
         jar=jar,
     )
