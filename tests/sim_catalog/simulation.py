@@ -33,11 +33,7 @@ def simulate_catalog(seed: int) -> Outcome:
     rows_at.clear()
     kind = KINDS[seed % len(KINDS)]
     with world.open():
-        finish: Callable[[], list[str]]
-        if kind == "names":
-            finish = partial(judging.judge, names.populate(world))
-        else:
-            finish = invariants(world, kind)
+        finish = partial(judging.judge, names.populate(world)) if kind == "names" else invariants(world, kind)
         world.scheduler.run()
         failures = [*world.scheduler.failures, *world.failures]
         try:
