@@ -21,7 +21,7 @@ from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, writing_as
 from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_namespace
 from lakelog.catalog.names import Identifier, identifier, table_identifier
-from lakelog.catalog.namespace_state import NAMESPACE, RELATION, TABLE, SavedCut
+from lakelog.catalog.namespace_state import NAMESPACE, PROPERTIES, RELATION, TABLE, SavedCut
 from lakelog.catalog.places import Places
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.staging import Stage
@@ -104,6 +104,7 @@ class Catalog:
             if not path:
                 return {}
             raise no_such_namespace(path)
+        found.tracked.note_name_read(PROPERTIES, None)
         return dict(found.view.state.properties)
 
     def list_namespaces(self, parent: Name = ()) -> list[Identifier]:
@@ -281,6 +282,7 @@ class Catalog:
         """
         from lakelog.catalog.transaction import Transaction
 
+        self._logs.check_writable()
         return Transaction(self._logs, isolation)
 
     def transaction(self, isolation: str | None = None) -> Transaction:
@@ -393,7 +395,7 @@ class Catalog:
     def history(self, namespace: Name = ()) -> Iterator[HistoryEntry]:
         """Yield what happened to a namespace, the newest first. NoSuchNamespace."""
         found = self._tree.namespace(identifier(namespace))
-        for commit in found.tracked.log.commits(newest_first=True):
+        for commit in found.tracked.log.commits(last=found.view.version, newest_first=True):
             yield entry_of(commit)
 
     def audit(
@@ -450,6 +452,7 @@ class Catalog:
             if not path:
                 return []
             raise no_such_namespace(path)
+        found.tracked.note_name_read(space, None)
         return found.view.state.names(space, kind)
 
     def _at(self, table: Table, version: int | None, timestamp_us: int | None) -> Table:

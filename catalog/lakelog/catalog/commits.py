@@ -16,13 +16,20 @@ from lakelog.catalog.events import FilesChanged, table_events
 from lakelog.catalog.log_cache import Change as LogChange
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.schema import Schema, dotted
+from lakelog.catalog.stored_types import ready
 from lakelog.catalog.table_state import Metadata, TableState
 from lakelog.catalog.types import AtomicType
 from lakelog.log import Commit, View
-from lakelog.log.errors import LogSealed, NotFound
+from lakelog.log.errors import LakelogError, LogSealed, NotFound
 
 SIDECAR_FROM_BYTES = 64 * 1024
 SIDECAR_FROM_FILES = 200
+
+
+class NothingToDo(LakelogError):
+    """Ends a commit that would change nothing. No user sees it: whoever drafts so catches it."""
+
+    kind = "nothing-to-do"
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +44,9 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     def base(self, tracked: TrackedLog[Any]) -> int:
         """Return the version that the first asking knew; 0 for a log that did not exist then."""
         return self.bases.get(tracked.location, 0)
+
+
+ready(Token)
 
 
 def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:

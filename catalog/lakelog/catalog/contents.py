@@ -73,6 +73,11 @@ def commit(
         )
         return Draft(events=encode([event]), blobs=blobs, write=write)
 
+    own = tracked.own_since(base)
+    if own:
+        # A handle of before an earlier step of the same transaction: what it does not know is no less there.
+        written = Written(-1, base.state.current.schema, lambda kind: True)
+        check(change.operation, tracked.current(), own, written, name)
     start = tracked.at_least(base.version)
     if start.log_id != base.log_id:
         raise NoSuchTable(f"there is no table {name} any more: another one is at its place")

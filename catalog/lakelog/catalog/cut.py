@@ -163,11 +163,9 @@ def _moved_us(taken: _Taken) -> int | None:
     now, then = taken.tracked.known, taken.view
     if now is None or now.version <= then.version:
         return None
-    if now.base != then.base:
-        return then.time_us + 1  # the versions between may have expired: it was not before this
-    for commit in taken.tracked.log.commits(first=then.version + 1, last=now.version):
-        return commit.time_us
-    return None
+    # With their tombstones: the versions between may have expired.
+    effects = taken.tracked.log.replay.effects(then.version + 1, now.version)
+    return next((entry.time_us for entry in effects), None)
 
 
 def _text(time_us: int) -> str:

@@ -243,7 +243,7 @@ def _sealing_namespace(
     cascade: bool,
     token: Token | None,
 ) -> Change[NamespaceState]:
-    collected, collected_at = view.state.entries, view.version
+    collected, collected_at = _linked(view.state), view.version
     # What the same transaction created will never be there: it must not come back with the namespace.
     events: list[NamespaceEvent] = [
         EntryUnlinked(space=space, name=name, id=entry.id)
@@ -256,15 +256,18 @@ def _sealing_namespace(
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if not cascade and not view.state.is_empty:
             raise _not_empty(namespace, view.state)
-        if cascade and (view.state.entries != collected or _linked_after(collected_at, passed)):
+        if cascade and (_linked(view.state) != collected or _linked_after(collected_at, passed)):
             raise _GrewMeanwhile(
-                f"something was linked in {quoted(namespace)} while it was dropped, {COLLECTIONS_MAX} times in a row: "
-                "drop it again when fewer write",
+                f"something was linked in {quoted(namespace)}, or removed from it, while it was dropped: drop it again",
                 version=view.version,
             )
         return sealed
 
     return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _linked(state: NamespaceState) -> dict[str, dict[str, Entry]]:
+    return {space: dict(entries) for space, entries in state.entries.items() if entries}
 
 
 def _linked_after(version: int, passed: Sequence[Commit]) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 from lakelog.catalog.data_file import DataFile, RemovedFile
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
+from lakelog.catalog.stored_types import ready
 from lakelog.log import Commit, Json
 from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 
@@ -264,6 +265,9 @@ TableEvent: TypeAlias = (
     | HistoryExpired
     | FilesVacuumed
 )
+
+
+ready(NamespaceEvent, TableEvent)
 
 
 def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:

@@ -225,5 +225,5 @@ def _left_alone(log: Unreadable) -> Expired:
     return Expired(kind=log.kind, name=log.name, location=log.location, error=log.error)
 
 
-class _SaidBefore(Exception):
+class _SaidBefore(LakelogError):
     """Ends a commit that an earlier run made already."""

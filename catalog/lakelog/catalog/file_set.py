@@ -20,6 +20,7 @@ from lakelog.catalog.file_tables import joined, tiered, without
 from lakelog.catalog.manifests import Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.partitioning import PartitionSpec
 from lakelog.catalog.schema import Schema
+from lakelog.catalog.stored_types import ready
 
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
@@ -32,6 +33,9 @@ class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     bytes: int
     manifests: list[StoredList]
     removed: list[StoredList] = []
+
+
+ready(Root)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,18 @@ class TrackedLog(Generic[S]):
         """Return which version from `first` to `last` is that commit (see `Log.find`)."""
         return self.log.find(commit_id, first, last)
 
+    def view_at(self, version: int) -> View[S]:
+        """Return the log as of `version` (see `Log.view_at`)."""
+        return self.log.view_at(version)
+
+    def version_at_time(self, time_us: int) -> int:
+        """Return the newest version at or before `time_us` (see `Log.version_at_time`)."""
+        return self.log.version_at_time(time_us)
+
+    def own_since(self, view: View[S]) -> Sequence[Commit]:
+        """Return what the transaction at hand did after `view`, as commits; outside of transactions, nothing."""
+        return ()
+
     @property
     def is_new(self) -> bool:
         """Whether the log is only being created by a transaction that is not committed yet."""
@@ -162,7 +174,7 @@ class TrackedLog(Generic[S]):
     def note_rows_read(self, predicate: Any) -> None:
         """Take note that the rows which match were read; None stands for all rows."""
 
-    def note_name_read(self, space: str, name: str) -> None:
+    def note_name_read(self, space: str, name: str | None) -> None:
         """Take note that this name was looked up in this namespace."""
 
 
@@ -293,6 +305,9 @@ class LogCache:
 
     # Several logs at once
 
+    def check_writable(self) -> None:
+        """Refuse a change where everything is as of the past. Unsupported."""
+
     @property
     def is_a_cut(self) -> bool:
         """Whether all logs are seen as they were at one moment, so that none of them is newer than another."""
@@ -305,6 +320,9 @@ class LogCache:
         views = refresh_many([(tracked.log, view) for tracked, view in known])
         for (tracked, _), view in zip(known, views, strict=True):
             tracked.offer(view)
+
+    def check_cut(self) -> None:
+        """Make sure that what was read is as of one moment, where that is what is shown. CommitConflict."""
 
     def take_path(self, namespace: Identifier, table: str | None) -> None:
         """Prepare a walk down that path: a cut reads all levels that are known in one round."""

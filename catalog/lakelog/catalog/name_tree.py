@@ -20,9 +20,11 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LogSealed, NotFound
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LakelogError, LogSealed, NotFound
 
 S = TypeVar("S")
+
+LOOKS_MAX = 3
 
 _OWN_KEY = re.compile(r"_log/(\d{20}\.json|latest\.json|[a-z]+/)|[nt]-[a-z2-7]{26}/")
 
@@ -56,7 +58,7 @@ class NameTree:
             raise no_such_namespace(namespace)
         return found
 
-    def find_table(self, identifier: Identifier) -> Found[TableState] | None:
+    def find_table(self, identifier: Identifier, *, looks: int = LOOKS_MAX) -> Found[TableState] | None:
         """Return a table as it is now, or None."""
         namespace, name = identifier[:-1], identifier[-1]
         fresh = self._refreshed(namespace, name)
@@ -75,12 +77,16 @@ class NameTree:
         except NotFound as error:
             raise _dangling(identifier, self.logs.url(entry.location)) from error
         _check_own(identifier, entry, view, self.logs)
-        if view.sealed or view.log_id != entry.id:
-            # Dropped after its namespace was read, or by its place.
-            if not self.logs.is_a_cut:
-                self.unlink(found, RELATION, name, entry)
+        if not view.sealed and view.log_id == entry.id:
+            return Found(tracked, view)
+        # Dropped after its namespace was read, and perhaps created again in the same moment; or dropped by its place.
+        self.logs.check_cut()
+        if self.logs.is_a_cut:
             return None
-        return Found(tracked, view)
+        if looks and found.tracked.current().state.entry(RELATION, name) != entry:
+            return self.find_table(identifier, looks=looks - 1)
+        self.unlink(found, RELATION, name, entry)
+        return None
 
     def table(self, identifier: Identifier) -> Found[TableState]:
         """Return a table as it is now. NoSuchTable where there is none."""
@@ -112,11 +118,15 @@ class NameTree:
             self.logs.refresh(known)
         return {tracked.location for tracked in known}
 
-    def _walk(self, namespace: Identifier, fresh: set[str]) -> Found[NamespaceState] | None:
+    def _walk(
+        self, namespace: Identifier, fresh: set[str], *, looks: int = LOOKS_MAX
+    ) -> Found[NamespaceState] | None:
         tracked = self.logs.namespace("")
         try:
             view = self._view(tracked, fresh)
         except NotFound:
+            if self.logs.is_a_cut:
+                return None  # as of before there was anything
             if not self._has_any_log():
                 return None
             view = self._after_all(tracked)
@@ -132,7 +142,15 @@ class NameTree:
                 raise _dangling(namespace[:depth], self.logs.url(entry.location)) from error
             _check_own(namespace[:depth], entry, child_view, self.logs)
             if child_view.sealed:
-                return None  # dropped after its parent was read
+                # Dropped after its parent was read, and perhaps created again in the same moment.
+                self.logs.check_cut()
+                if (
+                    looks
+                    and not self.logs.is_a_cut
+                    and tracked.current().state.entry(NAMESPACE, part) != entry
+                ):
+                    return self._walk(namespace, set(), looks=looks - 1)
+                return None
             tracked, view = child, child_view
         return Found(tracked, view)
 
@@ -271,8 +289,10 @@ def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
         )
 
 
-class _AlreadyDone(Exception):
+class _AlreadyDone(LakelogError):
     """Ends a commit whose effect is there already, or not wanted any more."""
+
+    kind = "already-done"
 
 
 def no_such_namespace(namespace: Identifier) -> NoSuchNamespace:

@@ -27,6 +27,7 @@ from lakelog.catalog.events import (
     NamespaceRestored,
     namespace_events,
 )
+from lakelog.catalog.stored_types import ready
 from lakelog.log import Commit, Dump, Json
 
 V = TypeVar("V")
@@ -36,6 +37,9 @@ NAMESPACE = "namespace"
 """The spaces of names: tables (and views) share one, child namespaces have another, as in Spark's own catalogs."""
 
 TABLE = "table"
+
+PROPERTIES = "properties"
+"""What a transaction that read a namespace's properties takes note of, among the spaces of names."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -157,6 +161,9 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cuts: dict[str, SavedCut] = {}
     begun: dict[str, int] = {}
     expired: int = 0
+
+
+ready(_Root)
 
 
 class NamespaceProjection:

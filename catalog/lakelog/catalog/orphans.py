@@ -259,9 +259,9 @@ def _id_of(location: str) -> str:
     return location[-26:]
 
 
-class _Known(Exception):
+class _Known(LakelogError):
     """Ends a commit that would forget what is known."""
 
 
-class _NothingNew(Exception):
+class _NothingNew(LakelogError):
     """Ends a commit that would say nothing new."""

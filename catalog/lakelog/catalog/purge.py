@@ -35,7 +35,7 @@ from lakelog.catalog.saved_cuts import needed_versions
 from lakelog.catalog.scope import Target
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Draft, View, expiry
-from lakelog.log.errors import ConflictError, LogSealed, NotFound
+from lakelog.log.errors import ConflictError, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import unreferenced
 from lakelog.log.placing import Decide
 from lakelog.log.store import ObjectStore
@@ -237,9 +237,9 @@ def due(state: NamespaceState, until_us: int) -> Mapping[str, tuple[str, str, En
     return found
 
 
-class _OffTheList(Exception):
+class _OffTheList(LakelogError):
     """Ends a commit whose effect is there already."""
 
 
-class _Changed(Exception):
+class _Changed(LakelogError):
     """Ends a commit where somebody else's came first: what it was to follow is no longer the end of the log."""

@@ -22,6 +22,8 @@ from lakelog.catalog.staging import table_exists
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
+LOOK_BACK = 63
+
 
 def undrop_table(
     tree: NameTree, identifier: Identifier, id: str | None, to: Identifier | None, token: Token | None
@@ -94,16 +96,16 @@ def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str) -> bool:
         view = tracked.current()
     except NotFound:
         return False
-    return view.log_id == id and view.sealed and not view.purged and _sealed_by(tracked) == drop_id
+    is_sealed = view.log_id == id and view.sealed and not view.purged
+    return is_sealed and bool(drop_id) and _sealed_by(tracked) == drop_id
 
 
 def _sealed_by(tracked: TrackedLog[Any]) -> str:
     """Return the id of the commit that sealed a log: one drop has one id in all of its logs."""
     version = tracked.current().version
-    for commit in tracked.log.commits(first=1, last=version, newest_first=True):
-        if commit.seals:
-            return commit.commit_id
-    return ""
+    # Little follows a seal. Where it has expired, its tombstone still says whose it was.
+    last = list(tracked.log.replay.effects(max(1, version - LOOK_BACK), version))
+    return next((entry.commit_id for entry in reversed(last) if entry.seals), "")
 
 
 def _dropped(

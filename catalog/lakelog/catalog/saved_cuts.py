@@ -20,6 +20,7 @@ from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.name_tree import NameTree, commit_in
 from lakelog.catalog.names import check_name
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState, SavedCut
+from lakelog.catalog.stored_types import ready
 from lakelog.catalog.times import is_time
 from lakelog.log import Draft, View
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound
@@ -36,11 +37,15 @@ class CutVersions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     logs: dict[str, int]
 
 
+ready(CutVersions)
+
+
 def save(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     """Give the present versions of all logs a name. AlreadyExists where it is taken.
 
     Costs one GET for each log that is known, and reads the others; one PUT for the versions, one for the name.
     """
+    tree.logs.check_writable()
     check_name(name, "cut")
     if is_time(name):
         raise InvalidInput(f"{name!r} would be taken for a time: choose another name for the cut")

@@ -37,6 +37,7 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, NamespaceState
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
+from lakelog.catalog.stored_types import ready
 from lakelog.catalog.table_state import TableState, apply
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import AlreadyExists, InvalidInput, Unsupported
@@ -73,6 +74,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def title(self) -> str:
         return quoted(self.identifier) if self.identifier else self.url
+
+
+ready(Stage)
 
 
 def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lakelog.catalog import contents
 from lakelog.catalog.binding import bind
 from lakelog.catalog.commits import (
+    NothingToDo,
     Token,
     Written,
     check,
@@ -138,15 +139,18 @@ class Table:
 
     @property
     def row_count(self) -> int:
+        self._tracked.note_rows_read(None)
         return self._view.state.files.row_count
 
     @property
     def file_count(self) -> int:
+        self._tracked.note_rows_read(None)
         return self._view.state.files.file_count
 
     @property
     def size_bytes(self) -> int:
         """The size of the data files, compressed as they are."""
+        self._tracked.note_rows_read(None)
         return self._view.state.files.size_bytes
 
     # Other versions
@@ -176,7 +180,8 @@ class Table:
         if version is None:
             assert timestamp_us is not None
             version = self._version_at(timestamp_us)
-        view = self._view if version == self.version else self._view_at(version)
+        is_this = version == self.version and not self._logs.is_a_cut
+        view = self._view if is_this else self._view_at(version)
         if view.log_id != self.id:
             raise NotFound(
                 f"version {version} at {self.location} is of another table, which was dropped before this one was "
@@ -186,7 +191,7 @@ class Table:
 
     def _version_at(self, timestamp_us: int) -> int:
         try:
-            return self._tracked.log.version_at_time(timestamp_us)
+            return self._tracked.version_at_time(timestamp_us)
         except NotFound as error:
             asked = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=timestamp_us)
             raise NotFound(
@@ -196,7 +201,7 @@ class Table:
 
     def _view_at(self, version: int) -> View[TableState]:
         try:
-            return self._tracked.log.view_at(version)
+            return self._tracked.view_at(version)
         except NotFound as error:
             newest = self._tracked.current().version
             if 1 <= version <= newest:
@@ -207,6 +212,8 @@ class Table:
         """Yield what happened to the table up to this version, the newest first."""
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} versions is not possible: give 0 or more")
+        if self._tracked.is_new:
+            return
         commits = self._tracked.log.commits(last=self.version, newest_first=True)
         for count, commit in enumerate(commits):
             if count == limit or commit.log_id != self.id:
@@ -250,12 +257,12 @@ class Table:
             check(Operation.ALTER, view, passed, Written(self.version, self.schema, no_files), self.name)
             events = _events(metadata, apply_changes(metadata, parsed))
             if not events:
-                raise _NothingToDo
+                raise NothingToDo("the table is so already")
             return Draft(events=encode(events))
 
         try:
             return self._commit(decide, token)
-        except _NothingToDo:
+        except NothingToDo:
             return self.refresh()
 
     # Changing contents, from Python
@@ -389,10 +396,7 @@ class Table:
                 f"cannot {what} {self.name} at version {self.version}: the past is read-only; load the table without a "
                 "version or timestamp"
             )
-
-
-class _NothingToDo(Exception):
-    """Ends a commit that would change nothing."""
+        self._logs.check_writable()
 
 
 def _events(metadata: Metadata, altered: Altered) -> list[TableEvent]:

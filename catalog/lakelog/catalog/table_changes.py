@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
+from lakelog.catalog.stored_types import ready
 from lakelog.catalog.types import Default
 from lakelog.log.errors import InvalidInput
 
@@ -114,6 +115,8 @@ TableChange: TypeAlias = (
     | SetPartitioning
     | SetSortOrder
 )
+
+ready(TableChange)
 
 
 def changes_from(changes: Sequence[TableChange | Mapping[str, Any]]) -> tuple[TableChange, ...]:

@@ -31,6 +31,7 @@ from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
 from lakelog.catalog.schema import Schema
+from lakelog.catalog.stored_types import ready
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.errors import InvalidInput
 
@@ -163,6 +164,9 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metadata: Metadata
     files: Any
     expired: int = 0
+
+
+ready(_Root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,14 @@ from lakelog.catalog.commits import (
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
 from lakelog.catalog.log_cache import Change
-from lakelog.catalog.name_tree import Found, NameTree, commit_in, no_such_namespace, no_such_table
+from lakelog.catalog.name_tree import (
+    Found,
+    NameTree,
+    check_not_forgotten,
+    commit_in,
+    no_such_namespace,
+    no_such_table,
+)
 from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, Entry, NamespaceState
 from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
@@ -291,6 +298,9 @@ def _move(
     def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if view.state.entry(RELATION, new[-1]) is not None:
             raise staging.table_exists(new)
+        if found.tracked.is_new:
+            # It was to be linked elsewhere by the same transaction, and this is where it appears.
+            check_not_forgotten(view.state, found.view.log_id, quoted(new))
         linked = EntryLinked(
             space=RELATION,
             name=new[-1],

@@ -7,29 +7,30 @@ at the end, on whatever state the log has by then. So all that changes a catalog
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import msgspec
-
+from lakelog.catalog.commits import NothingToDo
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.log_cache import Change, LogCache, TrackedLog, facts_now, write_as
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
 from lakelog.catalog.predicate import Filter
 from lakelog.catalog.statement_text import full
+from lakelog.catalog.steps import Step, check_same, commit_of, folded, merged
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.writer import STATEMENT
-from lakelog.log import Commit, Committed, Draft, Json, Log, View
-from lakelog.log.errors import AlreadyExists, LakelogError, LogSealed, NotFound, Unsupported
-from lakelog.log.format import FORMAT
+from lakelog.log import Commit, Committed, Draft, Json, View
+from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
 from lakelog.log.view import empty_view
+from lakelog.log.writing import check_goes_on
 
+T = TypeVar("T")
 S = TypeVar("S")
 
-_SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
+STEP_MARK = "+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,17 @@ class Creation:
 
 
 class TakenLog(TrackedLog[S]):
-    """One log in a transaction. `start` is what the cut has; `known` has the transaction's own changes too."""
+    """One log in a transaction. `start` is what the cut has; `known` has the transaction's own changes too.
+
+    Views between steps have the version of `start`; their hash tells how many steps they have.
+    """
 
     def __init__(self, under: TrackedLog[S], logs: TakenLogs) -> None:
         super().__init__(under.log, under.location, under.store, under.prefix, lambda time_us: None)
         self.under = under
         self.start: View[S] | None = None
         self.creation: Creation | None = None
-        self.steps: list[Decide[S]] = []
-        self.facts: list[Mapping[str, Json]] = []
+        self.steps: list[Step[S]] = []
         self.rows_read: list[Filter | None] = []
         self.names_read: set[tuple[str, str | None]] = set()
         self._logs = logs
@@ -61,11 +64,12 @@ class TakenLog(TrackedLog[S]):
 
     def current(self) -> View[S]:
         self._logs.check_open()
-        if self._view is None:
-            self.start = self._view = self._logs.cut.take(
-                self.under, fresh=self._logs.is_fresh(self.location)
-            )
-        return self._view
+        with self._logs.changing:
+            if self._view is None:
+                self.start = self._view = self._logs.cut.take(
+                    self.under, fresh=self._logs.is_fresh(self.location)
+                )
+            return self._view
 
     def offer(self, view: View[S]) -> View[S]:
         return self.current()
@@ -76,11 +80,50 @@ class TakenLog(TrackedLog[S]):
     def anew(self) -> View[S]:
         return self.current()
 
-    def at_its_place(self) -> View[S]:
+    def settled(self) -> View[S]:
         return self.current()
+
+    def at_its_place(self) -> View[S]:
+        # Nobody walked here, so nothing was read for this question yet.
+        self._logs.is_stale(self.location)
+        return self.current()
+
+    def read(self, view: View[S], look: Callable[[View[S]], T]) -> T:
+        try:
+            return look(view)
+        except NotFound:
+            if self.start is None or self.start.log_id != view.log_id:
+                raise
+            # Expiry has replaced parts of what was taken: the same version, read anew, has the same steps on top.
+            fresh = self.log.view_at(self.start.version)
+            if fresh.hash != self.start.hash:
+                raise
+            for step in self.steps[: self._steps_in(view)]:
+                fresh = folded(self.log, fresh, step.draft)
+            return look(fresh)
+
+    def view_at(self, version: int) -> View[S]:
+        start = self.start or self.current()
+        if self.creation is not None or version > start.version:
+            raise NotFound(f"{self.log.location} has no version {version} as of the moment that is looked at")
+        return start if version == start.version else self.log.view_at(version)
+
+    def version_at_time(self, time_us: int) -> int:
+        start = self.start or self.current()
+        if self.creation is not None:
+            raise NotFound(f"{self.log.location} has no version yet: it is created by this transaction")
+        return min(self.log.version_at_time(time_us), start.version)
 
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         return None  # a transaction is asked again as a whole
+
+    def own_since(self, view: View[S]) -> list[Commit]:
+        current = self.current()
+        return [commit_of(current, step.draft) for step in self.steps[self._steps_in(view) :]]
+
+    def _steps_in(self, view: View[S]) -> int:
+        _, mark, steps = view.hash.rpartition(STEP_MARK)
+        return int(steps) if mark else 0
 
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
         self._logs.check_writable()
@@ -88,20 +131,29 @@ class TakenLog(TrackedLog[S]):
             # The root of an empty warehouse: to set it up changes nothing that anybody can see.
             self.under.create(draft, log_id=log_id, commit_id=commit_id)
             return self.current()
-        view = empty_view(self.log.projection)
-        try:
-            there = self.under.at_its_place()
-        except NotFound:
-            pass
-        else:
-            if not there.sealed or self.known is not None:
-                raise AlreadyExists(f"there is a log at {self.log.location} already; use another location")
-            view = replace(view, version=there.version)
         with self._logs.changing:
+            self._check_free()
+            view = replace(empty_view(self.log.projection), log_id=log_id, version=1)
+            if self.start is not None:
+                view = replace(view, version=self.start.version + 1)
             self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
-            self._view = folded(self.log, replace(view, log_id=log_id, version=view.version + 1), draft)
-            self.facts.append(facts_now())
+            self.steps = [Step(lambda _view, _passed: draft, draft, facts_now(), commit_id)]
+            self._view = self._with_steps(folded(self.log, view, draft))
             return self._view
+
+    def _check_free(self) -> None:
+        if self._view is None:
+            try:
+                self.current()
+            except NotFound:
+                return
+        if self._view is not None and not self._view.sealed:
+            raise AlreadyExists(f"there is a log at {self.log.location} already; use another location")
+        if self.creation is None and self.steps:
+            raise Unsupported(
+                f"the table at {self.log.location} is dropped in this very transaction, so that no new one can be "
+                "created at its place before that is committed: replace it instead, or use another location"
+            )
 
     def commit(
         self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
@@ -109,21 +161,52 @@ class TakenLog(TrackedLog[S]):
         self._logs.check_writable()
         with self._logs.changing:
             now = self.current()
-            draft = decide(now, ())
+            if commit_id is not None and self._was_made(commit_id, base):
+                return Committed(now, now.version)
+            before = self._passed_before(base)
+            draft = decide(now, before)
             if now.sealed and not draft.restores:
                 raise LogSealed(f"{self.log.location} was dropped")
             if now.sealed and now is not self.start:
                 raise Unsupported(
                     f"{self.log.location} was dropped in this very transaction: roll it back instead"
                 )
-            if draft.seals and self.start is not None and self.start.sealed:
+            if draft.seals and self.start is not None and self.start.sealed and self.creation is None:
                 raise Unsupported(
                     f"{self.log.location} was restored in this very transaction: roll it back instead"
                 )
-            self._view = folded(self.log, now, draft)
-            self.steps.append(decide)
-            self.facts.append(facts_now())
+
+            def decide_after(view: View[S], passed: Sequence[Commit]) -> Draft:
+                return decide(view, (*before, *passed))
+
+            self.steps.append(Step(decide_after, draft, facts_now(), commit_id))
+            self._view = self._with_steps(folded(self.log, now, draft))
             return Committed(self._view, self._view.version)
+
+    def _with_steps(self, view: View[S]) -> View[S]:
+        return replace(view, hash=f"{view.hash.partition(STEP_MARK)[0]}{STEP_MARK}{len(self.steps)}")
+
+    def _was_made(self, commit_id: str, base: int | None) -> bool:
+        """Tell whether the change with that id is a step already, or was committed before the cut."""
+        if any(step.commit_id == commit_id for step in self.steps):
+            return True
+        if self.start is None or base is None or base >= self.start.version:
+            return False
+        return self.log.find(commit_id, base + 1, self.start.version) is not None
+
+    def _passed_before(self, base: int | None) -> tuple[Commit, ...]:
+        """Return what was committed between the base of a change and the cut: rules are asked about that too."""
+        if self.start is None or self.creation is not None or base is None or base >= self.start.version:
+            return ()
+        passed = tuple(self.log.commits(first=base + 1, last=self.start.version))
+        for commit in passed:
+            check_goes_on(commit, self.log.location)
+        return passed
+
+    def take_back(self, steps: int, view: View[S] | None) -> None:
+        """Undo the newest steps, down to so many."""
+        del self.steps[steps:]
+        self._view = view
 
     def note_rows_read(self, predicate: Filter | None) -> None:
         if predicate not in self.rows_read:
@@ -139,29 +222,28 @@ class TakenLog(TrackedLog[S]):
         self._logs.validate_written(self, view, passed)
         write_as(self.all_facts())
         drafts = []
-        for decide in self.steps:
-            draft = decide(view, passed)
+        for step in self.steps:
+            try:
+                draft = step.decide(view, passed)
+            except NothingToDo:
+                continue  # somebody else did the same
+            check_same(
+                step, draft, alone=len(self.steps) == 1, location=self.log.location, version=view.version
+            )
             view = folded(self.log, view, draft)
             drafts.append(draft)
         return merged(drafts)
 
     def all_facts(self) -> dict[str, Json]:
         """Return what was said of the writer at each step, the statements one after another."""
-        facts = {key: value for each in self.facts for key, value in each.items()}
-        statements = list(dict.fromkeys(str(each[STATEMENT]) for each in self.facts if each.get(STATEMENT)))
+        said = [step.facts for step in self.steps]
+        facts = {key: value for each in said for key, value in each.items()}
+        statements = list(dict.fromkeys(str(each[STATEMENT]) for each in said if each.get(STATEMENT)))
         return {**facts, STATEMENT: full("; ".join(statements))} if statements else facts
 
     def first_draft(self) -> Draft:
         """Return the draft that creates the log with all that the transaction did to it."""
-        assert self.creation is not None
-        view = replace(empty_view(self.log.projection), log_id=self.creation.log_id, version=1)
-        view = folded(self.log, view, self.creation.draft)
-        drafts = [self.creation.draft]
-        for decide in self.steps:
-            draft = decide(view, ())
-            view = folded(self.log, view, draft)
-            drafts.append(draft)
-        return merged(drafts)
+        return merged([step.draft for step in self.steps])
 
 
 class TakenLogs(LogCache):
@@ -209,6 +291,10 @@ class TakenLogs(LogCache):
     def is_fresh(self, location: str) -> bool:
         return location in self._fresh
 
+    def is_stale(self, location: str) -> None:
+        """Take note that what is known of a log was not read for the question at hand."""
+        self._fresh.discard(location)
+
     def check_open(self) -> None:
         if self.closed is not None:
             raise Unsupported(self.closed)
@@ -244,6 +330,9 @@ class TakenLogs(LogCache):
         self.under.refresh(wanted)
         self._fresh = {each.location for each in wanted}
 
+    def check_cut(self) -> None:
+        self.cut.check()
+
     def _has(self, location: str) -> bool:
         taken = self._taken_tables.get(location) or self._taken_namespaces.get(location)
         return taken is not None and taken.known is not None
@@ -258,62 +347,15 @@ class TakenLogs(LogCache):
         """Take note of all of the changes, or of none."""
         with self.changing:
             taken = [change.tracked for change in changes if isinstance(change.tracked, TakenLog)]
-            before = [(each, each._view, len(each.steps), len(each.facts)) for each in taken]
+            before = [(each, len(each.steps), each.known) for each in taken]
             try:
                 for change in changes:
-                    change.tracked.commit(change.view, change.decide)
-            except LakelogError:
-                for tracked, view, steps, facts in before:
-                    tracked._view = view
-                    del tracked.steps[steps:]
-                    del tracked.facts[facts:]
+                    change.tracked.commit(change.view, change.decide, commit_id=commit_id, base=change.base)
+            except Exception:
+                for tracked, steps, view in before:
+                    tracked.take_back(steps, view)
                 raise
 
 
 def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
     """Snapshot isolation: what was read may have changed since."""
-
-
-def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
-    """Return the view with what `draft` would do, of the same version: nothing of it is committed."""
-    commit = Commit(
-        format=FORMAT,
-        log_id=view.log_id,
-        version=view.version,
-        commit_id="",
-        attempt_id="",
-        base=view.version,
-        prev=view.hash,
-        time_us=view.time_us,
-        write=draft.write,
-        events=msgspec.json.decode(msgspec.json.encode(draft.events), type=tuple[dict[str, Any], ...]),
-    )
-    state = log.projection.apply(view.state, commit, draft.blobs)
-    return replace(view, state=state, sealed=draft.seals or (view.sealed and not draft.restores))
-
-
-def merged(drafts: Sequence[Draft]) -> Draft:
-    """Return one draft that does what all of them do, one after the other."""
-    if len(drafts) == 1:
-        return drafts[0]
-    events: list[dict[str, Any]] = []
-    blobs: list[bytes] = []
-    for draft in drafts:
-        events.extend(_with_sidecars_after(event, len(blobs)) for event in draft.events)
-        blobs.extend(draft.blobs)
-    writes = [draft.write for draft in drafts if draft.write is not None]
-    return Draft(
-        events=tuple(events),
-        blobs=tuple(blobs),
-        write=min(writes, key=lambda write: write.version, default=None),
-        features=tuple(sorted({feature for draft in drafts for feature in draft.features})),
-        fence=max(draft.fence for draft in drafts),
-        seals=any(draft.seals for draft in drafts),
-        restores=any(draft.restores for draft in drafts),
-    )
-
-
-def _with_sidecars_after(event: dict[str, Any], blobs: int) -> dict[str, Any]:
-    """Return the event as it stands in a commit that has so many other sidecars before its own."""
-    moved = {key: event[key] + blobs for key in _SIDECAR_INDEXES if event.get(key) is not None}
-    return {**event, **moved}

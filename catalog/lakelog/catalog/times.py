@@ -31,6 +31,10 @@ def time_us(said: Moment) -> int:
                 f"{text!r} is not a time: write it as 2026-11-20, 2026-11-20 23:59:00 or 2026-11-20T23:59:00+01:00 "
                 "(UTC where no zone is given)"
             ) from None
+    if isinstance(said, dt.date) and not isinstance(said, dt.datetime):
+        said = dt.datetime(said.year, said.month, said.day)
+    if not isinstance(said, dt.datetime):
+        raise InvalidInput(f"{said!r} is not a time: give a datetime, or a text such as 2026-11-20 23:59:00")
     moment = said if said.tzinfo is not None else said.replace(tzinfo=dt.UTC)
     return (moment - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(microseconds=1)
 

@@ -18,18 +18,27 @@ from lakelog.catalog.binding import bind
 from lakelog.catalog.catalog import Catalog
 from lakelog.catalog.contents import changed_rows
 from lakelog.catalog.cut import Cut
-from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.errors import CommitConflict, LocationTaken
 from lakelog.catalog.events import TableDropped, encode
 from lakelog.catalog.log_cache import Change, writing_as
-from lakelog.catalog.namespace_state import NamespaceState
+from lakelog.catalog.namespace_state import PROPERTIES, NamespaceState
 from lakelog.catalog.predicate import as_predicate
 from lakelog.catalog.properties import ISOLATION, value_of
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.taken import TakenLog, TakenLogs
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import CommitUnknown, InvalidInput, LakelogError, LogSealed, Unsupported
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    InvalidInput,
+    LakelogError,
+    LogSealed,
+    StorageError,
+    Unsupported,
+)
 
 if TYPE_CHECKING:
+    from lakelog.catalog.commits import Token
     from lakelog.catalog.log_cache import LogCache
 
 SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
@@ -51,6 +60,7 @@ class Transaction(Catalog):
         self._look_through(self._taken)
         self._taken.validate_written = self._validate_written
         self._under = under
+        self._is_unknown = False
         self.commit_id = under.new_id()
         """Tells, in every log that the transaction changes, that it happened."""
 
@@ -74,9 +84,20 @@ class Transaction(Catalog):
     def is_open(self) -> bool:
         return self._taken.closed is None
 
+    def save_cut(self, name: str, *, token: Token | None = None) -> NoReturn:
+        raise Unsupported("a cut is of what is committed: save it before or after the transaction")
+
+    def drop_cut(self, name: str, *, token: Token | None = None) -> NoReturn:
+        raise Unsupported("saved cuts are not part of transactions: drop it before or after this one")
+
     def rollback(self) -> None:
         """Forget all changes. Data files that were written for them are left for vacuum."""
         self._taken.check_open()
+        if self._is_unknown:
+            raise InvalidInput(
+                f"it is not known whether commit {self.commit_id} of this transaction happened, so that it cannot be "
+                "rolled back: commit it again to learn that"
+            )
         self._close("rolled back")
 
     def commit(self) -> None:
@@ -87,17 +108,31 @@ class Transaction(Catalog):
         again: it happens once.
         """
         self._taken.check_open()
+        was_unknown, self._is_unknown = self._is_unknown, True
+        self._taken.refusal = (
+            f"commit {self.commit_id} of this transaction was begun: only its outcome is open"
+        )
         try:
             with writing_as({}):
-                self._commit()
+                self._commit(was_unknown)
         except CommitUnknown:
             raise
-        except BaseException:
+        except StorageError as error:
+            if was_unknown:
+                # This asking has not happened; the one before may have.
+                raise CommitUnknown(
+                    f"it is still not known whether commit {self.commit_id} happened: {error}; ask again",
+                    commit_id=self.commit_id,
+                    location=error.location,
+                ) from error
+            self._close("not committed: it failed")
+            raise
+        except Exception:
             self._close("not committed: it failed")
             raise
         self._close("committed")
 
-    def _commit(self) -> None:
+    def _commit(self, was_unknown: bool) -> None:
         linked = _linked(self._taken.namespaces)
         logs: list[TakenLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
         created = [log for log in logs if log.creation is not None and log.creation.log_id in linked]
@@ -105,17 +140,28 @@ class Transaction(Catalog):
         read = [log for log in logs if not log.steps and log.creation is None and self._is_validated(log)]
         if not changed:
             return
-        work = [_creating(log) for log in created]
-        if work:
-            self._under.log_options.in_parallel(work)
+        if was_unknown and self._has_happened(changed[0]):
+            return
         try:
+            self._create(created)
             self._commit_changed(changed, read)
         except CommitUnknown:
             raise
-        except LakelogError:
-            for log in created:
-                _give_up(log)
+        except Exception as error:
+            if not (was_unknown and isinstance(error, StorageError)):
+                for log in created:
+                    _give_up(log)
             raise
+
+    def _has_happened(self, log: TakenLog[Any]) -> bool:
+        """Look for this transaction's commit in a log that it changes. Where it is not, it may be under way."""
+        assert log.start is not None
+        head = log.under.settled()
+        return log.log.find(self.commit_id, log.start.version + 1, head.version) is not None
+
+    def _create(self, created: Sequence[TakenLog[Any]]) -> None:
+        if created:
+            self._under.log_options.in_parallel([_creating(log) for log in created])
 
     def _commit_changed(self, changed: Sequence[TakenLog[Any]], read: Sequence[TakenLog[Any]]) -> None:
         changes = [
@@ -146,8 +192,10 @@ class Transaction(Catalog):
     # Isolation
 
     def _is_validated(self, log: TakenLog[Any]) -> bool:
-        has_read = bool(log.rows_read or log.names_read)
-        return has_read and log.start is not None and self._is_serializable(log.start)
+        if log.start is None or not self._is_serializable(log.start):
+            return False
+        # Whoever has a table has seen its columns and properties; of a namespace, only what was asked for.
+        return isinstance(log.start.state, TableState) or bool(log.names_read)
 
     def _is_serializable(self, view: View[Any]) -> bool:
         if self._isolation is not None:
@@ -178,18 +226,16 @@ class Transaction(Catalog):
             self._changed(log, now, "was dropped")
         if isinstance(then.state, NamespaceState):
             for space, name in log.names_read:
-                before, after = (
-                    view.state.entries.get(space, {}) if name is None else view.state.entry(space, name)
-                    for view in (then, now)
-                )
+                before, after = (_named(view.state, space, name) for view in (then, now))
                 if before != after:
-                    self._changed(log, now, f"has another {name or 'list of names'} now")
-        elif log.rows_read:
-            metadata, current = then.state.current, now.state.current
-            if (metadata.schema, metadata.generation) != (current.schema, current.generation):
-                self._changed(log, now, "has another schema, or was replaced")
+                    self._changed(log, now, f"has another {name or f'list of {space}s'} now")
+        else:
+            if then.state.current != now.state.current:
+                self._changed(log, now, "has other columns or properties, or was replaced")
             for predicate in log.rows_read:
-                bound = None if predicate is None else bind(as_predicate(predicate), metadata.schema)
+                bound = (
+                    None if predicate is None else bind(as_predicate(predicate), then.state.current.schema)
+                )
                 if changed_rows(log, then, now, bound):
                     self._changed(log, now, "has other rows now")
 
@@ -206,6 +252,13 @@ class Transaction(Catalog):
             version=now.version,
             by=by,
         )
+
+
+def _named(state: NamespaceState, space: str, name: str | None) -> Any:
+    """Return what a transaction that took note of this has seen in a namespace."""
+    if space == PROPERTIES:
+        return state.properties
+    return state.entries.get(space, {}) if name is None else state.entry(space, name)
 
 
 def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:
@@ -225,7 +278,13 @@ def _creating(log: TakenLog[Any]) -> Any:
 
     def create() -> None:
         with writing_as(log.all_facts()):
-            log.under.create(log.first_draft(), log_id=creation.log_id, commit_id=creation.commit_id)
+            try:
+                log.under.create(log.first_draft(), log_id=creation.log_id, commit_id=creation.commit_id)
+            except AlreadyExists as error:
+                raise LocationTaken(
+                    f"there is a table's log at {log.log.location} already, created since the transaction began: "
+                    "choose another place"
+                ) from error
 
     return create
 

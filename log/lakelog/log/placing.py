@@ -65,7 +65,14 @@ class Placing(Generic[S]):
                 if not newer:
                     raise
             else:
-                put = self._put(draft, intent)
+                try:
+                    put = self._put(draft, intent)
+                except StorageError:
+                    # This put had no effect, but that of an earlier asking, whose answer was lost, may have had.
+                    landed = self._landed(patient=patient and intent is None)
+                    if landed is not None:
+                        return landed
+                    raise
                 if isinstance(put, Placed):
                     return put
                 newer = self._newer(put, batch=2 if self.lost > 1 else 0, patient=patient)
@@ -79,6 +86,12 @@ class Placing(Generic[S]):
             version=self.view.version,
             by=self.passed[-1].commit_id if self.passed else None,
         )
+
+    def _landed(self, *, patient: bool) -> Committed[S] | None:
+        try:
+            return self._rebase(self._newer(None, batch=1, patient=patient))
+        except LakelogError:
+            return None
 
     def catch_up(self) -> Committed[S] | None:
         """Move to the head without putting anything; nothing stands undecided there then. Returns our own commit."""

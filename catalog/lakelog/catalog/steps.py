@@ -1,0 +1,117 @@
+"""The steps of a transaction in one log: what each decided, folded over a view, merged into one commit.
+
+A step is decided when it is made, and again when the transaction commits, on whatever the log is by then. What follows
+it in the transaction was built on how it came out the first time, so where it would come out differently, it conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from lakelog.catalog.data_file import decode_removed
+from lakelog.catalog.errors import CommitConflict
+from lakelog.log import Commit, Draft, Json, Log, View
+from lakelog.log.format import FORMAT
+from lakelog.log.placing import Decide
+
+S = TypeVar("S")
+
+_SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
+_OF_METADATA = ("schema-changed", "partitioning-changed", "sort-order-changed")
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
+    """One change: how it is decided, how it came out when it was made, who made it, and its id for asking again."""
+
+    decide: Decide[S]
+    draft: Draft
+    facts: Mapping[str, Json]
+    commit_id: str | None
+
+
+def commit_of(view: View[Any], draft: Draft) -> Commit:
+    """Return the commit that `draft` would be, of the version of `view`: it is not committed."""
+    return Commit(
+        format=FORMAT,
+        log_id=view.log_id,
+        version=view.version,
+        commit_id="",
+        attempt_id="",
+        base=view.version,
+        prev=view.hash,
+        time_us=view.time_us,
+        write=draft.write,
+        events=msgspec.json.decode(msgspec.json.encode(draft.events), type=tuple[dict[str, Any], ...]),
+    )
+
+
+def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
+    """Return the view with what `draft` would do, of the same version: nothing of it is committed."""
+    state = log.projection.apply(view.state, commit_of(view, draft), draft.blobs)
+    return replace(view, state=state, sealed=draft.seals or (view.sealed and not draft.restores))
+
+
+def check_same(step: Step[Any], again: Draft, *, alone: bool, location: str, version: int) -> None:
+    """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
+
+    What it removes is what the transaction saw; and the files and filters of later steps name columns and partitions by
+    the ids that this one gave them.
+    """
+    if _removed(again) != _removed(step.draft):
+        what = "rows that it deletes were changed, or others like them were added"
+    elif not alone and _metadata(again) != _metadata(step.draft):
+        what = "it changes columns, partitioning or order, which somebody else changed too"
+    else:
+        return
+    raise CommitConflict(
+        f"the transaction's changes of {location} conflict with versions up to {version}, committed since it began: "
+        f"{what}. Nothing was changed: run the transaction again",
+        version=version,
+    )
+
+
+def _removed(draft: Draft) -> set[str]:
+    removed: set[str] = set()
+    for event in draft.events:
+        removed |= {file["path"] for file in event.get("removed", ()) if isinstance(file, Mapping)}
+        index = event.get("removed_sidecar")
+        if index is not None:
+            removed |= {file.path for file in decode_removed(draft.blobs[index])}
+    return removed
+
+
+def _metadata(draft: Draft) -> list[Json]:
+    found = [event for event in draft.events if event.get("event") in _OF_METADATA]
+    return [msgspec.json.decode(msgspec.json.encode(event)) for event in found]
+
+
+def merged(drafts: Sequence[Draft]) -> Draft:
+    """Return one draft that does what all of them do, one after the other."""
+    if len(drafts) == 1:
+        return drafts[0]
+    events: list[dict[str, Any]] = []
+    blobs: list[bytes] = []
+    for draft in drafts:
+        events.extend(_with_sidecars_after(event, len(blobs)) for event in draft.events)
+        blobs.extend(draft.blobs)
+    writes = [draft.write for draft in drafts if draft.write is not None]
+    return Draft(
+        events=tuple(events),
+        blobs=tuple(blobs),
+        write=min(writes, key=lambda write: write.version, default=None),
+        features=tuple(sorted({feature for draft in drafts for feature in draft.features})),
+        fence=max((draft.fence for draft in drafts), default=0),
+        seals=any(draft.seals for draft in drafts),
+        restores=any(draft.restores for draft in drafts),
+    )
+
+
+def _with_sidecars_after(event: dict[str, Any], blobs: int) -> dict[str, Any]:
+    """Return the event as it stands in a commit that has so many other sidecars before its own."""
+    moved = {key: event[key] + blobs for key in _SIDECAR_INDEXES if event.get(key) is not None}
+    return {**event, **moved}
