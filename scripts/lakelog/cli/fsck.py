@@ -10,7 +10,6 @@ import click
 
 from lakelog.catalog.fsck import Findings, Severity, check
 from lakelog.catalog.log_cache import LogCache
-from lakelog.catalog.places import Places
 from lakelog.catalog.names import identifier
 from lakelog.catalog.places import Places
 from lakelog.cli import answer
