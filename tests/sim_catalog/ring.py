@@ -48,12 +48,10 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
         at = rng.choice(sorted(following))
         free = [name for name in NAMES if name not in following]
         restorable = [one for namespace in NAMESPACES for one in tx.dropped(namespace)]
-        if choice < 0.25 and len(following) > 2:
+        if not free or (choice < 0.25 and len(following) > 2):
             tx.drop_table(at)
             tx.load_table(before[at]).overwrite(row(following[at]))
             world.count("ring: drops")
-            return
-        if not free:
             return
         new = rng.choice(free)
         if choice < 0.5 and restorable:
