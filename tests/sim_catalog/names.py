@@ -199,7 +199,8 @@ class Names:
             do: Do = lambda catalog: OK if catalog.drop_table(full(path), token=token) else ABSENT  # noqa: E731
         elif kind == "undrop":
             to = to if rng.random() < 0.4 else path
-            id = rng.choice(dropped).id if dropped and rng.random() < 0.5 else None
+            # The first that was dropped, which is seldom the one that a name alone means.
+            id = dropped[-1].id if dropped and rng.random() < 0.7 else None
             asked = Asked(kind, (path, to, id))
             do = lambda catalog: (  # noqa: E731
                 catalog.undrop_table(full(path), id=id, to=full(to), token=token) and OK
