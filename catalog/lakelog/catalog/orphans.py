@@ -132,7 +132,8 @@ def _judge(
     logs = tree.logs
     tracked: TrackedLog[Any] = logs.table(location) if kind == TABLE else logs.namespace(location)
     try:
-        view = tracked.offer(tracked.log.refresh_settled(tracked.at_its_place()))
+        # What stands undecided is settled by the removal, which asks again.
+        view = tracked.at_its_place()
     except NotFound:
         _judge_folder(namespace, location, id, until_us, found)
         return
@@ -141,7 +142,7 @@ def _judge(
     home = _home(logs, tracked, view, kind)
     if home is None:
         return
-    at_home = home.offer(home.log.refresh_settled(home.current()))
+    at_home = home.current()
     if not view.purged:
         if is_known(at_home.state, id) or (at_home.sealed and not at_home.purged):
             return
@@ -149,7 +150,8 @@ def _judge(
         # One that was forgotten is being removed already.
         if young and id not in at_home.state.forgotten:
             return
-    planned = purge.plan(tree, kind, logs.url(location), Entry(kind=kind, id=id, location=location))
+    entry = Entry(kind=kind, id=id, location=location)
+    planned = purge.plan(tree, kind, logs.url(location), entry, only_look=True)
     if planned is not None:
         found.logs.append(Orphan(id, home, planned))
 

@@ -87,15 +87,16 @@ def data_of(store: ObjectStore, prefix: str) -> Content:
     return content
 
 
-def plan(tree: NameTree, kind: str, name: str, entry: Entry) -> Purge | None:
+def plan(tree: NameTree, kind: str, name: str, entry: Entry, *, only_look: bool = False) -> Purge | None:
     """Return what a purge of `entry` deletes, with all that is below it; None where nothing is left that is its.
 
-    An entry whose place is another log's by now, or a user's own, has nothing left.
+    An entry whose place is another log's by now, or a user's own, has nothing left. `only_look` aborts no transaction.
     """
     logs, location = tree.logs, entry.location
     tracked: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
     try:
-        view = tracked.offer(tracked.log.refresh_settled(tracked.at_its_place()))
+        view = tracked.at_its_place()
+        view = view if only_look else tracked.settled()
     except NotFound:
         return None
     if view.log_id != entry.id or (isinstance(view.state, TableState) and view.state.current.own_location):
@@ -104,7 +105,8 @@ def plan(tree: NameTree, kind: str, name: str, entry: Entry) -> Purge | None:
     if isinstance(view.state, NamespaceState):
         content = Content()
         for child_kind, child_name, child in _below(view.state):
-            found = plan(tree, child_kind, f"{name}.{quoted((child_name,))}", child)
+            title = f"{name}.{quoted((child_name,))}"
+            found = plan(tree, child_kind, title, child, only_look=only_look)
             children += [] if found is None else [found]
     else:
         content = data_of(tracked.store, folder(tracked))

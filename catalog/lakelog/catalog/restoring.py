@@ -10,12 +10,13 @@ from lakelog.catalog.errors import NamespaceExists
 from lakelog.catalog.events import (
     EntryLinked,
     EntryPurged,
+    EntryUnlinked,
     NamespaceRestored,
     TableRestored,
     encode,
 )
 from lakelog.catalog.log_cache import Change, TrackedLog
-from lakelog.catalog.name_tree import Found, NameTree
+from lakelog.catalog.name_tree import Found, NameTree, has_own_place
 from lakelog.catalog.names import Identifier, check_name, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, NamespaceState
 from lakelog.catalog.staging import table_exists
@@ -61,9 +62,8 @@ def undrop_namespace(
     goal = tree.namespace(target[:-1])
     tracked = tree.logs.namespace(dropped.location)
     event = NamespaceRestored(parent=goal.tracked.location, name=target[-1])
-    changes: list[Change[Any]] = [
-        _restoring(tracked, id, quoted(namespace), Draft(events=encode([event]), restores=True), token)
-    ]
+    draft = Draft(events=encode([event, *_lost(tree, tracked.current().state)]), restores=True)
+    changes: list[Change[Any]] = [_restoring(tracked, id, quoted(namespace), draft, token)]
     changes += _linking(source, goal, id, dropped, target, token)
     changes += _below(tree, tracked, _sealed_by(tracked), token)
     commit_changes(tree.logs, changes, token)
@@ -85,10 +85,26 @@ def _below(
         child = tree.logs.namespace(entry.location)
         if _was_sealed_by(child, entry.id, drop_id):
             restored = NamespaceRestored(parent=tracked.location, name=name)
-            draft = Draft(events=encode([restored]), restores=True)
+            draft = Draft(events=encode([restored, *_lost(tree, child.current().state)]), restores=True)
             changes.append(_restoring(child, entry.id, quoted([name]), draft, token))
             changes += _below(tree, child, drop_id, token)
     return changes
+
+
+def _lost(tree: NameTree, state: NamespaceState) -> list[EntryUnlinked]:
+    """Return that names lead nowhere whose place, chosen by a user, is another table's by now."""
+    return [
+        EntryUnlinked(space=RELATION, name=name, id=entry.id)
+        for name, entry in state.entries.get(RELATION, {}).items()
+        if not has_own_place(entry) and not _is_there(tree.logs.table(entry.location), entry.id)
+    ]
+
+
+def _is_there(tracked: TrackedLog[Any], id: str) -> bool:
+    try:
+        return tracked.at_its_place().log_id == id
+    except NotFound:
+        return False
 
 
 def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str) -> bool:

@@ -212,6 +212,7 @@ class Table:
         """Yield what happened to the table up to this version, the newest first."""
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} versions is not possible: give 0 or more")
+        self._tracked.note_rows_read(None)
         if self._tracked.is_new:
             return
         commits = self._tracked.log.commits(last=self.version, newest_first=True)
@@ -298,6 +299,7 @@ class Table:
 
     def can_delete(self, filter: Filter) -> bool:
         """Tell whether `delete` with this filter is decided by whole files."""
+        self._tracked.note_rows_read(filter)
         bound = bind(as_predicate(filter), self.schema)
         return contents.removable(self._tracked, self._view, bound) is not None
 

@@ -48,8 +48,9 @@ class Transaction(Catalog):
     """A catalog as of now, with changes that nobody else sees before `commit`. Made by `Catalog.begin`.
 
     `isolation` is snapshot or serializable; None leaves it to the property `lakelog.isolation` of each table. Under
-    serializable, the commit fails if something that was read has changed since; under snapshot, if something that is
-    written has, in a way that the conflict matrix does not allow.
+    serializable, the commit fails if something that was read has changed since (rows, names, columns, properties; not
+    what was dropped, nor numbers and times of versions); under snapshot, if something that is written has, in a way
+    that the conflict matrix does not allow.
     """
 
     def __init__(self, under: LogCache, isolation: str | None = None) -> None:
@@ -228,7 +229,9 @@ class Transaction(Catalog):
             for space, name in log.names_read:
                 before, after = (_named(view.state, space, name) for view in (then, now))
                 if before != after:
-                    self._changed(log, now, f"has another {name or f'list of {space}s'} now")
+                    self._changed(
+                        log, now, f"has other {space} now" if name is None else f"has another {name} now"
+                    )
         else:
             if then.state.current != now.state.current:
                 self._changed(log, now, "has other columns or properties, or was replaced")

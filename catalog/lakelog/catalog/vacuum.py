@@ -153,7 +153,8 @@ def _answer(kind: str, name: str, location: str, content: Content, asked: Wish, 
 
 def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int) -> Vacuumed:
     tracked = target.tracked
-    view = tracked.offer(tracked.log.refresh_settled(tracked.at_least(target.view.version)))
+    # To wait for a transaction of others may be to abort it: a dry run only looks.
+    view = tracked.current() if asked.dry_run else tracked.settled()
     if view.sealed:
         raise NotFound(f"{target.name} was dropped meanwhile: nothing was done")
     prefix = folder(tracked)
@@ -262,7 +263,7 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     until_us = now_us - asked.dropped_age_us
     for id, (kind, name, entry) in purge.due(namespace.view.state, until_us).items():
         title = quoted((*(namespace.path or ()), name))
-        found = purge.plan(tree, kind, title, entry)
+        found = purge.plan(tree, kind, title, entry, only_look=asked.dry_run)
         if found is not None and not found.view.purged and found.view.time_us > until_us:
             continue  # restored since the namespace was read, and perhaps dropped again
         if found is None:
@@ -319,7 +320,7 @@ def _unlinked(
 def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]:
     """Delete what a namespace's own log does not need any more. It has no data files, so it needs no fence."""
     tracked = namespace.tracked
-    view = tracked.offer(tracked.log.refresh_settled(tracked.at_least(namespace.view.version)))
+    view = tracked.current() if asked.dry_run else tracked.settled()
     objects = unreferenced(tracked.log, view, last_base_from(tracked.log, view))
     objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
     if not tracked.location:

@@ -179,3 +179,17 @@ def test_a_table_that_was_restored_since_it_was_read_can_be_dropped_again(
     catalog.undrop_table("t")
     assert other.drop_table("t")
     assert not catalog.table_exists("t")
+
+
+def test_a_restored_namespace_has_no_name_for_a_place_that_is_another_tables_by_now(
+    catalog: Catalog, client: Client, tmp_path: Path
+) -> None:
+    place = f"{tmp_path}/place"
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", SCHEMA, location=place)
+    catalog.create_table("n.u", SCHEMA)
+    catalog.drop_namespace("n", cascade=True)
+    catalog.create_table("z", SCHEMA, location=place)
+    catalog.undrop_namespace("n")
+    assert client().list_tables("n") == [("n", "u")]
+    assert client().table_exists("z")

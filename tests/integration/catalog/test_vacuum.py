@@ -13,8 +13,10 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table, places
 from lakelog.catalog.ingest import written_files
+from lakelog.catalog.log_cache import Change
 from lakelog.log import (
     CountingStore,
+    Draft,
     InvalidInput,
     ObjectStore,
     WriteFenced,
@@ -406,3 +408,28 @@ def test_what_cannot_be_meant_is_refused(catalog: Catalog) -> None:
         catalog.vacuum(dropped_older_than=dt.timedelta(days=-1))
     with pytest.raises(NoSuchTable):
         catalog.vacuum("nothing")
+
+
+def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
+    warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    catalog = Catalog(warehouse)
+    for name in ("a", "b"):
+        catalog.create_table(name, SCHEMA)
+    store = open_store(warehouse)
+    seen: list[set[str]] = []
+
+    def look() -> None:
+        if not seen:
+            before = set(store.list_after(""))
+            Catalog(warehouse).vacuum(older_than=dt.timedelta(0), dropped_older_than=dt.timedelta(0))
+            seen.append(set(store.list_after("")) - before)
+
+    changes = []
+    for name in ("a", "b"):
+        table = catalog.load_table(name)
+        draft = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
+        changes.append(Change(table._tracked, table._view, lambda view, passed, draft=draft: draft))
+    catalog._logs.commit_together(changes, validate=look)
+    assert seen == [set()]
