@@ -327,7 +327,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
 
   /** Asks for a change, with the token that makes it the same change however often it is asked for. */
   private def change(to: Channel, method: String, subject: JObject, params: (String, JValue)*): JObject = {
-    val token = to.call("token", subject)
+    val token = to.token(subject)
     to.change(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
   }
 

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import java.lang.ref.Cleaner
 import java.util.concurrent.atomic.AtomicReference
 
-import org.json4s.JsonAST.{JArray, JNull, JObject, JString, JValue}
+import org.json4s.JsonAST.{JArray, JBool, JNull, JObject, JString, JValue}
 
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
 
@@ -25,7 +25,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
     val transaction = Option(open.get).filterNot(_ => SparkInternals.isStreaming)
-    new Channel(bridge, this, transaction.map(_.id))
+    new Channel(bridge, this, transaction)
   }
 
   def isInTransaction: Boolean = open.get != null
@@ -34,7 +34,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   def statement: JObject = SparkInternals.statement
 
   /** Where requests go that belong to a transaction. */
-  def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction.id))
+  def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
   def call(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = procedure.session match {
@@ -55,8 +55,8 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
         s"The transaction ${transaction.id} is open in this session already, and transactions do not nest: " +
           s"commit or roll it back first, by CALL $catalog.system.commit_transaction() or rollback_transaction().")
     }
-    val (transaction, rows) = begun(procedure.name, arguments)
     SparkInternals.uncache(plugin)
+    val (transaction, rows) = begun(procedure.name, arguments)
     open.set(transaction)
     rows
   }
@@ -76,14 +76,13 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   private def rollBack(procedure: ProcedureDeclaration): List[JValue] = synchronized {
-    val transaction = opened
-    end()
-    run(channelIn(transaction), procedure.name, JObject(Nil))
+    try run(channelIn(opened), procedure.name, JObject(Nil))
+    finally end()
   }
 
   /** What Spark has cached inside is of the transaction only, as what it had cached before was not of it. */
   private def end(): Unit = {
-    open.set(null)
+    Option(open.getAndSet(null)).foreach(_.hasEnded = true)
     SparkInternals.uncache(plugin)
   }
 
@@ -94,10 +93,13 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   def beginStatement(): OpenTransaction = begun("begin_transaction", Json.obj("isolation" -> JNull))._1
 
-  def commitStatement(transaction: OpenTransaction): Unit = committed("commit_transaction", transaction)
+  def commitStatement(transaction: OpenTransaction): Unit =
+    try committed("commit_transaction", transaction)
+    finally transaction.hasEnded = true
 
   def rollBackStatement(transaction: OpenTransaction): Unit =
-    run(channelIn(transaction), "rollback_transaction", JObject(Nil))
+    try run(channelIn(transaction), "rollback_transaction", JObject(Nil))
+    finally transaction.hasEnded = true
 
   // ---- asking
 
@@ -124,14 +126,16 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
       "arguments" -> arguments,
       "catalog_name" -> JString(catalog),
       "current_namespace" -> Json.texts(SparkInternals.currentNamespace(catalog)))
-    val once = token.orElse(Json.get(to.call("call_token", asked), "token")).getOrElse(JNull)
+    val once = token.orElse(
+      if (to.isInTransaction) None else Json.get(to.call("call_token", asked), "token")).getOrElse(JNull)
     Json.list(to.change("call", Json.merge(asked, "token" -> once)), "rows")
   }
 }
 
-/** A transaction of the session; `token` is made before its commit is first asked for. */
+/** A transaction of the session or of a statement; `token` is made before its commit is first asked for. */
 private[lakelog] final class OpenTransaction(val id: String) {
   @volatile var token: Option[JObject] = None
+  @volatile var hasEnded: Boolean = false
 }
 
 private[lakelog] object LakeSession {
@@ -152,7 +156,12 @@ private[lakelog] object LakeSession {
  *
  * Immutable, so that a table stays in the transaction that it was loaded in, whatever the session does later.
  */
-private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, val transaction: Option[String]) {
+private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, transaction: Option[OpenTransaction]) {
+
+  def isInTransaction: Boolean = transaction.isDefined
+
+  /** Makes what a change is asked for with, to be the same change again; a transaction is asked again as a whole. */
+  def token(subject: JObject): JValue = if (isInTransaction) JNull else call("token", subject)
 
   /** Asks a question that changes nothing. */
   def call(method: String, params: JObject): JObject = ask(method, params).json
@@ -163,6 +172,13 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, val t
   def change(method: String, params: JObject): JObject =
     bridge.call(method, Json.merge(scoped(params), "query" -> session.statement))
 
-  private def scoped(params: JObject): JObject =
-    transaction.fold(params)(id => Json.merge(params, "transaction" -> JString(id)))
+  private def scoped(params: JObject): JObject = transaction.fold(params) { own =>
+    if (own.hasEnded) {
+      throw new LakelogFailure(
+        "transaction-ended",
+        s"The transaction ${own.id}, inside of which this was prepared, has ended: run the query again.",
+        Json.obj("outcome_known" -> JBool(true)))
+    }
+    Json.merge(params, "transaction" -> JString(own.id))
+  }
 }

@@ -4,7 +4,7 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.JObject
+import org.json4s.JsonAST.{JObject, JValue}
 
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsDeleteV2, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.expressions.Transform
@@ -23,6 +23,8 @@ private[lakelog] final case class TableAccess(
   /** Asks about this table. */
   def call(method: String, params: JObject): JObject = failures.table(ident)(channel.call(method, params))
 
+  def token(params: JObject): JValue = failures.table(ident)(channel.token(params))
+
   /** Asks for a change of this table. */
   def change(method: String, params: JObject): JObject = failures.table(ident)(channel.change(method, params))
 }
@@ -34,7 +36,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
 
   /** Whether it is to be read as it is, whatever else a statement reads. */
-  def standsStill: Boolean = facts.past || access.channel.transaction.isDefined
+  def standsStill: Boolean = facts.past || access.channel.isInTransaction
 
   override def name: String = SparkInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
 
@@ -77,7 +79,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** A streaming query goes on when the transaction has ended that its table was loaded in. */
   private def refuseStreaming(): Unit =
-    if (access.channel.transaction.isDefined && SparkInternals.isStreaming) {
+    if (access.channel.isInTransaction && SparkInternals.isStreaming) {
       throw Failures.unsupported(
         s"A streaming query is no part of a transaction, but $name was loaded inside of one: start the query before " +
           "the transaction begins or when it has ended.")
@@ -114,7 +116,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   private def change(method: String, params: (String, org.json4s.JValue)*): Unit = {
-    val token = access.call("token", facts.reference)
+    val token = access.token(facts.reference)
     access.change(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
   }
 

@@ -20,8 +20,9 @@ private[lakelog] final class StatementTransaction(plugin: LakeCatalog, session: 
 
   override def catalog(): CatalogPlugin = own
 
-  /** What the statement reads, and once it has changed a schema, how that stood before. */
-  private val read = mutable.LinkedHashMap.empty[Identifier, Option[Table]]
+  /** What the statement has loaded, and once it has changed a schema, how that stood before. */
+  private val loaded = mutable.LinkedHashSet.empty[Identifier]
+  private var before: Map[Identifier, Table] = Map.empty
 
   /** Where the statement's requests go. */
   def channel: Channel = synchronized(begun.map(session.channelIn).getOrElse(session.channel))
@@ -31,15 +32,15 @@ private[lakelog] final class StatementTransaction(plugin: LakeCatalog, session: 
    * that only its own analysis has added.
    */
   def load(ident: Identifier)(anew: => Table): Table = {
-    val before = if (SparkInternals.statementTracker.isEmpty) synchronized(read.get(ident).flatten) else None
-    synchronized(read.getOrElseUpdate(ident, None))
-    before.getOrElse(anew)
+    synchronized(loaded.add(ident))
+    val asBefore = if (SparkInternals.statementTracker.isEmpty) synchronized(before.get(ident)) else None
+    asBefore.getOrElse(anew)
   }
 
   /** Called before the statement changes a schema, on which its data follow. */
   def beforeSchemaChange(load: Identifier => Table): Unit = synchronized {
     if (begun.isEmpty && !session.isInTransaction) begun = Some(failures.procedure(session.beginStatement()))
-    read.keys.toList.foreach(ident => if (read(ident).isEmpty) read(ident) = Some(load(ident)))
+    before = before ++ loaded.filterNot(before.contains).map(ident => ident -> load(ident))
   }
 
   override def commit(): Unit = end(session.commitStatement)

@@ -24,18 +24,19 @@ def wrapper(folder: Path, text: str) -> str:
 
 # Dies at the n-th put-if-absent after the file `armed` appeared with n in it, before or after it took effect.
 DEADLY = """
-import os, pathlib, signal
+import os, pathlib, signal, threading
 from lakelog.log.local_store import LocalStore
-armed, original = pathlib.Path({armed!r}), LocalStore.put_if_absent
+armed, original, lock = pathlib.Path({armed!r}), LocalStore.put_if_absent, threading.Lock()
 def deadly(self, key, data):
-    left = int(armed.read_text()) - 1 if armed.exists() else -1
-    if left == 0:
-        armed.unlink()
-        if {after!r}:
-            original(self, key, data)
-        os.kill(os.getpid(), signal.SIGKILL)
-    if left > 0:
-        armed.write_text(str(left))
+    with lock:
+        left = int(armed.read_text()) - 1 if armed.exists() else -1
+        if left == 0:
+            armed.unlink()
+            if {after!r}:
+                original(self, key, data)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if left > 0:
+            armed.write_text(str(left))
     return original(self, key, data)
 LocalStore.put_if_absent = deadly
 """

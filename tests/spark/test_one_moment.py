@@ -207,3 +207,50 @@ def test_a_write_that_changes_the_schema_of_what_it_reads_reads_it_as_it_was(lak
         lake.sql(evolving.format("id", "third"))
     assert lake.sorted("SELECT id, third FROM lake.t") == [(1, None), (2, 1), (2, None), (3, 2)]
     assert lake.catalog.load_table("t").version == 3
+
+
+# Adds a row to `t` once, after so many loads of tables as the file `armed` says.
+ADDING = """
+import pathlib
+import pyarrow as pa
+from lakelog.catalog import Catalog
+from lakelog.spark.dispatch import Dispatch
+armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_table
+def load(self, params):
+    answer = original(self, params)
+    if armed.exists():
+        loads.append(params["identifier"])
+        if len(loads) == int(armed.read_text()):
+            armed.unlink()
+            Catalog({warehouse!r}).load_table("t").append(pa.table({{"id": pa.array([2], pa.int32())}}))
+    return answer
+Dispatch.on_load_table = load
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE OR REPLACE TABLE lake.t AS SELECT id FROM lake.t",
+        "REPLACE TABLE lake.t AS SELECT id + 0 AS id FROM lake.t",
+        "INSERT OVERWRITE lake.t SELECT id FROM lake.t",
+    ],
+)
+@pytest.mark.parametrize("loads", [1, 2, 3])
+def test_what_replaces_a_table_by_its_own_rows_loses_none_that_is_added_meanwhile(
+    make_lake, tmp_path, statement, loads
+):
+    armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    lake = make_lake(
+        warehouse, python=wrapper(tmp_path, ADDING.format(armed=str(armed), warehouse=warehouse))
+    )
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    armed.write_text(str(loads))
+    try:
+        lake.sql(statement)
+    except Exception as error:
+        assert "conflict" in str(error)
+    was_added = not armed.exists()
+    armed.unlink(missing_ok=True)
+    assert lake.sorted("SELECT * FROM lake.t") == ([(1,), (2,)] if was_added else [(1,)])

@@ -101,7 +101,7 @@ def test_writes_do_not_change_the_schema_by_themselves(lake):
     with pytest.raises(AnalysisException):
         lake.spark.sql("SELECT 1L AS id, 2 AS more").writeTo(f"{lake.name}.t").append()
     with pytest.raises(AnalysisException):
-        lake.sql("INSERT WITH SCHEMA EVOLUTION INTO lake.t SELECT 1L AS id, 2 AS more")
+        lake.sql("INSERT INTO lake.t SELECT 1L AS id, 2 AS more")
     assert lake.frame("SELECT * FROM lake.t").columns == ["id"]
 
 

@@ -174,18 +174,19 @@ def test_changes_that_cannot_be_are_refused_in_one_clear_error(lake, statement, 
     assert lake.catalog.load_table("t").version == before
 
 
-def test_rename_stays_in_the_namespace_and_takes_any_spelling(lake):
+def test_rename_takes_any_spelling_and_other_namespaces(lake):
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE NAMESPACE lake.b")
     lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id")
     lake.sql("ALTER TABLE lake.a.t RENAME TO a.u")
     lake.sql("ALTER TABLE lake.a.u RENAME TO lake.a.v")
     assert lake.sql("SELECT * FROM lake.a.v") == [(1,)]
-    with pytest.raises(Exception, match="within its namespace"):
-        lake.sql("ALTER TABLE lake.a.v RENAME TO b.v")
+    lake.sql("ALTER TABLE lake.a.v RENAME TO b.v")
+    assert lake.sql("SELECT * FROM lake.b.v") == [(1,)]
+    assert lake.sql("SHOW TABLES IN lake.a") == []
     lake.sql("CREATE TABLE lake.a.taken (a INT)")
     with pytest.raises(AnalysisException) as error:
-        lake.sql("ALTER TABLE lake.a.v RENAME TO a.taken")
+        lake.sql("ALTER TABLE lake.b.v RENAME TO a.taken")
     assert error.value.getCondition() == "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
+from lakelog.spark.open_transactions import NotCommitted
 
 THREADS = 16
 
@@ -43,7 +44,7 @@ def _answer(dispatch: Dispatch, request: Frame) -> Frame:
         return Frame({"id": number, "ok": ok}, body)
     except LakelogError as error:
         # Whoever wrote files for a commit may remove them only when it is certain that it did not happen.
-        known = not isinstance(error, CommitUnknown | StorageError)
+        known = not isinstance(error, CommitUnknown | StorageError) or isinstance(error, NotCommitted)
         failed = {"kind": error.kind, "message": error.message, "outcome_known": known}
         return Frame({"id": number, "error": failed})
     except Exception as error:

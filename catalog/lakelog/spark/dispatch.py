@@ -213,6 +213,8 @@ class Dispatch:
         Both name that version, whatever is the newest: what was committed since may conflict with what was read.
         """
         write = self._handles.writable(params).begin_write()
+        if "transaction" in params:
+            return {"write": msgspec.to_builtins(write), "token": None}
         token = self._catalog(params).token_at(params["location"])
         bases = {log: min(base, params["version"]) for log, base in token.bases.items()}
         return {
@@ -269,10 +271,11 @@ class Dispatch:
         return self._catalogs.of(params)
 
 
-def _token(params: Params) -> "Token":
+def _token(params: Params) -> "Token | None":
+    """Return what makes a request the same when it is asked again; a transaction is asked again as a whole."""
     from lakelog.catalog.commits import Token
 
-    return msgspec.convert(params["token"], Token)
+    return None if params["token"] is None else msgspec.convert(params["token"], Token)
 
 
 def _files(params: Params) -> "list[DataFile]":

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakelog.log.errors import ConflictError, InvalidInput
+from lakelog.log.errors import ConflictError, InvalidInput, StorageError
 
 if TYPE_CHECKING:
     from lakelog.catalog.transaction import Transaction
@@ -22,6 +22,10 @@ class TransactionLost(ConflictError):
     """The process that held the transaction is gone, and the transaction with it."""
 
     kind = "transaction-lost"
+
+
+class NotCommitted(StorageError):
+    """The store failed before the commit took effect: it did not happen, and the transaction is over."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JObject, JString}
+import org.json4s.JsonAST.{JArray, JNull, JObject, JString}
 import org.json4s.jackson.JsonMethods
 
 /** What becomes of the files that the tasks have written. */
@@ -31,9 +31,9 @@ private[lakelog] final class TableCommit(access: TableAccess, facts: TableFacts)
       access.channel.change("commit_write", Json.merge(
         facts.reference,
         "write" -> Json.child(begun, "write"),
-        "token" -> Json.child(begun, "token"),
+        "token" -> Json.get(begun, "token").getOrElse(JNull),
         "operation" -> JString(operation.name),
-        "filter" -> operation.filter.getOrElse(org.json4s.JNull),
+        "filter" -> operation.filter.getOrElse(JNull),
         "files" -> JArray(files.map(JsonMethods.parse(_)).toList)))
     } catch {
       case failure: LakelogFailure =>

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.log.errors import CommitUnknown
-from lakelog.spark.open_transactions import lost
+from lakelog.log.errors import StorageError
+from lakelog.spark.open_transactions import NotCommitted, lost
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 
 _TRANSACTION = Column("transaction", "STRING", "its id, which is the id of its commits too")
@@ -25,12 +25,12 @@ def _commit(call: Call) -> Rows:
         return [(call.transaction,)]
     try:
         opened.transaction.commit()
-    except CommitUnknown:
-        raise
-    except BaseException:
-        call.open_transactions.remove(opened.id)
-        raise
-    call.open_transactions.remove(opened.id)
+    except StorageError as error:
+        raise NotCommitted(f"{error.message}. Nothing was committed", location=error.location) from error
+    finally:
+        # After a commit whose outcome is not known, and only then, it can be asked for again.
+        if not opened.transaction.is_open:
+            call.open_transactions.remove(opened.id)
     return [(opened.id,)]
 
 
