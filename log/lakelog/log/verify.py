@@ -40,7 +40,9 @@ class Verified(Generic[S]):
     what readers have to see, and `replayed` whether it was derived without a snapshot or hint. `broken` are the
     keys of derived objects that are no good, and whether that is seen without a look at the commits. `intents` are
     those of all commits by their versions, with what became of them (None: undecided). `undecided` is the intent that
-    stands at the head without a decision, `unread` are the versions at which nothing sound stands.
+    stands at the head without a decision, `unread` are the versions at which nothing sound stands. `committed` are the
+    ids of the expired commits of transactions that committed. `evidence` tells whether a snapshot, hint or base says
+    that a transaction committed, and its decision does not: then they are to be kept.
     """
 
     log_id: str
@@ -54,6 +56,8 @@ class Verified(Generic[S]):
     log_ids: list[str] = field(default_factory=list)
     undecided: Commit | None = None
     unread: set[int] = field(default_factory=set)
+    committed: set[str] = field(default_factory=set)
+    evidence: bool = False
 
 
 def verify(
@@ -263,18 +267,31 @@ class _Verification(Generic[S]):
     ) -> Settled | None:
         """Return what became of an intent, from the commit after it and from its decision, which have to agree."""
         said = following.settles if isinstance(following, Commit) else None
+        kept = self.derived.committed(commit)
         read = read_decision(self.log, commit)
+        if kept is not None and (read.decision is None or read.decision.outcome != COMMITTED):
+            self.result.evidence = True
         if read.decision is None:
-            if following is not None or read.broken:
+            if said is None and kept is not None:
+                said = kept
+            if following is not None or read.broken or kept is not None:
                 self.findings.damage(
                     "decision-altered" if read.broken else "decision-missing",
                     read.where,
                     (read.broken or f"the decision of transaction {intent.txn} is missing")
-                    + f"; {self._at(commit.version)} is its intent",
+                    + f"; {self._at(commit.version)} is its intent"
+                    + ("" if kept is None else ", and what was derived from it says that it committed"),
                     RESTORE,
                 )
             return said
         decided = read.decision.settled
+        if kept is not None and decided.outcome != COMMITTED:
+            self.findings.damage(
+                "decision-disagrees",
+                read.where,
+                f"says {decided.outcome}, and what was derived from {self._at(commit.version)} says that it committed",
+                ALL_TOGETHER,
+            )
         if said is not None and said != decided:
             self.findings.damage(
                 "decision-disagrees",
@@ -302,7 +319,7 @@ class _Verification(Generic[S]):
                 self._at(commit.version),
                 f"transaction {commit.intent.txn} stands here without a decision: its writer is at it, or died, or "
                 f"{read_decision(self.log, commit).where} is lost",
-                "the next writer of this log aborts it, and so does lakelog fsck --repair",
+                "the next writer of this log aborts it, and so does lakelog fsck --repair of the whole warehouse",
             )
         else:
             self.view, self.replayed = None, False
@@ -355,6 +372,8 @@ class _Verification(Generic[S]):
 
     def _pass_tombstone(self, tombstone: Tombstone) -> None:
         self.view, self.replayed = None, True
+        if tombstone.outcome == COMMITTED:
+            self.result.committed.add(tombstone.commit_id)
         if tombstone.version > self._expired:
             # Expiry may have begun since the bases were read.
             self.derived.read_bases(range(len(self.derived.bases) + 1, len(self.derived.bases) + 2))

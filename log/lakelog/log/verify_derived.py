@@ -13,7 +13,18 @@ import msgspec
 
 from lakelog.log.errors import FormatError, LakelogError
 from lakelog.log.findings import Findings
-from lakelog.log.format import Base, Commit, Json, Root, Tombstone, decode_base, decode_root, hash_of
+from lakelog.log.format import (
+    COMMITTED,
+    Base,
+    Commit,
+    Json,
+    Root,
+    Settled,
+    Tombstone,
+    decode_base,
+    decode_root,
+    hash_of,
+)
 from lakelog.log.keys import blob_version
 from lakelog.log.listing import Listing
 from lakelog.log.log import Log
@@ -245,6 +256,19 @@ class Derived(Generic[S]):
                 return self._view_of(root)
         return None
 
+    def committed(self, intent: Commit) -> Settled | None:
+        """Return how an intent was settled where something derived at its version, sound by itself, says committed."""
+        base = self.bases.get(intent.version)
+        roots = [] if base is None else [base.root]
+        for key in self.roots.get(intent.version, ()):
+            data = self.log.store.get(key) if key != self.log.keys.latest else self._hint
+            if data is not None:
+                roots.append(decode_root(data, self.at(key), self.log.options.features))
+        for root in roots:
+            if names(root, intent) and root.settles is not None and root.settles.outcome == COMMITTED:
+                return root.settles
+        return None
+
     def _compare_base(self, base: Base, entry: Commit | Tombstone, view: View[S] | None) -> View[S] | None:
         where = self.at(self.log.keys.base(base.number))
         if not names(base.root, entry):
@@ -304,6 +328,14 @@ class Derived(Generic[S]):
                     where,
                     "no snapshot that counts names this manifest",
                     "leave it to vacuum",
+                )
+        for version, base in self.bases.items():
+            if version > head and log.store.get(log.keys.commit(version)) is None:
+                findings.damage(
+                    "head-lost",
+                    self.at(log.keys.base(base.number)),
+                    f"this base is of version {version}, but the log ends at version {head}: the newest are lost",
+                    f"restore {self.at(log.keys.commit(version))} and those before it from a backup",
                 )
         every = log.options.snapshot_every_versions
         last = 0 if self.last_base is None else self.last_base.root.version

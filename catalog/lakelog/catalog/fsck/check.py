@@ -45,18 +45,24 @@ def check(
 
 def _walked(logs: LogCache, name: Identifier, location: str | None, depth: Depth, findings: Findings) -> Walk:
     walk = Walk(logs, findings, depth)
+    _check_what_is_asked(walk, name, location)
+    transaction_checks.check_undecided(walk)
+    return walk
+
+
+def _check_what_is_asked(walk: Walk, name: Identifier, location: str | None) -> None:
     if location is not None:
         _check_place(walk, location)
     elif name:
         _check_named(walk, name)
-    elif _is_set_up(logs):
+    elif _is_set_up(walk.logs):
         walk.namespace("", ())
         _check_around(walk)
-    return walk
 
 
 def _check_around(walk: Walk) -> None:
     """Check what needs all logs of the warehouse to have been checked."""
+    walk.whole = True
     surroundings.check(walk)
     transaction_checks.check_decisions(walk)
     transaction_checks.check_cuts(walk)

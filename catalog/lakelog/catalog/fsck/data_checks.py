@@ -82,6 +82,15 @@ class DataCheck:
         except NotFound:
             self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
             return
+        except OverflowError as error:
+            # Values that Python has not, as the year 10000: no reason to doubt the file, nor to end the whole check.
+            self.findings.note(
+                "data-file-unchecked",
+                self._at(path),
+                f"its values were not checked: {error}",
+                "check it by other means",
+            )
+            return
         if problem is not None:
             kind, what = problem
             self.findings.damage(kind, self._at(path), what, RESTORE)
@@ -176,8 +185,8 @@ class _Seen:
             if low.is_valid:
                 known = self._ranges.get(column.id)
                 if known is not None:
-                    low = min(low, known[0], key=lambda scalar: scalar.as_py())
-                    high = max(high, known[1], key=lambda scalar: scalar.as_py())
+                    low = known[0] if pc.less(known[0], low).as_py() else low
+                    high = known[1] if pc.greater(known[1], high).as_py() else high
                 self._ranges[column.id] = low, high
 
     def contradiction(self, said: pa.Table) -> str | None:
@@ -185,7 +194,8 @@ class _Seen:
             nulls = _said(said, f"nulls{column.id}")
             if nulls is not None and nulls != self._nulls[column.id]:
                 return f"{field.name} has {self._nulls[column.id]} nulls, and the log says {nulls}"
-            bounded = _said(said, f"lo{column.id}") is not None
+            lowest = f"lo{column.id}"
+            bounded = lowest in said.column_names and said[lowest][0].is_valid
             nans = _said(said, f"nans{column.id}")
             if column.is_float and bounded and (nans or 0) != self._nans[column.id]:
                 return f"{field.name} has {self._nans[column.id]} NaNs, and the log says {nans or 0}"
@@ -193,7 +203,7 @@ class _Seen:
             if found is None:
                 continue
             for name, scalar, compare in (("lo", found[0], pc.less), ("hi", found[1], pc.greater)):
-                wrong = _beyond(said, f"{name}{column.id}", pa.array([scalar.as_py()], scalar.type), compare)
+                wrong = _beyond(said, f"{name}{column.id}", pa.repeat(scalar, 1), compare)
                 if wrong is not None:
                     return f"{field.name} {wrong}"
         return None
@@ -248,8 +258,15 @@ def _beyond(said: pa.Table, column: str, found: pa.Array, compare: Any) -> str |
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None  # bounds of a type that is not comparable any more decide nothing in pruning either
     if beyond[0].as_py():
-        return f"reaches {found[0].as_py()!r}, beyond the log's bound {bound[0].as_py()!r}"
+        return f"reaches {_shown(found[0])}, beyond the log's bound {_shown(bound[0])}"
     return None
+
+
+def _shown(scalar: pa.Scalar) -> str:
+    try:
+        return repr(scalar.as_py())
+    except (OverflowError, ValueError):  # a date or time of a year that Python has not
+        return str(scalar.cast(pa.string()))
 
 
 def unreferenced(store: ObjectStore, prefix: str, retained: Sequence[str] | set[str]) -> Iterator[str]:

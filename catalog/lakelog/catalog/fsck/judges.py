@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.data_file import CRC, FOOTER, decode_files
+from lakelog.catalog.data_file import CRC, FOOTER, decode_files, decode_removed
 from lakelog.catalog.events import (
     FilesChanged,
     NamespaceCreated,
@@ -92,16 +92,22 @@ class TableJudge:
             return str(error)
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
+        added: dict[str, DataFileFacts] = {}
         for event in _known(table_events, commit):
             if isinstance(event, TableCreated | TableMoved | TableRestored):
                 self.linked_in = event.namespace
             if isinstance(event, FilesChanged):
+                # A file that a commit adds and removes is in no version, and may be gone.
+                removed = list(event.removed)
+                if event.removed_sidecar is not None and blobs is not None:
+                    removed = decode_removed(blobs[event.removed_sidecar])
+                for gone in removed:
+                    added.pop(gone.path, None)
                 for file in event.added:
-                    self.retained[file.path] = DataFileFacts(
-                        file.size_bytes, file.rows, file.crc, file.footer_crc
-                    )
+                    added[file.path] = DataFileFacts(file.size_bytes, file.rows, file.crc, file.footer_crc)
                 if event.added_sidecar is not None and blobs is not None:
-                    self._retain(decode_files(blobs[event.added_sidecar]))
+                    added |= facts_of(decode_files(blobs[event.added_sidecar]))
+        self.retained |= added
 
     def begins(self, state: TableState) -> None:
         try:

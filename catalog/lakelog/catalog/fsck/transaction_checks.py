@@ -13,6 +13,7 @@ from lakelog.catalog.namespace_state import NamespaceState
 from lakelog.catalog.saved_cuts import CutVersions
 from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Decision, decode_decision
+from lakelog.log.verify import read_decision
 from lakelog.log.verify_derived import said
 
 OBJECTS_AT_ONCE = 64
@@ -94,6 +95,45 @@ def _check_positions(walk: Walk, url: str, decision: Decision) -> None:
 def _is_expired(walk: Walk, location: str, version: int) -> bool:
     checked = walk.checked.get(location)
     return checked is not None and version <= checked.verified.first
+
+
+def check_undecided(walk: Walk) -> None:
+    """Tell a transaction whose decision is lost from one that was never decided, by what other logs say of it."""
+    for checked in walk.checked.values():
+        undecided, log = checked.verified.undecided, checked.tracked.log
+        if undecided is None or undecided.intent is None:
+            continue
+        said_by = _who_says_committed(walk, undecided.intent.txn, undecided.commit_id)
+        if said_by is None:
+            continue
+        read = read_decision(log, undecided)
+        if read.decision is not None:
+            continue  # decided while we looked
+        where = log.replay.at(log.keys.commit(undecided.version))
+        walk.findings.found[:] = [
+            finding
+            for finding in walk.findings.found
+            if (finding.kind, finding.where) != ("transaction-undecided", where)
+        ]
+        walk.findings.damage(
+            "decision-altered" if read.broken else "decision-missing",
+            read.where,
+            (read.broken or f"the decision of transaction {undecided.intent.txn} is missing")
+            + f"; {where} is its intent, and {said_by} says that it committed",
+            RESTORE,
+        )
+
+
+def _who_says_committed(walk: Walk, txn: str, commit_id: str) -> str | None:
+    """Return the log which says that a transaction committed: after its intent, or in what expiry left of that."""
+    for checked in walk.checked.values():
+        verified = checked.verified
+        if commit_id in verified.committed or any(
+            intent.txn == txn and settled is not None and settled.outcome == COMMITTED
+            for intent, settled in verified.intents.values()
+        ):
+            return checked.tracked.log.location
+    return None
 
 
 def check_cuts(walk: Walk) -> None:

@@ -66,7 +66,10 @@ class Walk:
     depth: Depth
     checked: dict[str, Checked] = field(default_factory=dict)
     half_done: list[HalfDone] = field(default_factory=list)
-    _linked: dict[str, str] = field(default_factory=dict)
+    whole: bool = False
+    """Whether everything that the root namespace leads to was checked."""
+    _linked: dict[tuple[str, str], str] = field(default_factory=dict)
+    _places: set[str] = field(default_factory=set)
 
     def namespace(
         self,
@@ -194,7 +197,7 @@ class Walk:
         for space, names in state.entries.items():
             for name, entry in names.items():
                 child = (*(path or ()), name)
-                if not gone and not self._first_link(entry.location, child):
+                if not gone and not self._first_link(entry, child):
                     continue
                 if space == NAMESPACE:
                     self.namespace(entry.location, child, entry, location, dropped=gone)
@@ -214,7 +217,7 @@ class Walk:
         path: Identifier | None,
         tables: list[Callable[[], None]],
     ) -> None:
-        if was.location in self._linked or was.location in self.checked:
+        if was.location in self._places or was.location in self.checked:
             return
         entry = Entry(kind=was.kind, id=id, location=was.location)
         child = (*(path or ()), was.name)
@@ -223,13 +226,15 @@ class Walk:
         else:
             tables.append(_later(self.table, was.location, child, entry, location, dropped=True))
 
-    def _first_link(self, location: str, path: Identifier) -> bool:
-        known = self._linked.setdefault(location, quoted(path))
+    def _first_link(self, entry: Entry, path: Identifier) -> bool:
+        # A place that a user chose may have had another log, whose name is still there.
+        known = self._linked.setdefault((entry.location, entry.id), quoted(path))
+        self._places.add(entry.location)
         if known == quoted(path):
             return True
         self.findings.damage(
             "linked-twice",
-            self.logs.url(location),
+            self.logs.url(entry.location),
             f"both {known} and {quoted(path)} lead there",
             "find out which of the two is right, and restore the other's namespace from a backup",
         )
