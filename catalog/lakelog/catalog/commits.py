@@ -51,9 +51,7 @@ ready(Token)
 
 def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
     """Return a token over `logs`, as far as their version is known."""
-    # In a transaction there is nothing to ask again but the whole.
-    known = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
-    bases = {} if cache.is_a_cut else known
+    bases = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
     return Token(commit_id=cache.new_id(), bases=bases)
 
 
@@ -114,6 +112,8 @@ def was_applied_elsewhere(cache: LogCache, tracked: TrackedLog[Any], token: Toke
 
 def was_applied_anywhere(cache: LogCache, token: Token | None) -> bool:
     """Tell whether the request of `token` has been committed in any of its logs, whatever names lead to by now."""
+    if cache.is_a_cut:
+        return False  # in a transaction there is nothing to ask again but the whole
     locations = token.bases if token is not None else ()
     return any(was_applied(cache.unread(location), token) for location in locations)
 
