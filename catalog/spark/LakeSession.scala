@@ -1,7 +1,10 @@
 package org.apache.spark.sql.lakelog
 
 import java.lang.ref.Cleaner
+import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicReference
+
+import scala.util.control.NonFatal
 
 import org.json4s.JsonAST.{JArray, JBool, JNull, JObject, JString, JValue}
 
@@ -76,8 +79,12 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   private def rollBack(procedure: ProcedureDeclaration): List[JValue] = synchronized {
-    try run(channelIn(opened), procedure.name, JObject(Nil))
-    finally end()
+    val transaction = opened
+    try {
+      val rows = run(channelIn(transaction), procedure.name, JObject(Nil))
+      transaction.deleteFiles()
+      rows
+    } finally end()
   }
 
   /** What Spark has cached inside is of the transaction only, as what it had cached before was not of it. */
@@ -98,8 +105,10 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     finally transaction.hasEnded = true
 
   def rollBackStatement(transaction: OpenTransaction): Unit =
-    try run(channelIn(transaction), "rollback_transaction", JObject(Nil))
-    finally transaction.hasEnded = true
+    try {
+      run(channelIn(transaction), "rollback_transaction", JObject(Nil))
+      transaction.deleteFiles()
+    } finally transaction.hasEnded = true
 
   // ---- asking
 
@@ -136,6 +145,18 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 private[lakelog] final class OpenTransaction(val id: String) {
   @volatile var token: Option[JObject] = None
   @volatile var hasEnded: Boolean = false
+
+  private val deletions = new ConcurrentLinkedQueue[() => Unit]()
+
+  def onRollback(delete: () => Unit): Unit = deletions.add(delete)
+
+  /**
+   * Deletes the data files that were written in it, where no commit of it was ever asked for: then they are in none. A
+   * query that was planned inside finds them no longer. What fails here, vacuum does later.
+   */
+  def deleteFiles(): Unit = if (token.isEmpty) deletions.forEach { delete =>
+    try delete() catch { case NonFatal(_) => }
+  }
 }
 
 private[lakelog] object LakeSession {
@@ -162,6 +183,9 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
 
   /** Makes what a change is asked for with, to be the same change again; a transaction is asked again as a whole. */
   def token(subject: JObject): JValue = if (isInTransaction) JNull else call("token", subject)
+
+  /** Says how files are deleted that were given to the transaction, if there is one. */
+  def onRollback(delete: () => Unit): Unit = transaction.foreach(_.onRollback(delete))
 
   /** Asks a question that changes nothing. */
   def call(method: String, params: JObject): JObject = ask(method, params).json

@@ -23,6 +23,10 @@ private[lakelog] final case class TableAccess(
   /** Asks about this table. */
   def call(method: String, params: JObject): JObject = failures.table(ident)(channel.call(method, params))
 
+  /** Takes note of data files of a table that belong to a transaction from now on. */
+  def wrote(location: String, files: Seq[String]): Unit =
+    channel.onRollback(() => DataFiles.deleteAll(location, files, SparkInternals.hadoopConf(location, hadoopSettings)))
+
   def token(params: JObject): JValue = failures.table(ident)(channel.token(params))
 
   /** Asks for a change of this table. */

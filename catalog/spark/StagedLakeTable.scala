@@ -45,7 +45,9 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   def commit(): LakeTable =
     try {
       val params = Json.obj("stage" -> stage, "files" -> JArray(files.map(JsonMethods.parse(_)).toList))
-      new LakeTable(access, TableFacts(access.channel.change("commit_stage", params)))
+      val committed = new LakeTable(access, TableFacts(access.channel.change("commit_stage", params)))
+      access.wrote(facts.location, files)
+      committed
     } catch {
       case failure: LakelogFailure =>
         outcomeUnknown = failure.outcomeUnknown

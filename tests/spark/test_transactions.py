@@ -1,6 +1,7 @@
 """A session's transaction: its statements happen together or not at all, and nobody else sees them before."""
 
 import threading
+from pathlib import Path
 
 import pytest
 from tests.spark.sessions import another_session
@@ -285,3 +286,40 @@ def test_statements_that_run_while_others_are_analysed_are_in_the_transaction_to
         assert other.sql("SELECT * FROM lake.a.t") == [(1, "x")]
     assert other.sorted("SELECT * FROM lake.a.t") == [(1, "x", None), (2, "y", 3)]
     assert other.sql("SELECT count(*) FROM lake.a.u") == [(0,)]
+
+
+def test_a_rollback_removes_the_data_files_of_the_transaction_and_a_commit_keeps_them(lake):
+    prepare(lake)
+
+    def files():
+        return sorted(str(path) for path in Path(lake.warehouse).rglob("*.parquet"))
+
+    def change():
+        lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+        lake.sql("CREATE TABLE lake.a.n AS SELECT 1 AS id")
+
+    before = files()
+    with pytest.raises(Rollback), lakelog.spark.transaction(lake.spark, lake.name):
+        change()
+        assert len(files()) == len(before) + 2
+        raise Rollback
+    assert files() == before
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        change()
+    assert len(files()) == len(before) + 2
+    assert lake.sorted("SELECT id FROM lake.a.t") == [(1,), (2,)]
+
+
+def test_what_was_planned_inside_is_not_read_once_it_was_rolled_back(lake):
+    prepare(lake)
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+    read, planned = lake.frame("SELECT * FROM lake.a.t"), lake.frame("SELECT id FROM lake.a.t")
+    assert len(read.collect()) == 2
+    planned._jdf.queryExecution().executedPlan()
+    lake.sql("CALL lake.system.rollback_transaction()")
+    with pytest.raises(Exception, match="(?i)does not exist|has ended"):
+        read.collect()
+    with pytest.raises(Exception, match="has ended"):
+        planned.collect()
+    assert lake.sql("SELECT id FROM lake.a.t") == [(1,)]

@@ -35,6 +35,7 @@ private[lakelog] final class TableCommit(access: TableAccess, facts: TableFacts)
         "operation" -> JString(operation.name),
         "filter" -> operation.filter.getOrElse(JNull),
         "files" -> JArray(files.map(JsonMethods.parse(_)).toList)))
+      access.wrote(facts.location, files)
     } catch {
       case failure: LakelogFailure =>
         unknown = failure.outcomeUnknown
