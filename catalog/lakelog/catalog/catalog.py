@@ -14,12 +14,14 @@ from lakelog.catalog import audit, dropping, fsck, namespaces, restoring, saved_
 from lakelog.catalog.commits import Token, new_token
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.defined_names import DefinedNames
+from lakelog.catalog.definition import ViewDefinition
 from lakelog.catalog.dropped import DroppedEntry, dropped
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.fsck import Findings
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, writing_as
-from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_namespace
+from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_namespace, no_such_table
 from lakelog.catalog.names import Identifier, identifier, table_identifier
 from lakelog.catalog.namespace_state import NAMESPACE, PROPERTIES, RELATION, TABLE, SavedCut
 from lakelog.catalog.places import Places
@@ -41,8 +43,8 @@ Name: TypeAlias = str | Sequence[str]
 """`"a.b.t"` (backticks around parts with dots) or the parts."""
 
 
-class Catalog:
-    """Namespaces and tables under one warehouse. Safe to share between threads.
+class Catalog(DefinedNames):
+    """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
     usual AWS chain only. `writer` is kept in every commit, to tell later who made it; without one, `writer_facts` is
@@ -147,6 +149,17 @@ class Catalog:
 
     def table_exists(self, name: Name) -> bool:
         return self._tree.find_table(table_identifier(name)) is not None
+
+    def load_relation(self, name: Name) -> Table | ViewDefinition:
+        """Return the table or view of that name, at the cost of a table. NoSuchTable where there is neither."""
+        path = table_identifier(name)
+        found = self._tree.find_table(path)
+        if found is not None:
+            return Table(self._logs, found.tracked, found.view, path)
+        view = self._tree.known_definition(path)
+        if isinstance(view, ViewDefinition):
+            return view
+        raise no_such_table(path)
 
     def load_table(self, name: Name, *, version: int | None = None, timestamp_us: int | None = None) -> Table:
         """Return a table, now or at a version or time of its past. NoSuchTable; NotFound for the past."""

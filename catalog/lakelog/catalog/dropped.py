@@ -6,16 +6,19 @@ import msgspec
 
 from lakelog.catalog import writer
 from lakelog.catalog.audit_logs import in_parallel
+from lakelog.catalog.definition import kind_of
 from lakelog.catalog.name_tree import NameTree
 from lakelog.catalog.names import Identifier
-from lakelog.catalog.namespace_state import NAMESPACE, Dropped, NamespaceState
+from lakelog.catalog.namespace_state import NAMESPACE, Dropped, DroppedDefinition, NamespaceState
 from lakelog.catalog.retention import kept_until_us
 from lakelog.log import Commit, FormatError, Json, NotFound
 from lakelog.log.format import Tombstone
 
 
 class DroppedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A table or namespace that can be restored. `name` is what it was called; several can have had the same.
+    """A table, namespace, view or function that can be restored.
+
+    `name` is what it was called; several can have had the same. A view or function has no `location`.
 
     `kept_until_us` is when vacuum may purge it if it is run as usual; nothing happens by itself then. `writer` is what
     is known of who dropped it, empty where that commit has expired.
@@ -45,11 +48,13 @@ def dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -
     if found is None:
         return []
     known: list[tuple[Identifier, str, Dropped]] = []
+    definitions: list[DroppedEntry] = []
     level: list[tuple[Identifier, NamespaceState]] = [(namespace, found.view.state)]
     while level:
         below: list[tuple[Identifier, str]] = []
         for path, state in level:
             known += [((*path, each.name), id, each) for id, each in state.dropped.items()]
+            definitions += [_defined(path, id, each) for id, each in state.dropped_definitions.items()]
             if recursive:
                 children = state.entries.get(NAMESPACE, {})
                 below += [((*path, name), entry.location) for name, entry in children.items()]
@@ -57,7 +62,7 @@ def dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -
         loaded = in_parallel(tree, lambda one: (one[0], tree.logs.namespace(one[1]).current()), below)
         level = [(path, view.state) for path, view in loaded if not view.sealed]
     entries = in_parallel(tree, lambda one: _entry(tree, *one), known)
-    return sorted(entries, key=lambda entry: (-entry.dropped_us, entry.name, entry.id))
+    return sorted(entries + definitions, key=lambda entry: (-entry.dropped_us, entry.name, entry.id))
 
 
 def _entry(tree: NameTree, name: Identifier, id: str, gone: Dropped) -> DroppedEntry:
@@ -69,6 +74,19 @@ def _entry(tree: NameTree, name: Identifier, id: str, gone: Dropped) -> DroppedE
         dropped_us=gone.time_us,
         kept_until_us=kept_until_us(gone.time_us),
         writer=_who_dropped(tree, id, gone),
+    )
+
+
+def _defined(path: Identifier, id: str, gone: DroppedDefinition) -> DroppedEntry:
+    # Who dropped it stands in the namespace's log, among all that happened there: the audit tells.
+    return DroppedEntry(
+        id=id,
+        kind=kind_of(gone.definition),
+        name=(*path, gone.name),
+        location="",
+        dropped_us=gone.time_us,
+        kept_until_us=kept_until_us(gone.time_us),
+        writer={},
     )
 
 

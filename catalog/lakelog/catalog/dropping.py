@@ -281,7 +281,8 @@ def _linked_after(version: int, passed: Sequence[Commit]) -> bool:
 
 
 def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpty:
-    names = [name for entries in state.entries.values() for name in entries]
+    spaces = (*state.entries.values(), *state.definitions.values())
+    names = [name for entries in spaces for name in entries]
     shown = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
     return NamespaceNotEmpty(
         f"the namespace {quoted(namespace)} is not empty, it holds {shown}: drop these first, or use CASCADE"

@@ -1,7 +1,7 @@
 """What can go wrong in the catalog: leaves of the tree in `lakelog.log.errors`.
 
-NotFound       NoSuchColumn, NoSuchNamespace, NoSuchTable
-AlreadyExists  ColumnExists, NamespaceExists, TableExists (LocationTaken)
+NotFound       NoSuchColumn, NoSuchFunction, NoSuchNamespace, NoSuchTable, NoSuchView
+AlreadyExists  ColumnExists, FunctionExists, NamespaceExists, TableExists (LocationTaken, ViewExists)
 InvalidInput   NamespaceNotEmpty
 ConflictError  CommitConflict
 """
@@ -35,6 +35,18 @@ class NoSuchTable(NotFound):
     kind = "no-such-table"
 
 
+class NoSuchView(NotFound):
+    """There is no view of that name, or not any more."""
+
+    kind = "no-such-view"
+
+
+class NoSuchFunction(NotFound):
+    """There is no function of that name, or not any more."""
+
+    kind = "no-such-function"
+
+
 class NamespaceExists(AlreadyExists):
     """The name of a new namespace is taken."""
 
@@ -45,6 +57,18 @@ class TableExists(AlreadyExists):
     """The name of a new table is taken."""
 
     kind = "table-already-exists"
+
+
+class ViewExists(TableExists):
+    """The name of a new view or table is a view's: tables and views share their names."""
+
+    kind = "view-already-exists"
+
+
+class FunctionExists(AlreadyExists):
+    """The name of a new function is taken."""
+
+    kind = "function-already-exists"
 
 
 class LocationTaken(TableExists):

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, get_args
 import msgspec
 
 from lakelog.catalog.data_file import DataFile, RemovedFile
+from lakelog.catalog.definition import Definition
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.stored_types import ready
@@ -52,6 +53,19 @@ class EntryLinked(_Event, frozen=True, tag="entry-linked"):
     kind: str
     id: str
     location: str
+
+
+class EntryDefined(_Event, frozen=True, tag="entry-defined"):
+    """A name now stands for a view or a function, which have no log of their own.
+
+    The id is new, or the same name's (then this replaces what the name stood for), or of what was dropped before (and
+    is restored), or was unlinked elsewhere by the same transaction (and is moved). `space` is relation or function.
+    """
+
+    space: str
+    name: str
+    id: str
+    definition: Definition
 
 
 class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
@@ -237,6 +251,7 @@ NamespaceEvent: TypeAlias = (
     NamespaceCreated
     | NamespaceAltered
     | EntryLinked
+    | EntryDefined
     | EntryUnlinked
     | EntryRenamed
     | EntryForgotten

@@ -15,6 +15,7 @@ _WORDS = {
     "namespace-altered": "set properties",
     "namespace-dropped": "drop namespace",
     "entry-linked": "link",
+    "entry-defined": "define",
     "entry-unlinked": "unlink",
     "entry-renamed": "rename",
     "table-created": "create",
@@ -44,6 +45,7 @@ OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Oper
 
 _SHOWN = {
     "entry-linked": ("kind", "name"),
+    "entry-defined": ("space", "name"),
     "entry-unlinked": ("name",),
     "entry-renamed": ("kind", "name", "new_name"),
     "entry-forgotten": ("id",),

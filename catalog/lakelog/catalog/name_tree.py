@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.commits import Token
+from lakelog.catalog.definition import Definition
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.events import EntryUnlinked, NamespaceCreated, encode
 from lakelog.catalog.log_cache import Change, LogCache, TrackedLog
@@ -87,6 +88,12 @@ class NameTree:
             return self.find_table(identifier, looks=looks - 1)
         self.unlink(found, RELATION, name, entry)
         return None
+
+    def known_definition(self, identifier: Identifier) -> Definition | None:
+        """Return what a name stands for that `find_table` has just found to be no table's: no request."""
+        found = self._walk(identifier[:-1], {each.location for each in self.known_on_path(identifier[:-1])})
+        defined = found.view.state.definition(RELATION, identifier[-1]) if found is not None else None
+        return None if defined is None else defined.definition
 
     def table(self, identifier: Identifier) -> Found[TableState]:
         """Return a table as it is now. NoSuchTable where there is none."""

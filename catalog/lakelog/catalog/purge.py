@@ -29,7 +29,7 @@ from lakelog.catalog.expire import refresh_snapshot
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import NameTree
 from lakelog.catalog.names import quoted
-from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
+from lakelog.catalog.namespace_state import NAMESPACE, RELATION, DroppedDefinition, Entry, NamespaceState
 from lakelog.catalog.reachable import DATA
 from lakelog.catalog.saved_cuts import needed_versions
 from lakelog.catalog.scope import Target
@@ -215,7 +215,8 @@ def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> 
             passed: Sequence[Any],
             chunk: Sequence[str] = ids[start : start + EVENTS_MAX],
         ) -> Draft:
-            listed = [id for id in chunk if id in view.state.dropped]
+            known = view.state.dropped.keys() | view.state.dropped_definitions.keys()
+            listed = [id for id in chunk if id in known]
             if not listed:
                 raise _OffTheList
             return Draft(events=encode([EntryPurged(id=id) for id in listed]))
@@ -237,6 +238,11 @@ def due(state: NamespaceState, until_us: int) -> Mapping[str, tuple[str, str, En
             kind = NAMESPACE if dropped.space == NAMESPACE else "table"
             found[id] = kind, dropped.name, Entry(kind=dropped.kind, id=id, location=dropped.location)
     return found
+
+
+def due_definitions(state: NamespaceState, until_us: int) -> Mapping[str, DroppedDefinition]:
+    """Return the views and functions that were dropped at `until_us` or before, by id."""
+    return {id: each for id, each in state.dropped_definitions.items() if each.time_us <= until_us}
 
 
 class _OffTheList(LakelogError):

@@ -19,7 +19,7 @@ from lakelog.catalog.log_cache import Change, TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, has_own_place
 from lakelog.catalog.names import Identifier, check_name, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, NamespaceState
-from lakelog.catalog.staging import table_exists
+from lakelog.catalog.staging import check_no_view, table_exists
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
@@ -178,6 +178,8 @@ def _linking(
     def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if is_same:
             check(view)
+        if space == RELATION:
+            check_no_view(view.state, target)
         if view.state.entry(space, name) is not None:
             if space == RELATION:
                 raise table_exists(target)

@@ -14,7 +14,7 @@ import msgspec
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile, check_files, check_written_by, file_path, of_write
-from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists
+from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
 from lakelog.catalog.events import (
     EntryLinked,
     TableCreated,
@@ -269,6 +269,7 @@ def _create(
 def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) -> None:
     """Fail before anything is written where the commit would fail anyway."""
     assert stage.identifier is not None
+    check_no_view(namespace.view.state, stage.identifier)
     taken = namespace.view.state.entry(RELATION, stage.identifier[-1]) is not None
     if taken and tree.find_table(stage.identifier) is not None:
         raise table_exists(stage.identifier)
@@ -281,6 +282,7 @@ def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
     linked = EntryLinked(space=RELATION, name=name, kind=TABLE, id=stage.table_id, location=stage.location)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check_no_view(view.state, stage.identifier)
         if view.state.entry(RELATION, name) is not None:
             raise table_exists(stage.identifier)
         check_not_forgotten(view.state, stage.table_id, stage.title)
@@ -293,6 +295,13 @@ def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
 def table_exists(identifier: Identifier | None) -> TableExists:
     assert identifier is not None
     return TableExists(f"there is a table {quoted(identifier)} already: drop it, or choose another name")
+
+
+def check_no_view(state: NamespaceState, identifier: Identifier | None) -> None:
+    """Raise ViewExists where the name of a table is a view's: they share a space of names."""
+    assert identifier is not None
+    if state.definition(RELATION, identifier[-1]) is not None:
+        raise ViewExists(f"there is a view {quoted(identifier)} already: drop it, or choose another name")
 
 
 def check_kind(kind: str) -> None:

@@ -103,6 +103,8 @@ def _creating(tree: NameTree, request: Request) -> Stage:
         namespace = tree.find_namespace(request.identifier[:-1])
         if namespace is None and request.identifier[:-1]:
             raise no_such_namespace(request.identifier[:-1])
+        if namespace is not None:
+            staging.check_no_view(namespace.view.state, request.identifier)
         parent = namespace.tracked.location if namespace is not None else ""
     if request.location is not None:
         location = _chosen(tree, request.location)
@@ -274,6 +276,7 @@ def _rename_within(
 ) -> None:
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
+        staging.check_no_view(view.state, new)
         if view.state.entry(RELATION, new[-1]) is not None:
             raise staging.table_exists(new)
         renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
@@ -296,6 +299,7 @@ def _move(
         return Draft(events=encode([EntryUnlinked(space=RELATION, name=old[-1], id=entry.id)]))
 
     def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        staging.check_no_view(view.state, new)
         if view.state.entry(RELATION, new[-1]) is not None:
             raise staging.table_exists(new)
         if found.tracked.is_new:

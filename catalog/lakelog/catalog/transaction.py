@@ -261,7 +261,9 @@ def _named(state: NamespaceState, space: str, name: str | None) -> Any:
     """Return what a transaction that took note of this has seen in a namespace."""
     if space == PROPERTIES:
         return state.properties
-    return state.entries.get(space, {}) if name is None else state.entry(space, name)
+    if name is None:
+        return state.entries.get(space, {}), state.definitions.get(space, {})
+    return state.entry(space, name), state.definition(space, name)
 
 
 def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:

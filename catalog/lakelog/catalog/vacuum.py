@@ -20,6 +20,7 @@ import msgspec
 
 from lakelog.catalog import orphans, purge
 from lakelog.catalog.data_file import started_at
+from lakelog.catalog.definition import kind_of
 from lakelog.catalog.events import FilesVacuumed, encode
 from lakelog.catalog.expire import age_us
 from lakelog.catalog.log_cache import TrackedLog
@@ -278,6 +279,11 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
             else:
                 kept = True
         done += [_of_purge("dropped", each, asked, kept) for each in found.all()]
+    for id, dropped in purge.due_definitions(namespace.view.state, until_us).items():
+        finished.append(id)
+        title = quoted((*(namespace.path or ()), dropped.name))
+        what = f"dropped-{kind_of(dropped.definition)}"
+        done.append(_answer(what, title, namespace.tracked.log.location, Content(), asked))
     if not asked.dry_run and finished:
         purge.take_off_the_list(namespace, finished)
     return done

@@ -1,0 +1,152 @@
+"""The front door's part for views and functions: names that stand for definitions, not for logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from lakelog.catalog import defining
+from lakelog.catalog.commits import Token
+from lakelog.catalog.definition import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
+from lakelog.catalog.errors import FunctionExists, ViewExists
+from lakelog.catalog.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.names import Identifier, identifier, table_identifier
+
+Name: TypeAlias = str | Sequence[str]
+
+
+class DefinedNames:
+    """Views and functions. Each is a part of its namespace's log, so that a change of one is a plain commit there."""
+
+    _tree: NameTree
+
+    # Views
+
+    def create_view(
+        self,
+        name: Name,
+        view: ViewDefinition,
+        *,
+        or_replace: bool = False,
+        if_not_exists: bool = False,
+        token: Token | None = None,
+    ) -> None:
+        """Create a view. ViewExists (unless `or_replace` or `if_not_exists`), TableExists, NoSuchNamespace."""
+        try:
+            self._define(name, view, create=True, replace=or_replace, token=token)
+        except ViewExists:
+            if not if_not_exists:
+                raise
+
+    def replace_view(
+        self,
+        name: Name,
+        view: ViewDefinition,
+        *,
+        expected: ViewDefinition | None = None,
+        token: Token | None = None,
+    ) -> None:
+        """Let a view that is there stand for `view`. NoSuchView; CommitConflict when it is not `expected` any more."""
+        self._define(name, view, create=False, replace=True, expected=expected, token=token)
+
+    def load_view(self, name: Name) -> ViewDefinition:
+        """Return a view. NoSuchView."""
+        found = defining.load(self._tree, VIEW, table_identifier(name)).definition
+        assert isinstance(found, ViewDefinition)
+        return found
+
+    def view_exists(self, name: Name) -> bool:
+        return defining.find(self._tree, VIEW, table_identifier(name)) is not None
+
+    def list_views(self, namespace: Name = ()) -> list[Identifier]:
+        """Return the views directly in `namespace`, sorted. NoSuchNamespace."""
+        return self._defined(namespace, VIEW)
+
+    def rename_view(self, old: Name, new: Name, *, token: Token | None = None) -> None:
+        """Give a view another name, in its namespace or another one. NoSuchView, TableExists, NoSuchNamespace."""
+        defining.rename(self._tree, VIEW, table_identifier(old), table_identifier(new), token)
+
+    def drop_view(self, name: Name, *, token: Token | None = None) -> bool:
+        """Drop a view; False where there is none. It can be restored until vacuum purges it."""
+        return defining.drop(self._tree, VIEW, table_identifier(name), token)
+
+    def undrop_view(
+        self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
+    ) -> Identifier:
+        """Restore the view that was dropped last under that name, as `undrop_table` does."""
+        target = None if to is None else table_identifier(to)
+        return defining.undrop(self._tree, VIEW, table_identifier(name), id, target, token)
+
+    # Functions
+
+    def create_function(
+        self,
+        name: Name,
+        function: FunctionDefinition,
+        *,
+        or_replace: bool = False,
+        if_not_exists: bool = False,
+        token: Token | None = None,
+    ) -> None:
+        """Create a function. FunctionExists (unless `or_replace` or `if_not_exists`), NoSuchNamespace."""
+        try:
+            self._define(name, function, create=True, replace=or_replace, token=token)
+        except FunctionExists:
+            if not if_not_exists:
+                raise
+
+    def load_function(self, name: Name) -> FunctionDefinition:
+        """Return a function. NoSuchFunction."""
+        found = defining.load(self._tree, FUNCTION, table_identifier(name)).definition
+        assert isinstance(found, FunctionDefinition)
+        return found
+
+    def function_exists(self, name: Name) -> bool:
+        return defining.find(self._tree, FUNCTION, table_identifier(name)) is not None
+
+    def list_functions(self, namespace: Name = ()) -> list[Identifier]:
+        """Return the functions directly in `namespace`, sorted. NoSuchNamespace."""
+        return self._defined(namespace, FUNCTION)
+
+    def drop_function(self, name: Name, *, token: Token | None = None) -> bool:
+        """Drop a function; False where there is none. It can be restored until vacuum purges it."""
+        return defining.drop(self._tree, FUNCTION, table_identifier(name), token)
+
+    def undrop_function(
+        self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
+    ) -> Identifier:
+        """Restore the function that was dropped last under that name, as `undrop_table` does."""
+        target = None if to is None else table_identifier(to)
+        return defining.undrop(self._tree, FUNCTION, table_identifier(name), id, target, token)
+
+    # Inside
+
+    def _define(
+        self,
+        name: Name,
+        definition: Definition,
+        *,
+        create: bool,
+        replace: bool,
+        expected: Definition | None = None,
+        token: Token | None = None,
+    ) -> None:
+        defining.define(
+            self._tree,
+            table_identifier(name),
+            definition,
+            create=create,
+            replace=replace,
+            expected=expected,
+            token=token,
+        )
+
+    def _defined(self, namespace: Name, kind: str) -> list[Identifier]:
+        path = identifier(namespace)
+        found = self._tree.find_namespace(path)
+        if found is None:
+            if not path:
+                return []
+            raise no_such_namespace(path)
+        found.tracked.note_name_read(SPACES[kind], None)
+        return [(*path, name) for name in found.view.state.defined_names(SPACES[kind])]

@@ -1,0 +1,249 @@
+"""Changes of views and functions: each is an event of the namespace that has the name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from lakelog.catalog.commits import (
+    Token,
+    base_past_seals,
+    commit_changes,
+    was_applied,
+    was_applied_anywhere,
+    was_applied_elsewhere,
+)
+from lakelog.catalog.definition import FUNCTION, SPACES, VIEW, Definition, check_definition, kind_of
+from lakelog.catalog.errors import (
+    CommitConflict,
+    FunctionExists,
+    NoSuchFunction,
+    NoSuchView,
+    TableExists,
+    ViewExists,
+)
+from lakelog.catalog.events import EntryDefined, EntryPurged, EntryRenamed, EntryUnlinked, encode
+from lakelog.catalog.log_cache import Change
+from lakelog.catalog.name_tree import Found, NameTree, commit_in
+from lakelog.catalog.names import Identifier, check_name, quoted
+from lakelog.catalog.namespace_state import Defined, DroppedDefinition, NamespaceState
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import NotFound
+
+
+def find(tree: NameTree, kind: str, identifier: Identifier) -> Defined | None:
+    """Return what a name stands for, as it is now; None where there is nothing of that kind."""
+    space, name = SPACES[kind], identifier[-1]
+    found = tree.find_namespace(identifier[:-1])
+    if found is None:
+        return None
+    found.tracked.note_name_read(space, name)
+    return _of_kind(found.view.state, kind, name)
+
+
+def load(tree: NameTree, kind: str, identifier: Identifier) -> Defined:
+    """Return what a name stands for. NoSuchView, NoSuchFunction."""
+    found = find(tree, kind, identifier)
+    if found is None:
+        raise_missing(kind, identifier)
+    return found
+
+
+def define(
+    tree: NameTree,
+    identifier: Identifier,
+    definition: Definition,
+    *,
+    create: bool,
+    replace: bool,
+    expected: Definition | None,
+    token: Token | None,
+) -> None:
+    """Let a name stand for `definition`: a new one if `create`, instead of the present one if `replace`.
+
+    ViewExists, FunctionExists, NoSuchView, NoSuchFunction, TableExists, NoSuchNamespace. CommitConflict when something
+    else than `expected` is there.
+    """
+    check_definition(definition)
+    kind = kind_of(definition)
+    space, name = SPACES[kind], identifier[-1]
+    check_name(name, kind)
+    namespace = tree.writable(identifier[:-1])
+    if was_applied_elsewhere(tree.logs, namespace.tracked, token):
+        return
+    new_id = tree.logs.new_id()
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if view.state.entry(space, name) is not None:
+            raise TableExists(
+                f"there is a table {quoted(identifier)} already: drop it, or choose another name"
+            )
+        there = _of_kind(view.state, kind, name)
+        if there is None and not create:
+            raise_missing(kind, identifier)
+        if there is not None and not replace:
+            raise_exists(kind, identifier)
+        if expected is not None and there is not None and there.definition != expected:
+            raise CommitConflict(
+                f"the {kind} {quoted(identifier)} was changed by somebody else meanwhile: run the statement again",
+                version=view.version,
+            )
+        id = there.id if there is not None else new_id
+        return Draft(events=encode([EntryDefined(space=space, name=name, id=id, definition=definition)]))
+
+    commit_in(namespace, identifier[:-1], decide, token)
+
+
+def drop(tree: NameTree, kind: str, identifier: Identifier, token: Token | None) -> bool:
+    """Drop a view or function; False where there is none. It can be restored until vacuum purges it."""
+    space, name = SPACES[kind], identifier[-1]
+    namespace = tree.find_namespace(identifier[:-1])
+    if namespace is None:
+        return was_applied_anywhere(tree.logs, token)
+    if was_applied_elsewhere(tree.logs, namespace.tracked, token):
+        return True
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        there = _of_kind(view.state, kind, name)
+        if there is None:
+            raise_missing(kind, identifier)
+        return Draft(events=encode([EntryUnlinked(space=space, name=name, id=there.id, dropped=True)]))
+
+    if _of_kind(namespace.view.state, kind, name) is None:
+        return was_applied(namespace.tracked, token)
+    try:
+        commit_in(namespace, identifier[:-1], decide, token)
+    except NotFound:
+        return was_applied_anywhere(tree.logs, token)
+    return True
+
+
+def rename(tree: NameTree, kind: str, old: Identifier, new: Identifier, token: Token | None) -> None:
+    """Give a view or function another name: by one commit in a namespace, across two by one of both logs."""
+    check_name(new[-1], kind)
+    space = SPACES[kind]
+    source = tree.namespace(old[:-1])
+    if was_applied(source.tracked, token) or was_applied_elsewhere(tree.logs, source.tracked, token):
+        return
+    goal = source if old[:-1] == new[:-1] else tree.namespace(new[:-1])
+    there = _of_kind(source.view.state, kind, old[-1])
+    if there is None:
+        raise_missing(kind, old)
+
+    def check(view: View[NamespaceState]) -> Defined:
+        now = _of_kind(view.state, kind, old[-1])
+        if now is None or now.id != there.id:
+            raise_missing(kind, old)
+        return now
+
+    def within(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check_free(view.state, kind, new)
+        renamed = EntryRenamed(space=space, name=old[-1], id=check(view).id, new_name=new[-1])
+        return Draft(events=encode([renamed]))
+
+    def unlink(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if check(view).definition != there.definition:
+            raise CommitConflict(
+                f"the {kind} {quoted(old)} was changed while it was renamed: rename it again",
+                version=view.version,
+            )
+        return Draft(events=encode([EntryUnlinked(space=space, name=old[-1], id=there.id)]))
+
+    def define_there(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check_free(view.state, kind, new)
+        moved = EntryDefined(space=space, name=new[-1], id=there.id, definition=there.definition)
+        return Draft(events=encode([moved]))
+
+    if goal.tracked.location == source.tracked.location:
+        commit_in(source, old[:-1], within, token)
+    else:
+        commit_changes(tree.logs, _both((source, unlink), (goal, define_there), token), token)
+
+
+def undrop(
+    tree: NameTree,
+    kind: str,
+    identifier: Identifier,
+    id: str | None,
+    to: Identifier | None,
+    token: Token | None,
+) -> Identifier:
+    """Restore what was dropped last under that name (or with that id); return its name now."""
+    target = to or identifier
+    check_name(target[-1], kind)
+    if was_applied_anywhere(tree.logs, token):
+        return target
+    source = tree.namespace(identifier[:-1])
+    goal = source if identifier[:-1] == target[:-1] else tree.namespace(target[:-1])
+    key, dropped = _dropped(source.view.state, kind, identifier, id)
+    defined = EntryDefined(space=SPACES[kind], name=target[-1], id=key, definition=dropped.definition)
+    is_same = source.tracked.location == goal.tracked.location
+
+    def check(view: View[NamespaceState]) -> None:
+        if key not in view.state.dropped_definitions:
+            raise NotFound(
+                f"{quoted(identifier)} was restored or purged by somebody else meanwhile: look at it again"
+            )
+
+    def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if is_same:
+            check(view)
+        check_free(view.state, kind, target)
+        return Draft(events=encode([defined]))
+
+    def forget(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check(view)
+        return Draft(events=encode([EntryPurged(id=key)]))
+
+    if is_same:
+        commit_in(goal, target[:-1], link, token)
+    else:
+        commit_changes(tree.logs, _both((goal, link), (source, forget), token), token)
+    return target
+
+
+def _both(
+    first: tuple[Found[NamespaceState], Any], second: tuple[Found[NamespaceState], Any], token: Token | None
+) -> list[Change[NamespaceState]]:
+    return [
+        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
+        for each, decide in (first, second)
+    ]
+
+
+def _of_kind(state: NamespaceState, kind: str, name: str) -> Defined | None:
+    return state.definition(SPACES[kind], name)
+
+
+def check_free(state: NamespaceState, kind: str, identifier: Identifier) -> None:
+    """Raise TableExists, ViewExists or FunctionExists where the name is taken."""
+    space, name = SPACES[kind], identifier[-1]
+    if state.entry(space, name) is not None:
+        raise TableExists(f"there is a table {quoted(identifier)} already: drop it, or choose another name")
+    if state.definition(space, name) is not None:
+        raise_exists(kind, identifier)
+
+
+def _dropped(
+    state: NamespaceState, kind: str, identifier: Identifier, id: str | None
+) -> tuple[str, DroppedDefinition]:
+    known = {k: each for k, each in state.dropped_definitions.items() if each.space == SPACES[kind]}
+    found = {
+        k: each for k, each in known.items() if (k == id if id is not None else each.name == identifier[-1])
+    }
+    if not found:
+        names = sorted({quoted([each.name]) for each in known.values()})
+        hint = f"there are {', '.join(names[:10])}" if names else "there is nothing that can be restored"
+        wanted = quoted(identifier) + (f" with the id {id}" if id is not None else "")
+        raise NotFound(f"no {kind} named {wanted} was dropped and can be restored: in its namespace {hint}")
+    return max(found.items(), key=lambda pair: pair[1].time_us)
+
+
+def raise_missing(kind: str, identifier: Identifier) -> NoReturn:
+    message = f"there is no {kind} {quoted(identifier)}: list its namespace to see what there is"
+    raise NoSuchView(message) if kind == VIEW else NoSuchFunction(message)
+
+
+def raise_exists(kind: str, identifier: Identifier) -> NoReturn:
+    message = f"there is a {kind} {quoted(identifier)} already: drop it, or choose another name"
+    raise FunctionExists(message) if kind == FUNCTION else ViewExists(message)
