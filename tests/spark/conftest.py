@@ -23,6 +23,8 @@ from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
 from lakelog.spark.jar import jar_path
 from lakelog.testing.fixtures import lakelog_s3  # noqa: F401  (a fixture)
+from lakelog.testing.maven import MavenFailed
+from lakelog.testing.memory_catalog import memory_catalog_jars
 from lakelog.testing.s3a import s3a_settings
 
 
@@ -59,6 +61,11 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
         request.getfixturevalue("lakelog_s3")
         settings = s3a_settings()
         jars += [settings.pop("spark.jars")] if "spark.jars" in settings else []
+    if any(
+        "spark_has_memory_catalogs" in getattr(item, "fixturenames", ()) for item in request.session.items
+    ):
+        with contextlib.suppress(MavenFailed):  # which is told by the tests that need them, and only by those
+            jars += [str(jar) for jar in memory_catalog_jars()]
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.jars", ",".join(jars))

@@ -1,0 +1,101 @@
+"""Every page of docs/sql runs from top to bottom, in a fresh catalog called `lake`, and shows what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyspark
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from tests.spark.sql.pages import Statement, same_output, statements
+
+from lakelog.spark import spark_conf
+
+pytestmark = pytest.mark.adapter
+
+DOCS = Path(__file__).parents[3] / "docs" / "sql"
+PAGES = sorted(path.name for path in DOCS.glob("*.md") if path.name != "README.md")
+SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+
+
+@pytest.fixture
+def session(make_lake, spark, tmp_path) -> SparkSession:
+    make_lake()  # for what it does at the end
+    session = spark.newSession()
+    for key, value in spark_conf(str(tmp_path / "warehouse"), jar="unused", fsync=False).items():
+        if key != "spark.jars":
+            session.conf.set(key, value)
+    return session
+
+
+def shown(frame: DataFrame) -> str:
+    """Return what `show(truncate=False)` prints; a text of several lines that stands alone is shown as it is."""
+    if len(frame.columns) == 1 and len(rows := frame.collect()) == 1 and "\n" in str(rows[0][0]):
+        return str(rows[0][0])
+    return frame._show_string(1000, False)
+
+
+def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
+    if statement.fails is None:
+        frame = session.sql(statement.text)
+        if statement.output is not None:
+            text = shown(frame).replace(warehouse, "/tmp/warehouse")
+            assert same_output(text, statement.output), f"shows\n{text}"
+        else:
+            frame.collect()
+        return
+    with pytest.raises((PySparkException, Py4JJavaError)) as error:
+        session.sql(statement.text).collect()
+    known = isinstance(error.value, PySparkException) and error.value.getCondition()
+    assert (known or type(error.value).__name__) == statement.fails, str(error.value)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs_and_shows_what_it_says(session, page, tmp_path):
+    ran = 0
+    for statement in statements(DOCS / page):
+        if statement.since <= SPARK:
+            try:
+                run(session, statement, str(tmp_path / "warehouse"))
+            except BaseException as error:
+                error.add_note(f"docs/sql/{page}:{statement.line}: {statement.text}")
+                raise
+            ran += 1
+    assert ran > 0
+
+
+def test_the_index_names_every_page():
+    text = (DOCS / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\]\((\w+\.md)\)", text)) == PAGES
+
+
+def test_a_page_is_read_as_the_statements_that_it_shows(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# T\n```sql\nSELECT ';',\n 1;\n-- fails: OOPS\nSELECT x\n```\n\n```text\n+-+\n```\nwords\n"
+        "```python\nno\n```\n```sql\n-- since Spark 4.3\nSELECT 2\n```\n"
+    )
+    found = list(statements(page))
+    assert [(s.text, s.fails, s.output) for s in found] == [
+        ("SELECT ';',\n 1", None, None),
+        ("SELECT x", "OOPS", "+-+\n"),
+        ("-- since Spark 4.3\nSELECT 2", None, None),
+    ]
+    assert [s.since for s in found] == [(), (), (4, 3)]
+    assert [s.line for s in found] == [3, 5, 17]
+
+
+@pytest.mark.parametrize(
+    ("ours", "promised", "same"),
+    [
+        ("+--+\n|a |\n+--+\n", "+-----+\n|a    |\n+-----+", True),
+        ("+--+\n|ab|\n+--+", "+--+\n|a |\n+--+", False),
+        ("|Owner|root|\n", "|Owner|…|", True),
+        ("|Owner|root|\n|x|", "|Owner|…|", False),
+    ],
+)
+def test_outputs_are_compared_but_for_their_widths(ours, promised, same):
+    assert same_output(ours, promised) is same
