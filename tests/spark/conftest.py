@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
+from lakelog.spark.configure import EXTENSIONS_CLASS, LISTS
 from lakelog.spark.jar import jar_path
 from lakelog.testing.fixtures import lakelog_s3  # noqa: F401  (a fixture)
 from lakelog.testing.maven import MavenFailed
@@ -69,6 +70,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.jars", ",".join(jars))
+        .config("spark.sql.extensions", EXTENSIONS_CLASS)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -106,7 +108,7 @@ def make_lake(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Lak
         place = warehouse or str(tmp_path / "warehouse")
         local = None if place.startswith("s3") else False
         for key, value in spark_conf(place, name=name, jar="unused", **{"fsync": local, **options}).items():
-            if key != "spark.jars":
+            if key not in LISTS:
                 spark.conf.set(key, value)
         return Lake(spark, name, place)
 

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeCatalog"
+EXTENSIONS_CLASS = "org.apache.spark.sql.lakelog.LakeExtensions"
+
+LISTS = ("spark.jars", "spark.sql.extensions")
+"""Settings that are shared with others: the rest is of one catalog."""
 
 
 def spark_conf(
@@ -32,13 +36,15 @@ def spark_conf(
     chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only.
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none. `python` is
     the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar, which is built
-    where it is not given. The settings have to be made before the JVM starts.
+    where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's SQL: name the classes of
+    other extensions beside it, with commas. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is no name for a catalog: take letters, digits and underscores")
     prefix = f"spark.sql.catalog.{name}"
     settings = {
         "spark.jars": jar or str(jar_path()),
+        "spark.sql.extensions": EXTENSIONS_CLASS,
         prefix: CATALOG_CLASS,
         f"{prefix}.warehouse": canonical_url(warehouse),
         f"{prefix}.python": python or sys.executable,
@@ -68,7 +74,7 @@ def configure(
     python: str | None = None,
     jar: str | None = None,
 ) -> "SparkSession.Builder":
-    """Return `builder` with the settings of `spark_conf`; jars that it names already stay."""
+    """Return `builder` with the settings of `spark_conf`; jars and extensions that it names already stay."""
     settings = spark_conf(
         warehouse,
         name=name,
@@ -81,9 +87,12 @@ def configure(
         python=python,
         jar=jar,
     )
-    present = str(getattr(builder, "_options", {}).get("spark.jars", ""))
-    jars = [part for part in present.split(",") if part and part != settings["spark.jars"]]
-    settings["spark.jars"] = ",".join([*jars, settings["spark.jars"]])
+    present = getattr(builder, "_options", {})
     for key, value in settings.items():
-        builder = builder.config(key, value)
+        builder = builder.config(key, _added(str(present.get(key, "")), value) if key in LISTS else value)
     return builder
+
+
+def _added(present: str, value: str) -> str:
+    """Return a setting that is a list, separated by commas, with `value` as its last part."""
+    return ",".join([*(part for part in present.split(",") if part and part != value), value])

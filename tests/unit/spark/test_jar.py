@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import SparkSession
 
 from lakelog.log.errors import InvalidInput, NotFound
-from lakelog.spark import jar, spark_conf
+from lakelog.spark import configure, jar, spark_conf
+from lakelog.spark.configure import EXTENSIONS_CLASS
 
 
 @pytest.fixture
@@ -64,3 +66,15 @@ def test_settings_name_the_catalog_its_warehouse_and_this_python(tmp_path):
     assert "spark.sql.catalog.mine.endpoint" not in settings
     with pytest.raises(InvalidInput, match="my lake"):
         spark_conf(str(tmp_path), name="my lake", jar="/a.jar")
+
+
+def test_jars_and_extensions_that_a_builder_has_stay(tmp_path):
+    builder = (
+        SparkSession.Builder()
+        .config("spark.jars", "/b.jar")
+        .config("spark.sql.extensions", "other.Extension")
+    )
+    for _ in range(2):
+        builder = configure(builder, str(tmp_path), jar="/a.jar")
+    assert builder._options["spark.jars"] == "/b.jar,/a.jar"
+    assert builder._options["spark.sql.extensions"] == f"other.Extension,{EXTENSIONS_CLASS}"

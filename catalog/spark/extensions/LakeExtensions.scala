@@ -1,0 +1,35 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+
+/**
+ * What lakelog adds to a session, by `spark.sql.extensions`: statements that Spark's grammar does not have, and
+ * statements that Spark has for its own session catalog only.
+ *
+ * All of it leaves alone what is not about a lakelog catalog. A new statement goes into one of the lists below.
+ */
+class LakeExtensions extends (SparkSessionExtensions => Unit) {
+
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectParser((_, spark) => LakeParser(spark, LakeExtensions.statements))
+    LakeExtensions.early.foreach(rule => extensions.injectHintResolutionRule(rule))
+    LakeExtensions.resolution.foreach(rule => extensions.injectResolutionRule(rule))
+  }
+}
+
+private[lakelog] object LakeExtensions {
+
+  /** Statements of lakelog's own, each tried on every text before Spark's parser is. */
+  val statements: Seq[LakeStatement] = Nil
+
+  /**
+   * Rules that see a plan before Spark resolves any of it: the place to wrap what Spark would refuse for a catalog that is
+   * not its own. Spark applies them again and again until nothing changes.
+   */
+  val early: Seq[SparkSession => Rule[LogicalPlan]] = Nil
+
+  /** Rules among those by which Spark resolves names, after Spark's own. */
+  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Nil
+}
