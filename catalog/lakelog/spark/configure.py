@@ -36,8 +36,8 @@ def spark_conf(
     chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only.
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none. `python` is
     the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar, which is built
-    where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's SQL: name the classes of
-    other extensions beside it, with commas. The settings have to be made before the JVM starts.
+    where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's SQL: other extensions
+    go beside it, with commas. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is no name for a catalog: take letters, digits and underscores")
