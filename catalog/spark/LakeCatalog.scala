@@ -23,11 +23,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * the table at that place.
  */
 class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog with ProcedureCatalog
-  with TransactionalCatalogPlugin {
+  with TransactionalCatalogPlugin with LakeViews {
 
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
-  private var failures: Failures = _
+  private[lakelog] var failures: Failures = _
   private var session: LakeSession = _
   private var statement: Option[StatementTransaction] = None
 
@@ -77,7 +77,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   }
 
   /** What a user had there would be hard to tell from what lakelog has there. */
-  private def refuseSystem(names: Array[String]): Unit = if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
+  private[lakelog] def refuseSystem(names: Array[String]): Unit = if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
     throw Failures.invalid(
       s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
         "tables, which stay as they are: choose another name.")
@@ -100,6 +100,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     }.toArray
   }
 
+  private[lakelog] def named(ident: Identifier): Seq[String] = catalogName +: ident.namespace.toSeq :+ ident.name
+
   /** One request for all tables. Which of them has its own location is known to the tables only. */
   override def listTableSummaries(names: Array[String]): Array[TableSummary] =
     listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
@@ -108,9 +110,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     systemTable(ident).isDefined || Json.bool(ask("table_exists", about(ident)), "exists")
   }
 
-  override def loadTable(ident: Identifier): Table = systemTable(ident).getOrElse(statement match {
-    case Some(transaction) => transaction.load(ident)(load(ident, about(ident)))
-    case None => load(ident, about(ident))
+  override def loadRelation(ident: Identifier): Relation = systemTable(ident).getOrElse(statement match {
+    case Some(transaction) => transaction.load(ident)(newest(ident))
+    case None => newest(ident)
   })
 
   override def loadTable(ident: Identifier, version: String): Table = {
@@ -125,6 +127,15 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   private def load(ident: Identifier, params: JObject): Table = failures.table(ident) {
     val asked = channel
     table(ident, asked, asked.call("load_table", params))
+  }
+
+  private def newest(ident: Identifier): Relation = failures.table(ident) {
+    val asked = channel
+    val answer = asked.call("load_relation", about(ident))
+    Json.get(answer, "view") match {
+      case Some(view: JObject) => ViewJson.toSpark(view)
+      case _ => table(ident, asked, answer)
+    }
   }
 
   override def createTable(
@@ -154,7 +165,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   override def alterTable(ident: Identifier, changes: TableChange*): Table = failures.table(ident) {
     val wanted = JArray(changes.map(Requests.tableChange).toList)
     refuseTornEvolution(ident)
-    statement.foreach(_.beforeSchemaChange(other => load(other, about(other))))
+    statement.foreach(_.beforeSchemaChange(newest))
     val asked = channel
     table(ident, asked, change(asked, "alter_table", about(ident), "changes" -> wanted))
   }
@@ -178,7 +189,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   }
 
   /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace. */
-  private def withoutCatalog(from: Identifier, to: Identifier): Identifier = {
+  private[lakelog] def withoutCatalog(from: Identifier, to: Identifier): Identifier = {
     val names = to.namespace
     val isNamed = names.length == from.namespace.length + 1 && names.head == catalogName
     if (isNamed) Identifier.of(names.tail, to.name) else to
@@ -312,17 +323,17 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
 
   // ---- asking
 
-  private def about(names: Array[String]): JObject = Json.obj("namespace" -> Json.texts(names))
+  private[lakelog] def about(names: Array[String]): JObject = Json.obj("namespace" -> Json.texts(names))
 
-  private def about(ident: Identifier): JObject =
+  private[lakelog] def about(ident: Identifier): JObject =
     if (Locations.isPath(ident)) Json.obj("location" -> JString(ident.name))
     else Json.obj("identifier" -> Json.texts(ident.namespace :+ ident.name))
 
   private def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
 
-  private def ask(method: String, params: JObject): JObject = channel.call(method, params)
+  private[lakelog] def ask(method: String, params: JObject): JObject = channel.call(method, params)
 
-  private def change(method: String, subject: JObject, params: (String, JValue)*): JObject =
+  private[lakelog] def change(method: String, subject: JObject, params: (String, JValue)*): JObject =
     change(channel, method, subject, params: _*)
 
   /** Asks for a change, with the token that makes it the same change however often it is asked for. */

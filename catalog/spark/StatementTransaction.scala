@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Table}
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Relation}
 import org.apache.spark.sql.connector.catalog.transactions.Transaction
 import org.apache.spark.sql.connector.read.Scan
 
@@ -22,23 +22,23 @@ private[lakelog] final class StatementTransaction(plugin: LakeCatalog, session: 
 
   /** What the statement has loaded, and once it has changed a schema, how that stood before. */
   private val loaded = mutable.LinkedHashSet.empty[Identifier]
-  private var before: Map[Identifier, Table] = Map.empty
+  private var before: Map[Identifier, Relation] = Map.empty
 
   /** Where the statement's requests go. */
   def channel: Channel = synchronized(begun.map(session.channelIn).getOrElse(session.channel))
 
   /**
-   * Loads a table. When the statement has been analysed, Spark loads what it reads again, and must find no column there
+   * Loads a table or a view. When the statement has been analysed, Spark loads what it reads again, and must find no column there
    * that only its own analysis has added.
    */
-  def load(ident: Identifier)(anew: => Table): Table = {
+  def load(ident: Identifier)(anew: => Relation): Relation = {
     synchronized(loaded.add(ident))
     val asBefore = if (SparkInternals.statementTracker.isEmpty) synchronized(before.get(ident)) else None
     asBefore.getOrElse(anew)
   }
 
   /** Called before the statement changes a schema, on which its data follow. */
-  def beforeSchemaChange(load: Identifier => Table): Unit = synchronized {
+  def beforeSchemaChange(load: Identifier => Relation): Unit = synchronized {
     if (begun.isEmpty && !session.isInTransaction) begun = Some(failures.procedure(session.beginStatement()))
     before = before ++ loaded.filterNot(before.contains).map(ident => ident -> load(ident))
   }

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.adapter
         "ALTER TABLE lake.t DEFAULT COLLATION UNICODE_CI",
         "CREATE TABLE lake.u (a INT) LOCATION 'rel/path'",
         "CREATE TABLE lake.u LOCATION 'rel/path' AS SELECT 1 AS a",
-        "CREATE VIEW lake.v AS SELECT 1 AS a",
         "ALTER TABLE lake.t ADD CONSTRAINT c CHECK (a > 0)",
         "ALTER TABLE lake.t CLUSTER BY (a)",
         "ALTER TABLE lake.t SET LOCATION '/elsewhere'",

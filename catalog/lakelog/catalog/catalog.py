@@ -147,6 +147,14 @@ class Catalog(DefinedNames):
         path = identifier(namespace)
         return [(*path, name) for name in self._names(path, RELATION, TABLE)]
 
+    def list_relations(self, namespace: Name = ()) -> tuple[list[Identifier], list[Identifier]]:
+        """Return the tables and the views directly in `namespace`, at the cost of either. NoSuchNamespace."""
+        path = identifier(namespace)
+        tables = [(*path, name) for name in self._names(path, RELATION, TABLE)]
+        found = self._tree.walk_known(path)
+        views = found.view.state.defined_names(RELATION) if found is not None else []
+        return tables, [(*path, name) for name in views]
+
     def table_exists(self, name: Name) -> bool:
         return self._tree.find_table(table_identifier(name)) is not None
 

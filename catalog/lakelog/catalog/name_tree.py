@@ -89,9 +89,13 @@ class NameTree:
         self.unlink(found, RELATION, name, entry)
         return None
 
+    def walk_known(self, namespace: Identifier) -> Found[NamespaceState] | None:
+        """Return a namespace as the process knows it: for a second question right after the first. No request."""
+        return self._walk(namespace, {each.location for each in self.known_on_path(namespace)})
+
     def known_definition(self, identifier: Identifier) -> Definition | None:
         """Return what a name stands for that `find_table` has just found to be no table's: no request."""
-        found = self._walk(identifier[:-1], {each.location for each in self.known_on_path(identifier[:-1])})
+        found = self.walk_known(identifier[:-1])
         defined = found.view.state.definition(RELATION, identifier[-1]) if found is not None else None
         return None if defined is None else defined.definition
 

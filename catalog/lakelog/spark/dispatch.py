@@ -12,18 +12,16 @@ import msgspec
 
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark import calls, system_tables
+from lakelog.spark.asking import Answer, Params, token_of
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import Handles
 from lakelog.spark.jar import version
+from lakelog.spark.on_views import OnViews
 
 if TYPE_CHECKING:
     # At run time these are imported by the first request that needs them: they take longer than the start.
     from lakelog.catalog import Catalog
-    from lakelog.catalog.commits import Token
     from lakelog.catalog.data_file import DataFile
-
-Params = Mapping[str, Any]
-Answer = tuple[Mapping[str, Any], bytes]
 
 
 class VersionMismatch(LakelogError):
@@ -32,7 +30,7 @@ class VersionMismatch(LakelogError):
     kind = "version-mismatch"
 
 
-class Dispatch:
+class Dispatch(OnViews):
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:
@@ -74,19 +72,19 @@ class Dispatch:
 
     def on_create_namespace(self, params: Params) -> Params:
         self._catalog(params).create_namespace(
-            params["namespace"], params["properties"], token=_token(params)
+            params["namespace"], params["properties"], token=token_of(params)
         )
         return {}
 
     def on_alter_namespace(self, params: Params) -> Params:
         self._catalog(params).alter_namespace(
-            params["namespace"], set=params["set"], remove=params["remove"], token=_token(params)
+            params["namespace"], set=params["set"], remove=params["remove"], token=token_of(params)
         )
         return {}
 
     def on_drop_namespace(self, params: Params) -> Params:
         dropped = self._catalog(params).drop_namespace(
-            params["namespace"], cascade=params["cascade"], token=_token(params)
+            params["namespace"], cascade=params["cascade"], token=token_of(params)
         )
         return {"dropped": dropped}
 
@@ -114,20 +112,30 @@ class Dispatch:
             table = self._catalog(params).table_at(params["location"], **past)
         return self._handles.facts(params, table, past=bool(past))
 
+    def on_load_relation(self, params: Params) -> Params:
+        from lakelog.catalog.table import Table
+
+        if "identifier" not in params:
+            return self.on_load_table(params)
+        found = self._catalog(params).load_relation(params["identifier"])
+        if isinstance(found, Table):
+            return self._handles.facts(params, found)
+        return {"view": msgspec.to_builtins(found)}
+
     def on_alter_table(self, params: Params) -> Params:
         if "identifier" in params:
             table = self._catalog(params).load_table(params["identifier"])
         else:
             table = self._catalog(params).table_at(params["location"])
-        return self._handles.facts(params, table.alter(params["changes"], token=_token(params)))
+        return self._handles.facts(params, table.alter(params["changes"], token=token_of(params)))
 
     def on_drop_table(self, params: Params) -> Params:
         if "identifier" in params:
-            return {"dropped": self._catalog(params).drop_table(params["identifier"], token=_token(params))}
-        return {"dropped": self._catalog(params).drop_table_at(params["location"], token=_token(params))}
+            return {"dropped": self._catalog(params).drop_table(params["identifier"], token=token_of(params))}
+        return {"dropped": self._catalog(params).drop_table_at(params["location"], token=token_of(params))}
 
     def on_rename_table(self, params: Params) -> Params:
-        self._catalog(params).rename_table(params["identifier"], params["to"], token=_token(params))
+        self._catalog(params).rename_table(params["identifier"], params["to"], token=token_of(params))
         return {}
 
     # Staged tables
@@ -200,11 +208,11 @@ class Dispatch:
         return {"possible": True}
 
     def on_delete(self, params: Params) -> Params:
-        self._handles.writable(params).delete(params["predicate"], token=_token(params))
+        self._handles.writable(params).delete(params["predicate"], token=token_of(params))
         return {}
 
     def on_truncate(self, params: Params) -> Params:
-        self._handles.writable(params).truncate(token=_token(params))
+        self._handles.writable(params).truncate(token=token_of(params))
         return {}
 
     def on_begin_write(self, params: Params) -> Params:
@@ -230,7 +238,7 @@ class Dispatch:
             params["operation"],
             _files(params),
             filter=params["filter"],
-            token=_token(params),
+            token=token_of(params),
         )
         return {}
 
@@ -269,13 +277,6 @@ class Dispatch:
 
     def _catalog(self, params: Params) -> "Catalog":
         return self._catalogs.of(params)
-
-
-def _token(params: Params) -> "Token | None":
-    """Return what makes a request the same when it is asked again; a transaction is asked again as a whole."""
-    from lakelog.catalog.commits import Token
-
-    return None if params["token"] is None else msgspec.convert(params["token"], Token)
 
 
 def _files(params: Params) -> "list[DataFile]":

@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.json4s.JsonAST.{JBool, JObject}
 
-import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException, TableAlreadyExistsException}
+import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NoSuchViewException, NonEmptyNamespaceException, TableAlreadyExistsException, ViewAlreadyExistsException}
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.QueryExecutionException
 
@@ -25,6 +25,10 @@ private[lakelog] final class Failures(catalog: String) {
   def table[T](ident: Identifier)(ask: => T): T =
     try ask catch { case failure: LakelogFailure => throw ofTable(failure, ident) }
 
+  /** Runs `ask`, which is about the view `ident`. */
+  def view[T](ident: Identifier)(ask: => T): T =
+    try ask catch { case failure: LakelogFailure => throw ofView(failure, ident) }
+
   /** Runs `ask`, which is about the namespace. */
   def namespace[T](names: Array[String])(ask: => T): T =
     try ask catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
@@ -37,7 +41,16 @@ private[lakelog] final class Failures(catalog: String) {
     val name = parts(ident.namespace :+ ident.name)
     failure.kind match {
       case "no-such-table" | "log-sealed" => new NoSuchTableException(name)
-      case "table-already-exists" => new TableAlreadyExistsException(name)
+      case _ if Failures.isTaken(failure) => new TableAlreadyExistsException(name)
+      case _ => ofNamespace(failure, ident.namespace)
+    }
+  }
+
+  def ofView(failure: LakelogFailure, ident: Identifier): Throwable = {
+    val parameters = Map("relationName" -> SparkInternals.quoted(parts(ident.namespace :+ ident.name)))
+    failure.kind match {
+      case "no-such-view" => new NoSuchViewException("VIEW_NOT_FOUND", parameters)
+      case _ if Failures.isTaken(failure) => new ViewAlreadyExistsException("VIEW_ALREADY_EXISTS", parameters)
       case _ => ofNamespace(failure, ident.namespace)
     }
   }
@@ -66,7 +79,11 @@ private[lakelog] object Failures {
   /** The kinds that say that a statement cannot work as it stands. */
   private val OfStatement = Set(
     "invalid-input", "not-found", "already-exists", "no-such-table", "no-such-namespace", "no-such-column",
-    "table-already-exists", "namespace-already-exists", "column-already-exists", "namespace-not-empty")
+    "no-such-view", "no-such-function", "view-already-exists", "function-already-exists", "table-already-exists",
+    "namespace-already-exists", "column-already-exists", "namespace-not-empty")
+
+  /** Whether the name of a table or view is another's already. */
+  def isTaken(failure: LakelogFailure): Boolean = Set("table-already-exists", "view-already-exists")(failure.kind)
 
   /** A statement that can never work as it stands. */
   def invalid(message: String): Throwable = SparkInternals.analysisException(message)
