@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.spark.sql.pages import Statement, same_output, statements
 
 from lakelog.spark import spark_conf
+from lakelog.spark.configure import LISTS
 
 pytestmark = pytest.mark.adapter
 
@@ -26,7 +27,7 @@ def session(make_lake, spark, tmp_path) -> SparkSession:
     make_lake()  # for what it does at the end
     session = spark.newSession()
     for key, value in spark_conf(str(tmp_path / "warehouse"), jar="unused", fsync=False).items():
-        if key != "spark.jars":
+        if key not in LISTS:
             session.conf.set(key, value)
     return session
 
