@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from lakelog.catalog import audit, dropping, fsck, namespaces, restoring, saved_cuts, staging, tables
+from lakelog.catalog import (
+    audit,
+    dropping,
+    fsck,
+    namespaces,
+    registering,
+    restoring,
+    saved_cuts,
+    staging,
+    tables,
+)
 from lakelog.catalog.commits import Token, new_token
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.data_file import DataFile
@@ -230,6 +240,19 @@ class Catalog(DefinedNames):
         Its objects stay where they are: who could access them there still can, and nobody else.
         """
         tables.rename(self._tree, table_identifier(old), table_identifier(new), token)
+
+    def register_table(
+        self, name: Name, location: str, *, take_over: bool = False, token: Token | None = None
+    ) -> Table:
+        """Give a name to the table whose log is at `location`, a folder or an S3 URL, and that no name leads to.
+
+        A dropped table whose data was kept, and that nothing remembers any more, is restored. `take_over` takes one too
+        whose log says that a namespace of another warehouse links it: nobody must use it there any more. NoSuchTable,
+        NoSuchNamespace; TableExists where the name is taken, or where another name leads to the table.
+        """
+        path = table_identifier(name)
+        registering.register(self._tree, path, location, take_over, token)
+        return self.load_table(path)
 
     def drop_table(self, name: Name, *, token: Token | None = None) -> bool:
         """Drop a table; False where there is none. It can be restored until vacuum purges it."""

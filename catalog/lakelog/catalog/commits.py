@@ -15,9 +15,10 @@ from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import FilesChanged, table_events
 from lakelog.catalog.log_cache import Change as LogChange
 from lakelog.catalog.log_cache import LogCache, TrackedLog
+from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.stored_types import ready
-from lakelog.catalog.table_state import Metadata, TableState
+from lakelog.catalog.table_state import TableState
 from lakelog.catalog.types import AtomicType
 from lakelog.log import Commit, View
 from lakelog.log.errors import LakelogError, LogSealed, NotFound

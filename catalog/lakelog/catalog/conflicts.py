@@ -14,6 +14,7 @@ from lakelog.catalog.events import (
     FilesVacuumed,
     HistoryExpired,
     PartitioningChanged,
+    RolledBack,
     SchemaChanged,
     SortOrderChanged,
     TableAltered,
@@ -37,6 +38,8 @@ class Operation(Enum):
     DELETE = "delete"
     ALTER = "alter"
     REPLACE = "replace"
+    ROLLBACK = "rollback"
+    SET_CURRENT = "set-current-version"
     DROP = "drop"
 
 
@@ -77,8 +80,10 @@ def rule(operation: Operation, change: Change) -> Rule:
             return _for_append(change)
         case Operation.OVERWRITE | Operation.OVERWRITE_PARTITIONS:
             return _for_overwrite(change)
-        case Operation.TRUNCATE | Operation.DELETE | Operation.ALTER:
+        case Operation.TRUNCATE | Operation.DELETE | Operation.ALTER | Operation.SET_CURRENT:
             return _for_metadata_only(change)
+        case Operation.ROLLBACK:
+            return _for_rollback(change)
         case Operation.REPLACE:
             return _for_replace(change)
         case Operation.DROP:
@@ -150,6 +155,18 @@ def _for_replace(change: Change) -> Rule:
     assert_never(change)
 
 
+def _for_rollback(change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES | Change.REMOVED_FILES:
+            return Rule.REEVALUATE
+        case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
+            # All of the table becomes what it was, whatever it is by now.
+            return Rule.REEVALUATE
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
 def _for_drop(change: Change) -> Rule:
     match change:
         case Change.ADDED_FILES | Change.REMOVED_FILES:
@@ -178,6 +195,11 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             added = (Change.ADDED_FILES,) if event.added_files else ()
             removed = (Change.REMOVED_FILES,) if event.removed_files else ()
             return added + removed
+        case RolledBack():
+            if event.metadata is None:
+                return ()
+            replaced = () if event.metadata.generation else (Change.REPLACED,)
+            return (*replaced, Change.SCHEMA, Change.PARTITIONING, Change.SORT_ORDER, Change.PROPERTIES)
         case TableDropped() | TablePurged():
             return (Change.DROPPED,)
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed():

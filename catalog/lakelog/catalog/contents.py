@@ -96,11 +96,11 @@ def removable(
 ) -> list[RemovedFile] | None:
     """Return the files that a delete of what matches would remove, or None where it would cut through one of them."""
     removed: list[RemovedFile] = []
-    for chunk in _chunks(tracked, view):
+    for chunk in chunks_of(tracked, view):
         result = match_files(chunk, bound, view.state.current.specs)
         if not pc.all(pc.or_(result.all, result.none), min_count=0).as_py():
             return None
-        removed.extend(_as_removed(chunk.filter(result.all)))
+        removed.extend(as_removed(chunk.filter(result.all)))
     return removed
 
 
@@ -109,8 +109,8 @@ def _removed(
 ) -> list[RemovedFile]:
     match change.operation:
         case Operation.TRUNCATE:
-            chunks = _chunks(tracked, view)
-            return [file for chunk in chunks for file in _as_removed(chunk)]
+            chunks = chunks_of(tracked, view)
+            return [file for chunk in chunks for file in as_removed(chunk)]
         case Operation.OVERWRITE | Operation.DELETE:
             assert bound is not None, "these have a filter"
             removed = removable(tracked, view, bound)
@@ -132,14 +132,14 @@ def _in_partitions(
     metadata = view.state.current
     touched = {partition_key(file, metadata.spec) for file in files}
     removed: list[RemovedFile] = []
-    for chunk in _chunks(tracked, view):
+    for chunk in chunks_of(tracked, view):
         if not pc.all(pc.equal(chunk["spec"], metadata.spec.id), min_count=0).as_py():
             raise Unsupported(
                 f"{name} holds files of an earlier partitioning, of which it is not known which of today's partitions "
                 "they belong to: overwrite by a filter instead of by partition, or rewrite those files first"
             )
         keys = partition_keys(chunk, metadata.spec)
-        removed.extend(_as_removed(chunk.filter(pa.array([key in touched for key in keys], pa.bool_()))))
+        removed.extend(as_removed(chunk.filter(pa.array([key in touched for key in keys], pa.bool_()))))
     return removed
 
 
@@ -186,15 +186,17 @@ def changed_rows(
 def _files_only_in(
     tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
 ) -> pa.Table:
-    files, others = (joined(_chunks(tracked, view)) for view in (here, there))
+    files, others = (joined(chunks_of(tracked, view)) for view in (here, there))
     return files.filter(pc.invert(pc.is_in(files["path"], value_set=others["path"].combine_chunks())))
 
 
-def _chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
+def chunks_of(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
+    """Return the live files of a view (see `FileSet.chunks`)."""
     return tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
 
 
-def _as_removed(chunk: pa.Table) -> list[RemovedFile]:
+def as_removed(chunk: pa.Table) -> list[RemovedFile]:
+    """Return files (in the form of `FileSet.chunks`) as what takes them out."""
     columns = (chunk[name].to_pylist() for name in ("path", "rows", "size"))
     return [
         RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)

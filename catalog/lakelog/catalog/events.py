@@ -14,6 +14,7 @@ import msgspec
 
 from lakelog.catalog.data_file import DataFile, RemovedFile
 from lakelog.catalog.definition import Definition
+from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.stored_types import ready
@@ -204,6 +205,17 @@ class FilesChanged(_Event, frozen=True, tag="files-changed"):
     filter: str | None = None
 
 
+class RolledBack(_Event, frozen=True, tag="rolled-back"):
+    """The table is as it was at `version` again; the files are said by `files-changed` in the same commit.
+
+    `metadata` is the table's from here on, None where only the rows are those of before. A generation of 0 in it begins
+    a new one: the table was replaced since.
+    """
+
+    version: int
+    metadata: Metadata | None = None
+
+
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
     """Stands in the sealing commit: the moment at which the table is gone."""
 
@@ -273,6 +285,7 @@ TableEvent: TypeAlias = (
     | SortOrderChanged
     | TableAltered
     | FilesChanged
+    | RolledBack
     | TableDropped
     | TableMoved
     | TableRestored

@@ -24,6 +24,7 @@ _WORDS = {
     "partitioning-changed": "change partitioning",
     "sort-order-changed": "change sort order",
     "table-altered": "set properties",
+    "rolled-back": Operation.ROLLBACK.value,
     "table-dropped": "drop",
     "entry-forgotten": "forget",
     "entry-purged": "purge",
@@ -57,6 +58,7 @@ _SHOWN = {
     "table-moved": ("name",),
     "table-restored": ("name",),
     "history-expired": ("version",),
+    "rolled-back": ("version",),
     "files-vacuumed": ("files", "size_bytes"),
 }
 _COUNTS = ("added_files", "added_rows", "added_bytes", "removed_files", "removed_rows", "removed_bytes")
@@ -121,6 +123,8 @@ def _word(event: Mapping[str, Any]) -> str:
     kind = str(event.get("event"))
     if kind == "files-changed":
         return str(event.get("operation"))
+    if kind == "rolled-back" and event.get("metadata") is None:
+        return Operation.SET_CURRENT.value
     return _WORDS.get(kind, kind)
 
 

@@ -11,8 +11,9 @@ from lakelog.catalog.arrow_types import schema_to_arrow
 from lakelog.catalog.conform import conform
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.parquet_write import write_files
-from lakelog.catalog.table_state import Metadata, TableState
+from lakelog.catalog.table_state import TableState
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 

@@ -249,8 +249,9 @@ def _create(
         view = tracked.create(draft, log_id=stage.table_id, commit_id=stage.commit_id)
     except AlreadyExists as error:
         raise LocationTaken(
-            f"there is a table's log at {stage.url} already: choose another place. If no name leads to that table (a "
-            f"crash may have left it), drop it by its place first: DROP TABLE <catalog>.{quoted([stage.url])}"
+            f"there is a table's log at {stage.url} already: choose another place. If no name leads to that table, "
+            f"give it one by CALL <catalog>.system.register_table('<name>', '{stage.url}'), or drop it by its place: "
+            f"DROP TABLE <catalog>.{quoted([stage.url])}"
         ) from error
     if view.sealed or view.log_id != stage.table_id:
         raise NoSuchTable(f"{stage.title} was created by an earlier request, and dropped since")

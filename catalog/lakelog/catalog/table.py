@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import contents
+from lakelog.catalog import contents, rolling_back
 from lakelog.catalog.binding import bind
 from lakelog.catalog.commits import (
     NothingToDo,
@@ -36,13 +36,14 @@ from lakelog.catalog.events import (
 )
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, TrackedLog
+from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
 from lakelog.catalog.planning import plan
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import Altered, TableChange, apply_changes, changes_from
-from lakelog.catalog.table_state import COMMENT, Metadata, TableState
+from lakelog.catalog.table_state import COMMENT, TableState
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -302,6 +303,36 @@ class Table:
         self._tracked.note_rows_read(filter)
         bound = bind(as_predicate(filter), self.schema)
         return contents.removable(self._tracked, self._view, bound) is not None
+
+    # Going back
+
+    def rollback_to_version(self, version: int, *, token: Token | None = None) -> Table:
+        """Make the whole table what it was at `version`, rows, columns and properties alike, as a new version.
+
+        What was committed since stays in the history. NotFound for a version that there is not (any more).
+        """
+        return self._go_back(Operation.ROLLBACK, version, token)
+
+    def rollback_to_timestamp(self, timestamp_us: int, *, token: Token | None = None) -> Table:
+        """As `rollback_to_version`, to the newest version not after that time."""
+        self._check_writable("roll back")
+        return self.rollback_to_version(self.refresh().at(timestamp_us=timestamp_us).version, token=token)
+
+    def set_current_version(self, version: int, *, token: Token | None = None) -> Table:
+        """Give the table the rows that it had at `version`; its columns, partitioning and properties stay.
+
+        InvalidInput where these rows do not fit the table as it is now.
+        """
+        return self._go_back(Operation.SET_CURRENT, version, token)
+
+    def _go_back(self, operation: Operation, version: int, token: Token | None) -> Table:
+        self._check_writable("roll back")
+        then = self.at(version=version)._view
+        decide = rolling_back.decision(self._tracked, self._view, then, operation, self.name)
+        try:
+            return self._commit(decide, token)
+        except NothingToDo:
+            return self.refresh()
 
     # Changing contents, for engines
 

@@ -15,6 +15,7 @@ from lakelog.catalog.events import (
     FilesVacuumed,
     HistoryExpired,
     PartitioningChanged,
+    RolledBack,
     SchemaChanged,
     SortOrderChanged,
     TableAltered,
@@ -29,40 +30,14 @@ from lakelog.catalog.events import (
 )
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.manifests import Fetch
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
-from lakelog.catalog.schema import Schema
+from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.partitioning import PartitionSpec, with_schema
 from lakelog.catalog.stored_types import ready
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.errors import InvalidInput
 
 COMMENT = "comment"
 """The property that Spark keeps a table's comment in."""
-
-
-class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything about a table but its files.
-
-    `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
-    version of the create or replace that this metadata goes back to: writes that started in another one are for another
-    table.
-    """
-
-    schema: Schema
-    specs: tuple[PartitionSpec, ...]
-    sort_order: SortOrder
-    properties: dict[str, str]
-    provider: str | None = None
-    comment: str | None = None
-    own_location: bool = False
-    generation: int = 0
-
-    @property
-    def spec(self) -> PartitionSpec:
-        return self.specs[-1]
-
-    @property
-    def specs_by_id(self) -> dict[int, PartitionSpec]:
-        return {spec.id: spec for spec in self.specs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +79,12 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             return _with(state, **_altered(state.current, event.set, event.removed))
         case FilesChanged():
             return replace(state, files=_changed(state, event, blobs))
+        case RolledBack():
+            return (
+                state
+                if event.metadata is None
+                else replace(state, metadata=_as_before(event.metadata, version))
+            )
         case TablePurged():
             return replace(state, files=state.files.cleared())
         case HistoryExpired():
@@ -126,6 +107,11 @@ def _fresh(
         own_location=own_location,
         generation=version,
     )
+
+
+def _as_before(metadata: Metadata, version: int) -> Metadata:
+    """Metadata of before a replace begins anew: writes that started since that are for another table."""
+    return metadata if metadata.generation else msgspec.structs.replace(metadata, generation=version)
 
 
 def _with(state: TableState, **changes: Any) -> TableState:

@@ -20,6 +20,7 @@ from lakelog.catalog.commits import (
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
 from lakelog.catalog.log_cache import Change
+from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.name_tree import (
     Found,
     NameTree,
@@ -34,7 +35,7 @@ from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
 from lakelog.catalog.properties import check_alterable, check_properties
 from lakelog.catalog.schema import Schema, assign_ids
 from lakelog.catalog.staging import Stage
-from lakelog.catalog.table_state import COMMENT, Metadata, TableState
+from lakelog.catalog.table_state import COMMENT, TableState
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound, Unsupported
 

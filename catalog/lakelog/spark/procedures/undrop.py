@@ -1,7 +1,8 @@
-"""What was dropped and can be restored, and restoring it."""
+"""What was dropped and can be restored, and restoring it; giving a name to a table that has none."""
 
 from __future__ import annotations
 
+from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 
 _ID = Parameter("id", "STRING", "which one, as dropped() tells; NULL: the one dropped last", default="NULL")
@@ -34,7 +35,38 @@ def _dropped(call: Call) -> Rows:
     ]
 
 
+def _register_table(call: Call) -> Rows:
+    location = call["location"]
+    if not location:
+        raise InvalidInput("the location is NULL or empty: give the folder or URL where the table's log is")
+    table = call.catalog.register_table(
+        call.table("table"), location, take_over=bool(call["take_over"]), token=call.token
+    )
+    return [(table.version, table.row_count, table.file_count)]
+
+
 PROCEDURES = (
+    Procedure(
+        name="register_table",
+        description="Give a name to a table that stands at a location, and that no name leads to.",
+        run=_register_table,
+        parameters=(
+            Parameter("table", "STRING", "the name that it gets"),
+            Parameter("location", "STRING", "the folder or URL that holds its log"),
+            Parameter(
+                "take_over",
+                "BOOLEAN",
+                "also one that a namespace of another warehouse links",
+                default="false",
+            ),
+        ),
+        columns=(
+            Column("current_version", "BIGINT"),
+            Column("rows", "BIGINT"),
+            Column("files", "BIGINT", "data files"),
+        ),
+        changes=lambda call: call.table("table"),
+    ),
     Procedure(
         name="undrop_table",
         description="Restore a dropped table, with its history.",

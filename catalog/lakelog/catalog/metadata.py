@@ -1,0 +1,38 @@
+"""What a table is, beside its files: columns, partitioning, order, properties. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.stored_types import ready
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything about a table but its files.
+
+    `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
+    version of the create or replace that this metadata goes back to: writes that started in another one are for another
+    table.
+    """
+
+    schema: Schema
+    specs: tuple[PartitionSpec, ...]
+    sort_order: SortOrder
+    properties: dict[str, str]
+    provider: str | None = None
+    comment: str | None = None
+    own_location: bool = False
+    generation: int = 0
+
+    @property
+    def spec(self) -> PartitionSpec:
+        return self.specs[-1]
+
+    @property
+    def specs_by_id(self) -> dict[int, PartitionSpec]:
+        return {spec.id: spec for spec in self.specs}
+
+
+ready(Metadata)

@@ -1,0 +1,124 @@
+"""Going back: a table gets what it had at an earlier version, as a new version. Nothing that came since is lost.
+
+The history of a table is a line, so going back makes it longer. A rollback brings back all of the table: rows, columns,
+partitioning, order, properties. Setting the current version brings back the rows only, read by the columns as they are
+now. Either may go forward again too, to what an earlier rollback undid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.commits import NothingToDo, Written, check, files_event, no_files
+from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.contents import as_removed, chunks_of
+from lakelog.catalog.data_file import encode_table
+from lakelog.catalog.events import RolledBack, TableEvent, encode
+from lakelog.catalog.file_tables import joined
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.schema import Schema, dotted
+from lakelog.catalog.table_state import TableState
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput, NotFound
+
+
+def decision(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    then: View[TableState],
+    operation: Operation,
+    name: str,
+) -> Callable[[View[TableState], Sequence[Commit]], Draft]:
+    """Return how a commit is decided that makes the table (ROLLBACK), or its rows (SET_CURRENT), those of `then`.
+
+    Deciding raises NothingToDo where that is so already, NotFound where `then` is let go of meanwhile, and InvalidInput
+    where its rows do not fit the table as it is.
+    """
+    version, before = then.version, then.state.current
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        now = view.state.current
+        check(operation, view, passed, Written(base.version, base.state.current.schema, no_files), name)
+        if view.state.expired > version:
+            raise NotFound(f"{name} cannot go back to version {version}: it was let go of by expire")
+        metadata = None
+        if operation is Operation.ROLLBACK:
+            metadata = _restored(now, before)
+        else:
+            _check_rows_fit(now, before, version, name)
+        added, removed = _difference(tracked, then, view), _difference(tracked, view, then)
+        if not added.num_rows and not removed.num_rows and metadata in (None, now):
+            raise NothingToDo("the table is so already")
+        events: list[TableEvent] = [RolledBack(version=version, metadata=metadata)]
+        blobs: tuple[bytes, ...] = ()
+        if added.num_rows or removed.num_rows:
+            event, blobs = files_event(operation, (), as_removed(removed), metadata or now)
+            if added.num_rows:
+                # As Arrow always: bounds and partition values keep the types that they have.
+                event = msgspec.structs.replace(
+                    event,
+                    added_sidecar=len(blobs),
+                    added_files=added.num_rows,
+                    added_rows=pc.sum(added["rows"]).as_py(),
+                    added_bytes=pc.sum(added["size"]).as_py(),
+                )
+                blobs = (*blobs, encode_table(added))
+            events.append(event)
+        return Draft(events=encode(events), blobs=blobs)
+
+    return decide
+
+
+def _restored(now: Metadata, then: Metadata) -> Metadata:
+    """Return `then` as the table's metadata again: ids that were given since are never given another time."""
+    known = {spec.id for spec in then.specs}
+    schema = msgspec.structs.replace(then.schema, last_id=max(now.schema.last_id, then.schema.last_id))
+    return msgspec.structs.replace(
+        then,
+        schema=schema,
+        specs=(*(spec for spec in now.specs if spec.id not in known), *then.specs),
+        own_location=now.own_location,
+        generation=now.generation if now.generation == then.generation else 0,
+    )
+
+
+def _difference(tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]) -> pa.Table:
+    """Return the files of one view that the other does not have, or has by another write: as other columns perhaps."""
+    files, others = (joined(chunks_of(tracked, view)) for view in (here, there))
+    return files.filter(pc.invert(pc.is_in(_keys(files), value_set=_keys(others))))
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    return pc.binary_join_element_wise(files["path"].combine_chunks(), files["write"].combine_chunks(), "\n")
+
+
+def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> None:
+    back = "roll all of the table back, by rollback_to_version, or leave it at its rows of now"
+    if now.generation != then.generation:
+        raise InvalidInput(
+            f"{name} was replaced after version {version}, whose rows have none of its columns of now: {back}"
+        )
+    misfit = _missing_value(then.schema, now.schema)
+    if misfit is not None:
+        raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
+
+
+def _missing_value(then: Schema, now: Schema) -> str | None:
+    """Say which column has to have values now, and might have none in rows of then; None where all have."""
+    parents = {path: field.id for path, field in now.walk()}
+    for path, field in now.walk():
+        if field.nullable:
+            continue
+        if not then.has_id(field.id):
+            parent = parents.get(path[:-1])
+            has_default = field.default is not None and field.default.exists is not None
+            if not has_default and (parent is None or then.has_id(parent)):
+                return f"the column {dotted(path)} is required now, and was not there"
+        elif then.field_by_id(field.id).nullable:
+            return f"the column {dotted(path)} is NOT NULL now, and was not"
+    return None

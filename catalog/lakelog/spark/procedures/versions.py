@@ -1,0 +1,71 @@
+"""Going back to an earlier version of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+
+if TYPE_CHECKING:
+    from lakelog.catalog.table import Table
+
+_TABLE = Parameter("table", "STRING", "the table")
+_COLUMNS = (
+    Column("previous_version", "BIGINT", "the version that was the current one"),
+    Column("restored_version", "BIGINT", "the version that the table is as again"),
+    Column("current_version", "BIGINT", "the new version"),
+)
+
+
+def _loaded(call: Call, *required: str) -> Table:
+    for parameter in required:
+        if call[parameter] is None:
+            raise InvalidInput(f"the argument {parameter} is NULL: give one")
+    return call.catalog.load_table(call.table("table"))
+
+
+def _rollback_to_version(call: Call) -> Rows:
+    table = _loaded(call, "version")
+    now = table.rollback_to_version(call["version"], token=call.token)
+    return [(table.version, call["version"], now.version)]
+
+
+def _rollback_to_timestamp(call: Call) -> Rows:
+    table = _loaded(call, "timestamp")
+    version = table.at(timestamp_us=call["timestamp"]).version
+    return [(table.version, version, table.rollback_to_version(version, token=call.token).version)]
+
+
+def _set_current_version(call: Call) -> Rows:
+    table = _loaded(call, "version")
+    now = table.set_current_version(call["version"], token=call.token)
+    return [(table.version, call["version"], now.version)]
+
+
+PROCEDURES = (
+    Procedure(
+        name="rollback_to_version",
+        description="Make all of a table what it was at a version: rows, columns, partitioning and properties.",
+        run=_rollback_to_version,
+        parameters=(_TABLE, Parameter("version", "BIGINT", "the version to go back to")),
+        columns=_COLUMNS,
+        changes=lambda call: call.table("table"),
+    ),
+    Procedure(
+        name="rollback_to_timestamp",
+        description="Make all of a table what it was at a time: rows, columns, partitioning and properties.",
+        run=_rollback_to_timestamp,
+        parameters=(_TABLE, Parameter("timestamp", "TIMESTAMP", "the newest version not after it is meant")),
+        columns=_COLUMNS,
+        changes=lambda call: call.table("table"),
+    ),
+    Procedure(
+        name="set_current_version",
+        description="Give a table the rows of a version; its columns, partitioning and properties stay as they are.",
+        run=_set_current_version,
+        parameters=(_TABLE, Parameter("version", "BIGINT", "the version that has the rows")),
+        columns=_COLUMNS,
+        changes=lambda call: call.table("table"),
+    ),
+)

@@ -1,0 +1,139 @@
+"""CALL lake.system.…: the procedures that change tables, seen from Spark, a second session and the Python client."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException
+from tests.spark.sessions import another_session
+
+pytestmark = pytest.mark.adapter
+
+
+def test_procedures_take_names_positions_and_defaults_and_are_shown_and_described(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    assert lake.sql("CALL lake.system.rollback_to_version('t', 1)") == [(2, 1, 3)]
+    assert lake.sql("CALL lake.system.rollback_to_version(version => 2, table => 't')") == [(3, 2, 4)]
+    assert lake.sql("CALL lake.system.rollback_to_version('t', version => CAST(1 AS TINYINT))") == [(4, 1, 5)]
+    names = {row[-1] for row in lake.sql(f"SHOW PROCEDURES IN {lake.name}.system")}
+    assert {"rollback_to_version", "rollback_to_timestamp", "set_current_version"} <= names
+    described = "\n".join(line for (line,) in lake.sql("DESCRIBE PROCEDURE lake.system.rollback_to_version"))
+    assert "version BIGINT: the version to go back to" in described
+    assert "restored_version BIGINT" in described
+    for call, condition in {
+        "rollback_to_version('t')": "REQUIRED_PARAMETER_NOT_FOUND",
+        "rollback_to_version('t', 1, 2)": "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+        "rollback_to_version('t', vers => 2)": "UNRECOGNIZED_PARAMETER_NAME",
+        "rollback_to_version('t', array(1))": "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+    }.items():
+        with pytest.raises(AnalysisException) as error:
+            lake.sql(f"CALL lake.system.{call}")
+        assert error.value.getCondition() == condition
+
+
+def test_a_rollback_brings_back_rows_columns_and_properties_for_everybody(lake):
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t (id INT, name STRING) PARTITIONED BY (name) COMMENT 'first'")
+    lake.sql("INSERT INTO lake.a.t VALUES (1, 'x')")
+    lake.sql("ALTER TABLE lake.a.t RENAME COLUMN id TO key")
+    lake.sql("ALTER TABLE lake.a.t ADD COLUMN id STRING")
+    lake.sql("ALTER TABLE lake.a.t SET TBLPROPERTIES ('team' = 'me', 'comment' = 'second')")
+    lake.sql("INSERT INTO lake.a.t VALUES (2, 'y', 'z')")
+    assert lake.sql("CALL lake.system.rollback_to_version('a.t', 2)") == [(6, 2, 7)]
+    assert lake.sql("SELECT * FROM lake.a.t") == [(1, "x")]
+    assert lake.sql("SELECT * FROM lake.a.t WHERE id = 1") == [(1, "x")]
+    assert lake.sorted("SELECT * FROM lake.a.t VERSION AS OF 6") == [(1, "x", None), (2, "y", "z")]
+    assert lake.frame("SELECT * FROM lake.a.t").columns == ["id", "name"]
+    other = another_session(lake)
+    assert other.sql("SELECT * FROM lake.a.t") == [(1, "x")]
+    assert ("Comment", "first", "") in other.sql("DESCRIBE TABLE EXTENDED lake.a.t")
+    table = lake.catalog.load_table("a.t")
+    assert (table.properties, table.comment, table.to_arrow().to_pylist()) == (
+        {},
+        "first",
+        [{"id": 1, "name": "x"}],
+    )
+    [entry] = table.history(limit=1)
+    assert (entry.operation, entry.details["version"]) == ("rollback", 2)
+    assert "rollback_to_version" in str(entry.writer["statement"])
+    assert lake.sql("SELECT operation FROM lake.system.audit WHERE version = 7 AND name = '`a`.`t`'") == [
+        ("rollback",)
+    ]
+
+
+def test_a_rollback_to_a_time_means_the_newest_version_not_after_it(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    lake.sql("INSERT INTO lake.t VALUES (3)")
+    micros = lake.catalog.load_table("t", version=2).timestamp_us
+    call = f"CALL lake.system.rollback_to_timestamp('t', timestamp_micros({micros}))"
+    assert lake.sql(call) == [(3, 2, 4)]
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+    with pytest.raises(AnalysisException, match="no version of 1970"):
+        lake.sql("CALL lake.system.rollback_to_timestamp('t', TIMESTAMP '1970-01-01 00:00:00')")
+
+
+def test_setting_the_current_version_brings_back_rows_by_the_columns_of_now(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id, 'a' AS gone")
+    lake.sql("ALTER TABLE lake.t RENAME COLUMN id TO key")
+    lake.sql("ALTER TABLE lake.t DROP COLUMN gone")
+    lake.sql("ALTER TABLE lake.t ADD COLUMN gone STRING")
+    lake.sql("TRUNCATE TABLE lake.t")
+    assert lake.sql("CALL lake.system.set_current_version('t', 1)") == [(5, 1, 6)]
+    assert lake.sql("SELECT key, gone FROM lake.t WHERE key = 1 AND gone IS NULL") == [(1, None)]
+    lake.sql("CREATE OR REPLACE TABLE lake.t AS SELECT 2 AS id")
+    with pytest.raises(AnalysisException, match=r"was replaced after version 1.*rollback_to_version"):
+        lake.sql("CALL lake.system.set_current_version('t', 1)")
+    assert lake.sql("SELECT * FROM lake.t") == [(2,)]
+
+
+def test_going_back_joins_the_sessions_transaction(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("CALL lake.system.rollback_to_version('t', 1)")
+    lake.sql("INSERT INTO lake.t VALUES (3)")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (3,)]
+    assert lake.catalog.load_table("t").row_count == 2
+    lake.sql("CALL lake.system.commit_transaction()")
+    assert sorted(lake.catalog.load_table("t").to_arrow()["id"].to_pylist()) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("rollback_to_version('t', 99)", "no version 99: its newest is 1"),
+        ("rollback_to_version('t', NULL)", "version is NULL"),
+        ("rollback_to_version('nowhere', 1)", "nowhere"),
+        ("set_current_version('t', -1)", "no version -1"),
+        ("rollback_to_timestamp('t', NULL)", "timestamp is NULL"),
+    ],
+)
+def test_a_version_or_table_that_there_is_not_is_refused_and_nothing_changes(lake, call, message):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    with pytest.raises(AnalysisException, match=message):
+        lake.sql(f"CALL lake.system.{call}")
+    assert lake.catalog.load_table("t").version == 1
+
+
+def test_a_table_that_stands_at_a_place_gets_a_name(lake, tmp_path):
+    place = str(tmp_path / "place")
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql(f"CREATE TABLE lake.`{place}` AS SELECT 1 AS id")
+    with pytest.raises(AnalysisException, match=r"register_table\('<name>'") as error:
+        lake.sql(f"CREATE TABLE lake.a.t (id INT) LOCATION '{place}'")
+    assert "a.t" not in lake.catalog.list_tables("a"), error
+    assert lake.sql(f"CALL lake.system.register_table('a.t', '{place}')") == [(2, 1, 1)]
+    lake.sql("INSERT INTO lake.a.t VALUES (2)")
+    assert another_session(lake).sorted("SELECT * FROM lake.a.t") == [(1,), (2,)]
+    assert lake.catalog.load_table("a.t").row_count == 2
+    for call, message in {
+        f"register_table('u', '{place}')": "has a name already, `t`",
+        f"register_table('a.t', '{place}')": "there is a table `a`.`t` already",
+        f"register_table('b.t', '{place}')": "b",
+        f"register_table('u', '{place}x')": "no table at",
+        "register_table('u', NULL)": "location is NULL",
+    }.items():
+        with pytest.raises(AnalysisException, match=message):
+            lake.sql(f"CALL lake.system.{call}")
+    assert lake.catalog.list_tables() == []
