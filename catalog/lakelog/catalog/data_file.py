@@ -2,8 +2,9 @@
 
 A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
 them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `crc`,
-`footer`, `p<field id>` (partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there
-means "not known", but in `p<field id>` of a file whose spec has that field, where it is the value NULL.
+`footer`, `names`, `constants`, `p<field id>` (partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`,
+`nans<id>`. A NULL there means "not known", but in `p<field id>` of a file whose spec has that field, where it is the
+value NULL.
 
 The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily values.
 Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that the column had when
@@ -38,6 +39,9 @@ BASE_SCHEMA = pa.schema(
 CRC, FOOTER = "crc", "footer"
 """The columns of `DataFile.crc` and `footer_crc`, each left out where it is not known of any file."""
 
+NAMES, CONSTANTS = "names", "constants"
+"""The columns of `DataFile.names` and `constants`, as JSON, each left out where no file has any."""
+
 _OWN = re.compile(r"data/(\d{20})-([a-z2-7]{26})-[^/]+\.parquet")
 
 _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
@@ -52,12 +56,24 @@ class ColumnStats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     nans: int | None = None
 
 
+class Constant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The value of all rows of a file: a JSON literal of the atomic type `type`, whatever the column's is by now."""
+
+    type: str
+    value: bool | int | float | str | None
+
+
 class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One immutable Parquet file of a table.
 
-    `path` is relative to the table's location, or a URL for a file from elsewhere. `partition` has a JSON literal for
-    each field of the spec, by field id; `stats` has what is known, by column id. `crc` is the CRC-32 of
-    the file and `footer_crc` that of the bytes from its Parquet footer's first to the last, None where not known.
+    `path` is relative to the table's location, or absolute (a path or a URL) for a file from elsewhere.
+    `partition` has a JSON literal for each field of the spec, by field id; `stats` has what is known, by column id.
+    `crc` is the CRC-32 of the file and `footer_crc` that of the bytes from its Parquet footer's first to the last, None
+    where not known.
+
+    A file that lakelog has not written has `names`: what the field of each column id is called in it, nested ones among
+    their siblings. A field that is not in `names` is not in the file, whatever that holds under the same name.
+    `constants` are values of columns, by id, that are in no row of the file, but hold for all of them.
     """
 
     path: str
@@ -69,6 +85,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     write_id: str = msgspec.field(name="write", default="")
     crc: int | None = None
     footer_crc: int | None = msgspec.field(name="footer", default=None)
+    names: dict[int, str] | None = None
+    constants: dict[int, Constant] = {}
 
 
 class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,6 +103,29 @@ def file_path(write: WriteRef, suffix: str) -> str:
     Whoever cleans up files that no commit names can so tell those of writes that are fenced off.
     """
     return f"data/{write.version:020d}-{write.id}-{suffix}.parquet"
+
+
+def is_elsewhere(path: str) -> bool:
+    """Tell whether a data file's path leads out of its table: to a file that lakelog never deletes."""
+    return path.startswith("/") or "://" in path
+
+
+def names_to_json(names: Mapping[int, str]) -> str:
+    """Return `DataFile.names` as text, the same for the same names."""
+    return msgspec.json.encode({str(id): names[id] for id in sorted(names)}).decode()
+
+
+def names_from_json(text: str) -> dict[int, str]:
+    return {int(id): name for id, name in msgspec.json.decode(text, type=dict[str, str]).items()}
+
+
+def constants_to_json(constants: Mapping[int, Constant]) -> str:
+    """Return `DataFile.constants` as text, the same for the same constants."""
+    return msgspec.json.encode({str(id): constants[id] for id in sorted(constants)}).decode()
+
+
+def constants_from_json(text: str) -> dict[int, Constant]:
+    return {int(id): each for id, each in msgspec.json.decode(text, type=dict[str, Constant]).items()}
 
 
 def started_at(path: str) -> int | None:
@@ -173,6 +214,13 @@ def files_to_arrow(
         if any(checksum is not None for checksum in checksums):
             names.append(name)
             arrays.append(pa.array(checksums, pa.int64()))
+    for name, texts in (
+        (NAMES, [None if file.names is None else names_to_json(file.names) for file in files]),
+        (CONSTANTS, [constants_to_json(file.constants) if file.constants else None for file in files]),
+    ):
+        if any(text is not None for text in texts):
+            names.append(name)
+            arrays.append(pa.array(texts, pa.string()))
     for id, type in _partition_types(specs).items():
         if any(id in file.partition for file in files):
             names.append(f"p{id}")
@@ -214,7 +262,9 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
                 if value is not None:
                     known.setdefault(id, {})[_STATS[kind]] = value
     writes = columns.get("write") or [""] * rows
-    checksums, footers = (columns.get(name) or [None] * rows for name in (CRC, FOOTER))
+    checksums, footers, named, constant = (
+        columns.get(name) or [None] * rows for name in (CRC, FOOTER, NAMES, CONSTANTS)
+    )
     return [
         DataFile(
             path=columns["path"][row],
@@ -226,6 +276,8 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
             write_id=writes[row],
             crc=checksums[row],
             footer_crc=footers[row],
+            names=None if named[row] is None else names_from_json(named[row]),
+            constants={} if constant[row] is None else constants_from_json(constant[row]),
         )
         for row in range(rows)
     ]

@@ -41,7 +41,14 @@ def open_parquet(
                 raise FormatError("its footer is not the one that was written")
             footer = pq.read_metadata(pa.BufferReader(data))
         source.seek(0)
-    return pq.ParquetFile(source, metadata=footer, pre_buffer=pre_buffer, page_checksum_verification=True)
+    return pq.ParquetFile(
+        source,
+        metadata=footer,
+        pre_buffer=pre_buffer,
+        page_checksum_verification=True,
+        # Times of the old kind are read as what they say, not as nanoseconds, which end in the year 2262.
+        coerce_int96_timestamp_unit="us",
+    )
 
 
 def footer_crc_of(content: bytes) -> int:

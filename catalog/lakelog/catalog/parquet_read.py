@@ -6,7 +6,7 @@ plan all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -15,7 +15,17 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog.arrow_types import schema_to_arrow, type_from_arrow
 from lakelog.catalog.bound import Bound, terms
-from lakelog.catalog.data_file import FOOTER, DataFile, files_to_arrow
+from lakelog.catalog.data_file import (
+    CONSTANTS,
+    FOOTER,
+    NAMES,
+    Constant,
+    DataFile,
+    constants_from_json,
+    files_to_arrow,
+    is_elsewhere,
+    names_from_json,
+)
 from lakelog.catalog.literals import value_type
 from lakelog.catalog.parquet_open import open_parquet
 from lakelog.catalog.pruning import Specs, may_match
@@ -27,6 +37,9 @@ from lakelog.catalog.statistics import Measured, footer_statistics
 from lakelog.catalog.types import AtomicType
 from lakelog.log.errors import FormatError, StorageError, Unsupported
 from lakelog.log.store import ObjectStore
+
+OpenUrl = Callable[[str], tuple[ObjectStore, str]]
+"""Finds the store of an object by its URL or absolute path, and its key there."""
 
 BATCH_ROWS = 128 * 1024
 READ_AHEAD_FILES = 4
@@ -41,19 +54,23 @@ def read_files(
     *,
     columns: Sequence[str] | None = None,
     predicate: Bound | None = None,
+    open_url: OpenUrl | None = None,
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return the Arrow schema of the result, and its batches; nothing is read before the first is asked for.
 
     `columns` are names of `schema`, in the order of the result. Raises, while batches are taken, FormatError for a file
     that is broken, NotFound for one that is gone, Unsupported for a condition that lakelog does not know.
+    `open_url` finds files that are outside of the table.
     """
     chosen = [field.name for field in schema.fields] if columns is None else list(columns)
     whole = schema_to_arrow(schema)
     result = pa.schema([whole.field(name) for name in chosen])
-    reading = _Reading(store, prefix, schema, chosen, predicate)
-    columns_read = (plan[name].to_pylist() for name in ("path", "size"))
-    footers = plan[FOOTER].to_pylist() if FOOTER in plan.column_names else [None] * plan.num_rows
-    files = list(map(_Source, *columns_read, footers))
+    reading = _Reading(store, prefix, schema, chosen, predicate, open_url)
+    columns_read = (
+        plan[name].to_pylist() if name in plan.column_names else [None] * plan.num_rows
+        for name in ("path", "size", FOOTER, NAMES, CONSTANTS)
+    )
+    files = list(map(_Source, *columns_read))
     return result, in_order(files, reading.batches, READ_AHEAD_FILES)
 
 
@@ -72,12 +89,29 @@ class _Source:
     path: str
     size_bytes: int | None = None
     footer_crc: int | None = None
+    names_json: str | None = None
+    constants_json: str | None = None
+
+    @property
+    def names(self) -> dict[int, str] | None:
+        return None if self.names_json is None else names_from_json(self.names_json)
+
+    @property
+    def constants(self) -> dict[int, Constant]:
+        return {} if self.constants_json is None else constants_from_json(self.constants_json)
 
 
 class _Reading:
     def __init__(
-        self, store: ObjectStore, prefix: str, schema: Schema, columns: Sequence[str], predicate: Bound | None
+        self,
+        store: ObjectStore,
+        prefix: str,
+        schema: Schema,
+        columns: Sequence[str],
+        predicate: Bound | None,
+        open_url: OpenUrl | None = None,
     ) -> None:
+        self._open_url = open_url
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
         self._schema = schema
@@ -89,21 +123,28 @@ class _Reading:
 
     def batches(self, file: _Source) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of one file."""
-        path = file.path
-        if "://" in path:
-            raise Unsupported(f"the data file {path} lies outside of its table, where it cannot be read yet")
-        key = self._prefix + path
-        with self._store.open_input(key) as source:
+        store, key = self._store, self._prefix + file.path
+        if is_elsewhere(file.path):
+            if self._open_url is None:
+                raise Unsupported(
+                    f"the data file {file.path} lies outside of its table: open it through a catalog"
+                )
+            store, key = self._open_url(file.path)
+        names, constants = file.names, file.constants
+        with store.open_input(key) as source:
             try:
                 opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
                 present = set(opened.schema_arrow.names)
-                physical = [field.physical for field in self._fields if field.physical in present]
-                groups = self._row_groups(opened)
+                physical = self._present(present, names, constants)
+                # What a foreign writer's bounds mean is known from the log, where it is known.
+                groups = (
+                    self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
+                )
                 missing = sum(opened.metadata.row_group(group).num_rows for group in groups)
                 read = opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical)
                 for batch in read:
                     missing -= batch.num_rows
-                    yield from self._matching(batch)
+                    yield from self._matching(batch, names, constants)
                 if missing:
                     # Arrow leaves out pages whose header was altered to be of no kind that it knows.
                     raise FormatError(f"{missing:,} of its rows cannot be found")
@@ -111,15 +152,26 @@ class _Reading:
                 if isinstance(error, OSError) and error.errno is not None:
                     # Arrow's own complaints about a file's content are OSErrors without a number.
                     raise StorageError(
-                        f"reading the data file {key} in {self._store.url} failed ({error}): try again",
-                        location=f"{self._store.url}/{key}",
+                        f"reading the data file {key} in {store.url} failed ({error}): try again",
+                        location=f"{store.url}/{key}",
                     ) from error
                 raise FormatError(
-                    f"the data file {key} in {self._store.url} cannot be read ({error}): it was truncated or altered"
+                    f"the data file {key} in {store.url} cannot be read ({error}): it was truncated or altered"
                 ) from error
 
-    def _matching(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        rows = to_logical(batch, self._schema, self._needed)
+    def _present(
+        self, present: set[str], names: Mapping[int, str] | None, constants: Mapping[int, Constant]
+    ) -> list[str]:
+        """Return what the needed columns are called that the file has."""
+        if names is None:
+            return [field.physical for field in self._fields if field.physical in present]
+        found = (names.get(field.id) for field in self._fields if field.id not in constants)
+        return [name for name in found if name is not None and name in present]
+
+    def _matching(
+        self, batch: pa.RecordBatch, names: Mapping[int, str] | None, constants: Mapping[int, Constant]
+    ) -> Iterator[pa.RecordBatch]:
+        rows = to_logical(batch, self._schema, self._needed, names=names, constants=constants)
         if self._predicate is not None:
             rows = rows.filter(evaluate(self._predicate, rows)).select(self._columns)
         yield from (each for each in rows.to_batches() if each.num_rows)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.bound import Bound, Constant, unknown_parts
-from lakelog.catalog.data_file import BASE_SCHEMA, FOOTER, DataFile, split_name
+from lakelog.catalog.data_file import BASE_SCHEMA, CONSTANTS, FOOTER, NAMES, DataFile, split_name
 from lakelog.catalog.file_facts import array_of, partition_values, specs_list
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.file_tables import joined
@@ -17,7 +17,7 @@ from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.partitioning import PartitionField, PartitionSpec
 from lakelog.catalog.pruning import Specs, match, may_match
 
-_PLANNED = ("path", "size", "rows", "spec", FOOTER)
+_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS)
 
 
 def plan(
@@ -29,8 +29,8 @@ def plan(
     limit: int | None = None,
     statistics: Collection[int] = (),
 ) -> pa.Table:
-    """Return the files that may hold matching rows, a row each: path, size, rows, spec, footer (where known),
-    `p<field id>` of every field.
+    """Return the files that may hold matching rows, a row each: path, size, rows, spec, `p<field id>` of every
+    field, and footer, names and constants where they are known.
 
     With `limit`, files stop where the rows that match for certain suffice. `statistics` are ids of columns whose `lo`,
     `hi`, `nulls` and `nans` are wanted too, as far as they are known.

@@ -7,7 +7,7 @@ changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.arrow_types import VARIANT, field_to_arrow, is_list, type_to_arrow
+from lakelog.catalog.data_file import Constant
+from lakelog.catalog.literals import to_arrow, value_type
 from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.sql_literals import parse_literal
 from lakelog.catalog.types import AtomicType, Field, ListType, MapType, StructType, Type, children
@@ -66,14 +68,21 @@ def reshape_columns(data: pa.Table | pa.RecordBatch, fields: Sequence[Field], ru
 
 
 def to_logical(
-    data: pa.Table | pa.RecordBatch, schema: Schema, columns: Sequence[str] | None = None
+    data: pa.Table | pa.RecordBatch,
+    schema: Schema,
+    columns: Sequence[str] | None = None,
+    *,
+    names: Mapping[int, str] | None = None,
+    constants: Mapping[int, Constant] | None = None,
 ) -> pa.Table:
     """Return rows of a data file as the table has them now; `columns` chooses some, in that order.
 
-    Fields are found by physical name. One that the file does not have yet is its `exists` default, or NULL.
+    Fields are found by physical name, or by the file's own `names`. One that the file does not have yet is its `exists`
+    default, or NULL. See `DataFile` for `names` and `constants`.
     """
     fields = schema.fields if columns is None else tuple(schema.find((name,)) for name in columns)
-    return reshape_columns(data, fields, _FROM_FILE)
+    rules = _FROM_FILE if names is None and not constants else _FromNamedFile(names, constants or {})
+    return reshape_columns(data, fields, rules)
 
 
 def to_physical(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
@@ -207,6 +216,33 @@ class _FromFile:
         return FormatError(
             f"the column {dotted(path)} is {found} in a data file and {type} in the table's schema"
         )
+
+
+class _FromNamedFile(_FromFile):
+    """Rows of a file that lakelog has not written."""
+
+    def __init__(self, names: Mapping[int, str] | None, constants: Mapping[int, Constant]) -> None:
+        self._names = names
+        self._constants = constants
+
+    def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
+        places = {name: index for index, name in enumerate(names)}
+        known = self._names
+        found = [field.physical if known is None else known.get(field.id) for field in fields]
+        return [
+            None if name is None or field.id in self._constants else places.get(name)
+            for name, field in zip(found, fields, strict=True)
+        ]
+
+    def missing(self, field: Field, length: int, path: Path) -> pa.Array:
+        constant = self._constants.get(field.id)
+        if constant is None:
+            return super().missing(field, length, path)
+        type = value_type(AtomicType(constant.type))
+        assert type is not None, "a constant is of a type with values"
+        value = to_arrow([constant.value], type)
+        target = type_to_arrow(field.type, physical=self.physical)
+        return pa.repeat(value.cast(target)[0], length)
 
 
 class _ToFile(_FromFile):

@@ -62,6 +62,7 @@ class Scan:
             self._metadata.specs,
             columns=self._columns,
             predicate=self._predicate,
+            open_url=self._tracked.log.replay.open_url,
         )
         return pa.RecordBatchReader.from_batches(schema, self._limited(batches))
 
