@@ -16,7 +16,7 @@ MOVING = """
 import pathlib
 from lakelog.catalog import Catalog
 from lakelog.spark.dispatch import Dispatch
-armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_table
+armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_relation
 def load(self, params):
     answer = original(self, params)
     if armed.exists():
@@ -30,7 +30,7 @@ def load(self, params):
                 tx.load_table("t").truncate()
                 tx.load_table("u").append(row)
     return answer
-Dispatch.on_load_table = load
+Dispatch.on_load_relation = load
 """
 
 QUERIES = {
@@ -215,7 +215,7 @@ import pathlib
 import pyarrow as pa
 from lakelog.catalog import Catalog
 from lakelog.spark.dispatch import Dispatch
-armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_table
+armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_relation
 def load(self, params):
     answer = original(self, params)
     if armed.exists():
@@ -224,7 +224,7 @@ def load(self, params):
             armed.unlink()
             Catalog({warehouse!r}).load_table("t").append(pa.table({{"id": pa.array([2], pa.int32())}}))
     return answer
-Dispatch.on_load_table = load
+Dispatch.on_load_relation = load
 """
 
 
