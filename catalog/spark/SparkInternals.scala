@@ -6,6 +6,7 @@ import java.time.format.DateTimeFormatter
 
 import scala.jdk.CollectionConverters._
 
+import org.antlr.v4.runtime.{CharStreams, Token}
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -22,6 +23,7 @@ import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
+import org.apache.spark.sql.catalyst.parser.SqlBaseLexer
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
@@ -122,32 +124,42 @@ private[lakelog] object SparkInternals {
    */
   private def words(command: LogicalPlan): Option[String] = {
     val parts = command.children ++ command.innerChildren.collect { case part: LogicalPlan => part }
-    own(command.origin).orElse(parts.flatMap(_.collectFirst {
-      case part if part.origin.sqlText.exists(Creation.findFirstIn(_).isDefined) => own(part.origin)
-    }).flatten.headOption)
+    own(command.origin).orElse(parts.flatMap(_.collectFirst(Function.unlift(part => creation(part.origin)))).headOption)
   }
 
-  /** A statement of a script has the words of the whole script, and its place in them: there it goes on to its end. */
+  /** A statement of a script has the words of the whole script, and its place in them. */
   private def own(origin: Origin): Option[String] = origin.sqlText.map { text =>
-    if (Script.findFirstIn(text).isEmpty) text
-    else {
-      val end = text.indexOf(';', origin.stopIndex.getOrElse(0))
-      text.slice(origin.startIndex.getOrElse(0), if (end < 0) text.length else end)
-    }
+    if (isScript(text)) new ScriptText(text, tokens(text)).statementFrom(origin.startIndex.getOrElse(0)) else text
+  }
+
+  /** The statement that creates a table of the query which is there. */
+  private def creation(origin: Origin): Option[String] = origin.sqlText.flatMap { text =>
+    if (isScript(text)) new ScriptText(text, tokens(text)).creationAround(origin.startIndex.getOrElse(0))
+    else Some(text).filter(ScriptText.beginsWith(_, Set("create", "replace")))
+  }
+
+  private def isScript(text: String): Boolean = ScriptText.beginsWith(text, Set("begin"))
+
+  /** What Spark's own lexer, which knows capitals only, makes of a text; comments and spaces are left out. */
+  private def tokens(text: String): IndexedSeq[ScriptText.Token] = {
+    val points = text.codePoints.map(Character.toUpperCase(_: Int)).toArray
+    val lexer = new SqlBaseLexer(CharStreams.fromString(new String(points, 0, points.length)))
+    lexer.removeErrorListeners()
+    lexer.getAllTokens.asScala.filter(_.getChannel == Token.DEFAULT_CHANNEL)
+      .map(token => ScriptText.Token(lexer.getVocabulary.getSymbolicName(token.getType), token.getStartIndex)).toIndexedSeq
   }
 
   /** Python keeps less, and a statement may hold millions of values. */
   private val StatementLimit = 256 * 1024
-
-  private val Comments = """^(?:\s|--[^\n]*\n|/\*.*?\*/)*"""
-  private val Creation = s"(?is)$Comments(?:create|replace)\\b".r
-  private val Script = s"(?is)$Comments(?:begin)\\b".r
 
   def externalTableWithoutLocation: Throwable = QueryCompilationErrors.createExternalTableWithoutLocationError()
 
   /** An error of analysis that is in none of Spark's error classes. */
   def analysisException(message: String): AnalysisException = new AnalysisException(
     message, None, None, None, None, Map.empty[String, String], Array.empty[QueryContext])
+
+  def noSuchRoutine(name: Seq[String]): AnalysisException =
+    new AnalysisException("ROUTINE_NOT_FOUND", Map("routineName" -> name.map(QuotingUtils.quoteIdentifier).mkString(".")))
 
   /** The session's Hadoop configuration with `settings` on top, for files of the table at `location`. */
   def hadoopConf(location: String, settings: Map[String, String]): Configuration = {

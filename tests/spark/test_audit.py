@@ -40,6 +40,9 @@ def test_a_commit_tells_engine_application_user_query_and_the_statement_without_
         ("CREATE TABLE lake.a.n AS SELECT 1 AS id", "CREATE TABLE lake.a.n AS SELECT ? AS id"),
         ("CREATE OR REPLACE TABLE lake.a.n AS SELECT 1 AS id", "CREATE OR REPLACE TABLE lake.a.n AS SELECT ? AS id"),
         ("-- why\nCREATE TABLE lake.a.n AS SELECT 1 AS id", "CREATE TABLE lake.a.n AS SELECT ? AS id"),
+        ("/* a /* b */ c */ CREATE TABLE lake.a.n AS SELECT 1 AS id", "CREATE TABLE lake.a.n AS SELECT ? AS id"),
+        ("\n" * 20_000 + "CREATE TABLE lake.a.n AS SELECT 1 AS id", "CREATE TABLE lake.a.n AS SELECT ? AS id"),
+        ("-- c\n" * 8_000 + "CREATE TABLE lake.a.n AS SELECT 1 AS id", "CREATE TABLE lake.a.n AS SELECT ? AS id"),
     ],
 )  # fmt: skip
 def test_a_creation_tells_its_statement(lake, statement, kept):
@@ -98,6 +101,45 @@ def test_the_statements_of_a_script_are_told_one_by_one(lake):
     assert told(lake)["statement"] == f"DELETE FROM {lake.name}.a.t WHERE id < ?"
 
 
+@pytest.mark.parametrize(
+    ("script", "table", "kept"),
+    [
+        (
+            "BEGIN DELETE FROM lake.a.t WHERE k = 'a;b' OR id > 5; END",
+            "a.t",
+            "DELETE FROM lake.a.t WHERE k = ? OR id > ?",
+        ),
+        (
+            "BEGIN SELECT '\U0001f600'; INSERT INTO lake.a.t /* ; */ VALUES (1, ';'); END",
+            "a.t",
+            "INSERT INTO lake.a.t VALUES (?, ?)",
+        ),
+        (
+            "BEGIN IF true THEN CREATE TABLE lake.a.n AS "
+            "SELECT CASE WHEN true THEN ';' ELSE replace('a', 'b') END AS k; END IF; END",
+            "a.n",
+            "CREATE TABLE lake.a.n AS SELECT CASE WHEN true THEN ? ELSE replace(?, ?) END AS k",
+        ),
+    ],
+)
+def test_a_statement_of_a_script_is_told_from_its_beginning_to_its_end(lake, script, table, kept):
+    prepare(lake)
+    lake.sql("INSERT INTO lake.a.t VALUES (7, 'a')")
+    lake.frame(script).collect()
+    assert told(lake, table)["statement"] == kept.replace("lake.", f"{lake.name}.")
+
+
+def test_what_a_commit_keeps_of_a_filter_has_no_literals(lake):
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t (id INT, k STRING) PARTITIONED BY (k)")
+    lake.sql("INSERT INTO lake.a.t VALUES (1, 'geheim'), (2, 'it''s geheim')")
+    lake.sql("DELETE FROM lake.a.t WHERE k IN ('geheim', 'auch geheim')")
+    lake.sql("INSERT OVERWRITE lake.a.t PARTITION (k = 'it''s geheim') SELECT 5")
+    filters = [entry.details.get("filter") for entry in Catalog(lake.warehouse).load_table("a.t").history()]
+    assert filters[:2] == ["k <=> ?", "k IN (?, ?)"]
+    assert lake.sql("SELECT * FROM lake.system.audit WHERE concat(details, statement) LIKE '%geheim%'") == []
+
+
 def test_the_commit_of_a_transaction_tells_in_each_log_the_statements_that_changed_it(lake):
     prepare(lake)
     lake.sql("CREATE TABLE lake.a.u (id INT)")
@@ -144,6 +186,34 @@ def test_the_audit_is_a_table(lake):
     assert later == [(2,)] and all_of_it[0][0] == len(rows) and at == [("append",)]
     described = {row[0]: row[1] for row in lake.sql("DESCRIBE lake.system.audit")}
     assert described["time"] == "timestamp" and described["version"] == "bigint"
+
+
+def test_a_filter_on_the_time_finds_the_same_rows_as_without_its_help(lake):
+    prepare(lake)
+    for id in range(4):
+        lake.sql(f"INSERT INTO lake.a.t VALUES ({id}, 'a')")
+    times = [entry.time_us for entry in Catalog(lake.warehouse).audit()]
+    lake.sql("CALL lake.system.expire('a.t', retain_last => 2, dry_run => false)")
+    everything = lake.frame("SELECT * FROM lake.system.audit").collect()
+    assert ("expired", 1, 4) in [(row.what, row.first_version, row.version) for row in everything]
+    micros = {row: int(row.time.timestamp() * 1_000_000 + 0.5) for row in everything}
+    for time in times:
+        for sign, holds in {"<=": int.__le__, ">=": int.__ge__, "=": int.__eq__}.items():
+            found = lake.frame(f"SELECT * FROM lake.system.audit WHERE time {sign} timestamp_micros({time})")
+            wanted = [row for row in everything if holds(micros[row], time)]
+            assert sorted(found.collect(), key=repr) == sorted(wanted, key=repr), (sign, time)
+
+
+def test_a_time_that_cannot_be_finds_nothing(lake):
+    prepare(lake)
+    nothing = "SELECT * FROM lake.system.audit WHERE time > TIMESTAMP '2030-01-01' AND time < TIMESTAMP '2020-01-01'"
+    assert lake.sql(nothing) == []
+
+
+def test_the_audit_takes_no_option_that_it_would_not_obey(lake):
+    prepare(lake)
+    with pytest.raises(Exception, match="does not know 'user'"):
+        lake.sql("SELECT * FROM lake.system.audit WITH (`user` = 'me')")
 
 
 def test_the_audit_is_read_only_and_reads_join_with_other_tables(lake):

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from lakelog.catalog import writer
-from lakelog.catalog.audit_chain import Extent, Step, extent_of, steps
+from lakelog.catalog.audit_chain import Extent, Step, extent_of, goes_on_expired, steps
 from lakelog.catalog.audit_logs import AuditedLog, every_log, in_parallel, logs_below, logs_of_table
 from lakelog.catalog.history import OPERATIONS, details_of, operations_of
 from lakelog.catalog.name_tree import NameTree
@@ -89,18 +89,21 @@ def audit(
     operation: str | None = None,
     newest_first: bool = True,
     verify: bool = True,
+    whole_ranges: bool = False,
 ) -> Iterator[AuditEntry]:
     """Yield what happened in a warehouse, dropped tables and namespaces included until they are purged.
 
     `since` and `until` are inclusive; a date alone is the whole day. `table` and `namespace` (with all below) are names
     that may be former ones, `location` is the place of a table without a name; at most one of the three. `user` and
-    `operation` match exactly or as globs. What expired, and damage, is told whatever these two say.
+    `operation` match exactly or as globs. What expired, and damage, is told whatever these two say. An expired range
+    has the time of its newest version; of one that `until` cuts, the part before is told, or nothing with
+    `whole_ranges`: then `since` and `until` choose among the entries that there are without them.
 
     What is read is verified: all of it, or from `since` to `until`. The log is never believed over its hashes, and an
     audit does not end at damage; whoever asks has to look for entries whose `what` is "damage".
     InvalidInput, NoSuchTable, NoSuchNamespace; NotFound where there is no log at `location`.
     """
-    wanted = _Wanted(since, until, user, operation)
+    wanted = _Wanted(since, until, user, operation, whole_ranges)
     if sum(given is not None for given in (table, namespace, location)) > 1:
         raise InvalidInput("an audit is of a table, of a namespace or of a place: give one of them")
     if tree.logs.is_a_cut:
@@ -136,12 +139,18 @@ class _Wanted:
     """Which entries are asked for."""
 
     def __init__(
-        self, since: Moment | None, until: Moment | None, user: str | None, operation: str | None
+        self,
+        since: Moment | None,
+        until: Moment | None,
+        user: str | None,
+        operation: str | None,
+        whole_ranges: bool,
     ) -> None:
         self.since_us = None if since is None else time_us(since)
         self.until_us = None if until is None else last_us(until)
         self.user = user
         self.operation = operation
+        self.whole_only = until is not None and whole_ranges
         if self.since_us is not None and self.until_us is not None and self.since_us > self.until_us:
             raise InvalidInput(f"nothing is since {since} and until {until}: the first is the later one")
         if operation is not None and not any(fnmatchcase(known, operation) for known in OPERATIONS):
@@ -187,15 +196,15 @@ class _Stream:
             if isinstance(step.entry, Tombstone):
                 # What expires is always the oldest, so that the newest of them stands for all.
                 if self.newest_first and newest_expired is None:
-                    yield from self._of_expired(step.entry)
+                    yield from self._of_expired(step.entry, extent)
                 newest_expired = step.entry
                 continue
             if not self.newest_first and newest_expired is not None:
-                yield from self._of_expired(newest_expired)
+                yield from self._of_expired(newest_expired, extent)
             newest_expired = None
             yield from self._of(step)
         if not self.newest_first and newest_expired is not None:
-            yield from self._of_expired(newest_expired)
+            yield from self._of_expired(newest_expired, extent)
 
     def _of_the_whole(self, extent: Extent) -> Iterator[_Keyed]:
         problems = list(extent.problems)
@@ -254,7 +263,9 @@ class _Stream:
             hash=commit.hash,
         )
 
-    def _of_expired(self, newest: Tombstone) -> Iterator[_Keyed]:
+    def _of_expired(self, newest: Tombstone, extent: Extent) -> Iterator[_Keyed]:
+        if self.wanted.whole_only and goes_on_expired(self.read, newest.version, extent.head):
+            return
         if self._concerns(newest):
             last = newest.version
             self.key = (newest.time_us, newest.commit_id, self.log.location, last)

@@ -102,6 +102,17 @@ def steps(
             yield step
 
 
+def goes_on_expired(log: Log[Any], version: int, head: int) -> bool:
+    """Tell whether something later than an expired `version` has expired too. Costs one GET as a rule."""
+    for later in range(version + 1, head + 1):
+        this = _read(log, later, later)[0]
+        if isinstance(this, Commit):
+            return False
+        if isinstance(this, Tombstone) and this.outcome != ABORTED:
+            return True
+    return False
+
+
 def _with_following(
     log: Log[Any], first: int, last: int, head: int, newest_first: bool, batch: int
 ) -> Iterator[tuple[int, Read, Read | None]]:

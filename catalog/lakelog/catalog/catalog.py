@@ -454,6 +454,7 @@ class Catalog(DefinedNames):
         operation: str | None = None,
         newest_first: bool = True,
         verify: bool = True,
+        whole_ranges: bool = False,
     ) -> Iterator[audit.AuditEntry]:
         """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit.audit`)."""
         return audit.audit(
@@ -467,6 +468,7 @@ class Catalog(DefinedNames):
             operation=operation,
             newest_first=newest_first,
             verify=verify,
+            whole_ranges=whole_ranges,
         )
 
     def fsck(

@@ -26,6 +26,7 @@ from lakelog.catalog.planning import partition_key, partition_keys
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
+from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -69,7 +70,7 @@ def commit(
         check(change.operation, current, passed, written, name)
         removed = _removed(tracked, current, change, bound, name)
         event, blobs = files_event(
-            change.operation, files, removed, current.state.current, change.filter_text
+            change.operation, files, removed, current.state.current, _kept(change.filter_text)
         )
         return Draft(events=encode([event]), blobs=blobs, write=write)
 
@@ -102,6 +103,11 @@ def removable(
             return None
         removed.extend(as_removed(chunk.filter(result.all)))
     return removed
+
+
+def _kept(filter_text: str | None) -> str | None:
+    """Return what a commit keeps of a filter: like a statement's, its literals are nobody's business for ever."""
+    return None if filter_text is None else normalized(filter_text)
 
 
 def _removed(

@@ -30,7 +30,10 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class SystemTable:
-    """`read` gets the bounds of the column `time`, in microseconds, both inclusive or None, and may give more rows."""
+    """`read` gets the bounds of the column `time`, in microseconds, both inclusive or None, since not above until.
+
+    It gives the very rows that it would give without bounds, at least those whose time is within them.
+    """
 
     schema: Callable[[], pa.Schema]
     read: Callable[[Catalog, int | None, int | None], pa.RecordBatchReader]
@@ -45,7 +48,7 @@ def _audit_schema() -> pa.Schema:
 def _audit(catalog: Catalog, since_us: int | None, until_us: int | None) -> pa.RecordBatchReader:
     from lakelog.catalog.audit_table import audit_table
 
-    return audit_table(catalog.audit(since=since_us, until=until_us))
+    return audit_table(catalog.audit(since=since_us, until=until_us, whole_ranges=True))
 
 
 TABLES = {"audit": SystemTable(schema=_audit_schema, read=_audit)}

@@ -2,6 +2,8 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Set => JSet}
 
+import scala.jdk.CollectionConverters._
+
 import org.json4s.JsonAST.{JInt, JNull, JObject, JString}
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -31,9 +33,18 @@ private[lakelog] final class SystemTable(catalog: String, declared: JObject, cha
 
   override def capabilities: JSet[TableCapability] = JSet.of(TableCapability.BATCH_READ)
 
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new SystemScanBuilder(this)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    options.keySet.asScala.headOption.foreach { key =>
+      throw Failures.unsupported(s"$name takes no read options, so it does not know '$key': leave it out.")
+    }
+    new SystemScanBuilder(this)
+  }
 
-  def rows(since: Option[Long], until: Option[Long]): Array[InternalRow] = failures.procedure {
+  /** The rows whose time is within these bounds, and possibly others. */
+  def rows(since: Option[Long], until: Option[Long]): Array[InternalRow] =
+    if (since.zip(until).exists { case (first, last) => first > last }) Array.empty else between(since, until)
+
+  private def between(since: Option[Long], until: Option[Long]): Array[InternalRow] = failures.procedure {
     val params = Json.obj(
       "name" -> JString(simpleName),
       "since_us" -> since.map(JInt(_)).getOrElse(JNull), "until_us" -> until.map(JInt(_)).getOrElse(JNull))
