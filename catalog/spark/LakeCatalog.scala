@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.{Map => JMap, Set => JSet}
+import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
@@ -276,10 +276,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     else failures.namespace(names)(throw new LakelogFailure("no-such-namespace", names.mkString(".")))
 
   override def loadProcedure(ident: Identifier): UnboundProcedure = {
-    val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name) else None
-    named.map(new LakeProcedure(_, session, failures)).getOrElse(throw Failures.invalid(
-      s"There is no procedure ${SparkInternals.quoted(catalogName +: ident.namespace.toSeq :+ ident.name)}: " +
-        s"SHOW PROCEDURES IN $catalogName.${LakeCatalog.SystemNamespace} lists those that there are."))
+    val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
+    named.map(new LakeProcedure(_, session, failures))
+      .getOrElse(throw SparkInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
   }
 
   private lazy val procedures: Map[String, ProcedureDeclaration] =

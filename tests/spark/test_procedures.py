@@ -96,8 +96,18 @@ def test_wrong_arguments_are_refused_in_sparks_own_words(echo, call, condition):
 def test_a_procedure_is_only_in_the_namespace_system(echo):
     echo.sql("CREATE NAMESPACE lake.a")
     for place in ("lake.system.ecco", "lake.a.echo", "lake.echo", "lake.system.b.echo"):
-        with pytest.raises(AnalysisException, match=r"no procedure .*SHOW PROCEDURES IN"):
+        with pytest.raises(AnalysisException) as error:
             echo.sql(f"CALL {place}('a')")
+        assert error.value.getCondition() == "ROUTINE_NOT_FOUND"
+    with pytest.raises(AnalysisException, match="`system`.`ecco`"):
+        echo.sql("DESCRIBE PROCEDURE lake.system.ecco")
+    assert echo.sql("CALL lake.system.ECHO('a')")[0][0] == "a"
+
+
+@pytest.mark.parametrize("call", ["'a', number => NULL", "NULL", "'a', flag => CAST(NULL AS BOOLEAN)"])
+def test_null_is_refused_where_it_is_not_the_default(echo, call):
+    with pytest.raises(AnalysisException, match="argument (text|number|flag) of echo is NULL"):
+        echo.sql(f"CALL lake.system.echo({call})")
 
 
 @pytest.mark.parametrize("kind", ["invalid", "unsupported", "conflict"])

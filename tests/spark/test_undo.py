@@ -87,6 +87,7 @@ WRITES = [
     "TRUNCATE TABLE lake.a.t", "DELETE FROM lake.a.t WHERE id < 9", "CREATE NAMESPACE lake.b",
     "ALTER NAMESPACE lake.a SET PROPERTIES ('k' = 'v')", "DROP NAMESPACE lake.a CASCADE",
     "CALL lake.system.save_cut('d')", "CALL lake.system.drop_cut('c')",
+    "CALL lake.system.undrop_table('a.v')", "CALL lake.system.undrop_namespace('b')",
 ]  # fmt: skip
 
 
@@ -134,6 +135,27 @@ def test_expire_and_vacuum_tell_first_and_do_it_when_told(lake):
     assert len([p for p in _files(lake.warehouse) if p.suffix == ".parquet"]) == 2
     assert count
     assert lake.sql("SELECT * FROM lake.a.t") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "call", ["expire('a.t', retain_last => 1, dry_run => NULL)", "vacuum(dry_run => NULL)"]
+)
+def test_a_dry_run_that_is_neither_true_nor_false_does_nothing(lake, call):
+    prepare(lake)
+    lake.sql("INSERT OVERWRITE lake.a.t VALUES (2)")
+    files = sorted(_files(lake.warehouse))
+    with pytest.raises(AnalysisException, match="dry_run .*NULL"):
+        lake.sql(f"CALL lake.system.{call}")
+    assert sorted(_files(lake.warehouse)) == files
+    assert lake.sql("SELECT * FROM lake.a.t VERSION AS OF 1") == [(1,)]
+
+
+def test_nothing_is_restored_under_the_name_of_lakelogs_own_namespace(lake):
+    prepare(lake)
+    lake.sql("DROP NAMESPACE lake.a CASCADE")
+    with pytest.raises(AnalysisException, match="choose another name"):
+        lake.sql("CALL lake.system.undrop_namespace('a', to => 'system')")
+    assert lake.sql("CALL lake.system.undrop_namespace('a')") == [("`a`",)]
 
 
 def test_the_whole_catalog_is_maintained_at_once_and_a_wrong_wish_is_refused(lake):

@@ -30,6 +30,7 @@ def undrop_table(
     tree: NameTree, identifier: Identifier, id: str | None, to: Identifier | None, token: Token | None
 ) -> Identifier:
     """Restore the table that was dropped last under that name (or the one with that id); return its name now."""
+    tree.logs.check_writable()
     target = to or identifier
     check_name(target[-1], "table")
     if was_applied_anywhere(tree.logs, token):
@@ -52,6 +53,7 @@ def undrop_namespace(
     """Restore a namespace with all that was dropped together with it; return its name now."""
     if not namespace:
         raise InvalidInput("the root namespace is never dropped: name another one")
+    tree.logs.check_writable()
     target = to or namespace
     check_namespace(target)
     if was_applied_anywhere(tree.logs, token):

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.procedures import Call, Procedure, all_procedures
 
@@ -44,6 +44,10 @@ def _procedure(params: Params) -> Procedure:
 def _call(catalogs: Catalogs, procedure: Procedure, params: Params) -> Call:
     from lakelog.catalog.commits import Token
 
+    for parameter in procedure.parameters:
+        if not parameter.nullable and params["arguments"].get(parameter.name) is None:
+            instead = "give a value" if parameter.default is None else "give a value, or leave it out"
+            raise InvalidInput(f"the argument {parameter.name} of {procedure.name} is NULL: {instead}")
     given = params.get("token")
     return Call(
         catalog=catalogs.of(params) if procedure.session is None else catalogs.outside,

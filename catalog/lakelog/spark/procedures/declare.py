@@ -2,7 +2,7 @@
 
 Types are Spark's, in SQL's spelling: STRING, INT, BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, INTERVAL DAY TO SECOND, ARRAY<…>
 and MAP<STRING, …> of these. On the Python side a time is a number of microseconds since 1970 (UTC), as everywhere in
-lakelog, and an interval one of microseconds. Every value may be None.
+lakelog, and an interval one of microseconds. Only an argument whose default is NULL may be None.
 """
 
 from __future__ import annotations
@@ -25,12 +25,20 @@ Rows: TypeAlias = Iterable[Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a call may give by name or position. `default` is SQL; without one the parameter is required."""
+    """What a call may give by name or position. `default` is SQL; without one the parameter is required.
+
+    NULL means something where it is the default, and is refused elsewhere: a `dry_run` that is neither true nor false
+    must not be taken for false.
+    """
 
     name: str
     type: str
     comment: str
     default: str | None = None
+
+    @property
+    def nullable(self) -> bool:
+        return self.default == "NULL"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,10 @@ def _undrop_namespace(call: Call) -> Rows:
     from lakelog.catalog.names import quoted
 
     to = None if call["to"] is None else call.namespace("to")
+    if to == ("system",):
+        raise InvalidInput(
+            "the namespace system holds lakelog's own procedures and tables: choose another name"
+        )
     name = call.namespace("namespace")
     return [(quoted(call.catalog.undrop_namespace(name, id=call["id"], to=to, token=call.token)),)]
 
