@@ -80,6 +80,11 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   private def rollBack(procedure: ProcedureDeclaration): List[JValue] = synchronized {
     val transaction = opened
+    if (transaction.token.nonEmpty) {
+      throw Failures.invalid(
+        s"Whether the commit of the transaction ${transaction.id} happened is not known, so it cannot be rolled back: " +
+          s"CALL $catalog.system.commit_transaction() again to learn that.")
+    }
     try {
       val rows = run(channelIn(transaction), procedure.name, JObject(Nil))
       transaction.deleteFiles()
@@ -148,6 +153,7 @@ private[lakelog] final class OpenTransaction(val id: String) {
 
   private val deletions = new ConcurrentLinkedQueue[() => Unit]()
 
+  /** What is given here must not know the session, or nobody ever finds out that the session is gone. */
   def onRollback(delete: () => Unit): Unit = deletions.add(delete)
 
   /**
@@ -180,6 +186,9 @@ private[lakelog] object LakeSession {
 private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, transaction: Option[OpenTransaction]) {
 
   def isInTransaction: Boolean = transaction.isDefined
+
+  /** The id of the transaction, if there is one. */
+  def transactionId: Option[String] = transaction.map(_.id)
 
   /** Makes what a change is asked for with, to be the same change again; a transaction is asked again as a whole. */
   def token(subject: JObject): JValue = if (isInTransaction) JNull else call("token", subject)

@@ -24,8 +24,10 @@ private[lakelog] final case class TableAccess(
   def call(method: String, params: JObject): JObject = failures.table(ident)(channel.call(method, params))
 
   /** Takes note of data files of a table that belong to a transaction from now on. */
-  def wrote(location: String, files: Seq[String]): Unit =
-    channel.onRollback(() => DataFiles.deleteAll(location, files, SparkInternals.hadoopConf(location, hadoopSettings)))
+  def wrote(location: String, files: Seq[String]): Unit = {
+    val settings = hadoopSettings
+    channel.onRollback(() => DataFiles.deleteAll(location, files, SparkInternals.hadoopConf(location, settings)))
+  }
 
   def token(params: JObject): JValue = failures.table(ident)(channel.token(params))
 
@@ -124,10 +126,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     access.change(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
   }
 
-  /** Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. */
+  /**
+   * Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. But for one
+   * that was loaded outside of the transaction, or in another one, Spark must take the one that was loaded inside.
+   */
   override def equals(other: Any): Boolean = other match {
     case that: LakeTable =>
-      access.catalog == that.access.catalog && access.ident == that.access.ident && facts.json == that.facts.json
+      access.catalog == that.access.catalog && access.ident == that.access.ident && facts.json == that.facts.json &&
+        access.channel.transactionId == that.access.channel.transactionId
     case _ => false
   }
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 from tests.spark.conftest import children
@@ -107,3 +109,85 @@ def test_a_schema_and_data_that_change_together_survive_or_fail_together(make_la
     lake.sql(insert)
     assert lake.sorted("SELECT * FROM lake.a.t") == [(1, None), (2, "new")]
     assert lake.catalog.load_table("a.t").version == 2
+
+
+# The first commit after the file `armed` appeared happens, and says that its outcome is not known.
+UNKNOWN = """
+import pathlib
+from lakelog.catalog.transaction import Transaction
+from lakelog.log.errors import CommitUnknown
+armed, original = pathlib.Path({armed!r}), Transaction._commit
+def unknown(self, was_unknown):
+    original(self, was_unknown)
+    if armed.exists():
+        armed.unlink()
+        raise CommitUnknown("no answer came", commit_id=self.commit_id, location="")
+Transaction._commit = unknown
+"""
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["lives", "dies"])
+def test_a_commit_of_unknown_outcome_cannot_be_rolled_back_but_asked_for_again(make_lake, tmp_path, dies):
+    armed = tmp_path / "armed"
+    lake = make_lake(python=wrapper(tmp_path, UNKNOWN.format(armed=str(armed))))
+    prepare(lake)
+    lake.sql("CALL lake.system.begin_transaction()")
+    for table in ("t", "u"):
+        lake.sql(f"INSERT INTO lake.a.{table} VALUES (2)")
+    armed.touch()
+    with pytest.raises(Exception, match="no answer came"):
+        lake.sql("CALL lake.system.commit_transaction()")
+    if dies:
+        kill(lake)
+    with pytest.raises(Exception, match="is not known.*commit_transaction"):
+        lake.sql("CALL lake.system.rollback_transaction()")
+    lake.sql("CALL lake.system.commit_transaction()")
+    assert counts(lake) == [2, 2]
+    assert lake.sorted("SELECT * FROM lake.a.t") == [(1,), (2,)]
+
+
+# Once the file `armed` appeared, the commit of a write waits until it is gone.
+WAITING = """
+import pathlib, time
+from lakelog.spark.dispatch import Dispatch
+armed, waits, original = pathlib.Path({armed!r}), pathlib.Path({waits!r}), Dispatch.on_commit_write
+def waiting(self, params):
+    while armed.exists():
+        waits.touch()
+        time.sleep(0.01)
+    return original(self, params)
+Dispatch.on_commit_write = waiting
+"""
+
+
+def test_a_statement_whose_transaction_is_committed_while_it_runs_is_told_so(make_lake, tmp_path):
+    armed, waits = tmp_path / "armed", tmp_path / "waits"
+    lake = make_lake(python=wrapper(tmp_path, WAITING.format(armed=str(armed), waits=str(waits))))
+    prepare(lake)
+    errors = []
+
+    def insert():
+        try:
+            lake.sql("INSERT INTO lake.a.u VALUES (2)")
+        except Exception as error:
+            errors.append(str(error))
+
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        lake.sql("INSERT INTO lake.a.t VALUES (2)")
+        armed.touch()
+        late = threading.Thread(target=insert)
+        late.start()
+        wait_until(waits.exists)
+    armed.unlink()
+    late.join()
+    assert counts(lake) == [2, 1]
+    [error] = errors
+    assert "has ended while a statement of it was running" in error
+    assert "lost" not in error
+
+
+def wait_until(happened, within_s=60):
+    deadline = time.monotonic() + within_s
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)

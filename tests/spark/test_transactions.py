@@ -323,3 +323,39 @@ def test_what_was_planned_inside_is_not_read_once_it_was_rolled_back(lake):
     with pytest.raises(Exception, match="has ended"):
         planned.collect()
     assert lake.sql("SELECT id FROM lake.a.t") == [(1,)]
+
+
+def test_dataframes_made_before_the_transaction_are_read_at_its_moment(lake):
+    prepare(lake)
+    other = another_session(lake)
+    left, right = (lake.spark.table(f"{lake.name}.a.{name}") for name in ("t", "u"))
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        assert lake.sql("SELECT * FROM lake.a.t CROSS JOIN lake.a.u") == [(1, "x", 1, "x")]
+        other.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+        other.sql("INSERT INTO lake.a.u VALUES (2, 'y')")
+        assert left.crossJoin(right).count() == 1
+    assert left.crossJoin(right).count() == 4
+
+
+def test_a_serializable_transaction_holds_what_it_read_through_dataframes_made_before_it(lake):
+    prepare(lake)
+    other = another_session(lake)
+    made_before = lake.spark.table(f"{lake.name}.a.t")
+    with (
+        pytest.raises(Exception, match="serializable.* has other rows now"),
+        lakelog.spark.transaction(lake.spark, lake.name, isolation="serializable"),
+    ):
+        lake.sql(f"INSERT INTO lake.a.u VALUES ({made_before.count()}, 'rows')")
+        other.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+    assert lake.sql("SELECT count(*) FROM lake.a.u") == [(1,)]
+
+
+def test_a_dataframe_made_in_a_transaction_that_has_ended_is_read_anew_in_the_next_one(lake):
+    prepare(lake)
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("INSERT INTO lake.a.t VALUES (2, 'y')")
+    made_in_first = lake.spark.table(f"{lake.name}.a.t")
+    lake.sql("CALL lake.system.rollback_transaction()")
+    with lakelog.spark.transaction(lake.spark, lake.name):
+        lake.sql("INSERT INTO lake.a.t VALUES (3, 'z'), (4, 'z')")
+        assert sorted(row.id for row in made_in_first.select("id").collect()) == [1, 3, 4]

@@ -7,6 +7,7 @@ committed.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,19 @@ if TYPE_CHECKING:
     from lakelog.catalog.transaction import Transaction
 
 OPEN_LIMIT = 256
+ENDED_KEPT = 1024
 
 
 class TransactionLost(ConflictError):
     """The process that held the transaction is gone, and the transaction with it."""
 
     kind = "transaction-lost"
+
+
+class TransactionEnded(ConflictError):
+    """The transaction has ended, while something asked that was prepared in it."""
+
+    kind = "transaction-ended"
 
 
 class NotCommitted(StorageError):
@@ -41,10 +49,11 @@ class OpenTransaction:
 
 
 class OpenTransactions:
-    """Safe to share between threads."""
+    """Safe to share between threads. It knows the last ones that ended from those that another process held."""
 
     def __init__(self) -> None:
         self._open: dict[str, OpenTransaction] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
 
     def add(self, transaction: Transaction) -> OpenTransaction:
@@ -63,15 +72,24 @@ class OpenTransactions:
             return self._open.get(id)
 
     def get(self, id: str) -> OpenTransaction:
-        """Return an open transaction. TransactionLost."""
-        opened = self.find(id)
-        if opened is None:
-            raise lost(id)
-        return opened
+        """Return an open transaction. TransactionEnded, TransactionLost."""
+        with self._lock:
+            opened, has_ended = self._open.get(id), id in self._ended
+        if opened is not None:
+            return opened
+        if has_ended:
+            raise TransactionEnded(
+                f"the transaction {id} has ended while a statement of it was running, which has changed nothing: run "
+                "that again"
+            )
+        raise lost(id)
 
     def remove(self, id: str) -> None:
         with self._lock:
-            self._open.pop(id, None)
+            if self._open.pop(id, None) is not None:
+                self._ended[id] = None
+                while len(self._ended) > ENDED_KEPT:
+                    self._ended.popitem(last=False)
 
 
 def lost(id: str) -> TransactionLost:

@@ -6,7 +6,8 @@ with lakelog.spark.transaction(spark, "lake"):
 
 Every statement of this session on the catalog is part of it, from whatever thread; other sessions see nothing of it
 before the end. Nothing but `spark.sql` is used, so any kind of session will do. Streaming queries are not part of it.
-Spark's caches of the catalog's tables are dropped at the begin and at the end.
+Spark's caches of the catalog's tables are dropped at the begin and at the end. A DataFrame that was made before is read
+as of the transaction; but once its rows were collected, `collect` repeats them, for Spark keeps the plan that it ran.
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ private[lakelog] final class LakeScan(
   override def equals(other: Any): Boolean = other match {
     case that: LakeScan =>
       facts.id == that.table.facts.id && facts.version == that.table.facts.version &&
-        facts.step == that.table.facts.step && required == that.readSchema() &&
+        facts.step == that.table.facts.step &&
+        table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
         predicates.toSet == that.predicates.toSet && limit == that.limit
     case _ => false
   }
