@@ -151,8 +151,8 @@ def seal_is_ignored(real: Any, view: Any, draft: Any, location: str) -> None:
     return
 
 
-@removes(placing, "check_goes_on")
-def what_began_before_a_seal_goes_on_after_it(real: Any, passed: Any, location: str) -> None:
+@removes(placing.Placing, "check_goes_on")
+def what_began_before_a_seal_goes_on_after_it(real: Any, self: Any, passed: Any) -> None:
     return
 
 

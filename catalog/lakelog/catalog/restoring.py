@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakelog.catalog.commits import Token, base_past_seals, commit_changes, was_applied_anywhere
-from lakelog.catalog.errors import NamespaceExists
+from lakelog.catalog.errors import CommitConflict, NamespaceExists
 from lakelog.catalog.events import (
     EntryLinked,
     EntryPurged,
@@ -196,8 +196,9 @@ def _linking(
 
     def check(view: View[NamespaceState]) -> None:
         if id not in view.state.dropped:
-            raise NotFound(
-                f"{quoted(target)} was restored or purged by somebody else meanwhile: look at it again"
+            raise CommitConflict(
+                f"{quoted(target)} was restored or purged by somebody else meanwhile: look at it again",
+                version=view.version,
             )
 
     decisions = [(goal, link)] if is_same else [(goal, link), (source, forget)]

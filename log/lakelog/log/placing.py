@@ -13,7 +13,7 @@ from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, Lakel
 from lakelog.log.format import ABORTED, Commit, Intent, Settled, Tombstone
 from lakelog.log.replay import BATCH_MAX, Replay
 from lakelog.log.view import Committed, Draft, S, View, effective
-from lakelog.log.writing import Placed, Writer, check_goes_on, check_may_follow, log_sealed
+from lakelog.log.writing import Placed, Writer, check_may_follow, log_sealed
 
 Decide = Callable[[View[S], Sequence[Commit]], Draft]
 
@@ -34,6 +34,7 @@ class Placing(Generic[S]):
         self.replay: Replay[S] = writer.replay
         self.location = self.replay.location
         self.view = view
+        self.log_id = view.log_id
         self.decide = decide
         self.commit_id = commit_id
         self.passed: list[Commit] = []
@@ -139,8 +140,31 @@ class Placing(Generic[S]):
             self.view = after
             if isinstance(effect, Commit):
                 self.passed.append(effect)
-                check_goes_on(effect, self.location)
+                self.check_goes_on(effect)
         return None
+
+    def check_goes_on(self, passed: Commit) -> None:
+        """Refuse a change that was prepared before a seal or a reopening: what follows is no longer what it was about,
+        even where the log was restored."""
+        if not passed.seals and not passed.reopens:
+            return
+        try:
+            head = self.replay.forward(self.view)
+        except StorageError:
+            head = self.view  # only the words of the refusal depend on it
+        raise self._cut_off(passed.version, head, reopened=head.log_id != self.log_id)
+
+    def _cut_off(self, version: int, head: View[S], *, reopened: bool) -> LakelogError:
+        """Return the refusal of a change that meets a seal or a reopening at `version`."""
+        if head.purged:
+            return log_sealed(head.version, self.location, purged=True)
+        if head.sealed or reopened:
+            return log_sealed(version, self.location)
+        return ConflictError(
+            f"{self.location} was dropped at version {version} and restored since this change began; start again from "
+            "the current version",
+            version=version,
+        )
 
     def _after(self, entry: Commit | Tombstone, settled: Settled | None) -> View[S]:
         """Return the view after `entry`, which follows ours; the head where expiry has been there."""
@@ -178,7 +202,9 @@ class Placing(Generic[S]):
         with self._or_unknown():
             found = self._look_up(expired.version + 1, head, [])
         if found is None:
-            raise log_sealed(expired.version, self.location) if expired.seals else self._expired(expired)
+            if expired.seals or head.purged:
+                raise self._cut_off(expired.version, head, reopened=head.log_id != self.log_id)
+            raise self._expired(expired)
         return found
 
     def _look_up(self, first: int, view: View[S], passed: list[Commit]) -> Committed[S] | None:
@@ -188,12 +214,12 @@ class Placing(Generic[S]):
         head were compared: the view may be older than our commit.
         """
         expired: Tombstone | None = None
-        sealed_at = 0
+        sealed_at, reopened = 0, False
         for entry in self.replay.effects(first, view.version):
             if is_same_commit(entry, self.commit_id):
                 return Committed(view, entry.version)
             if entry.seals or entry.reopens:
-                sealed_at = entry.version
+                sealed_at, reopened = entry.version, reopened or entry.reopens
             if isinstance(entry, Commit):
                 passed.append(entry)
             else:
@@ -205,8 +231,9 @@ class Placing(Generic[S]):
         for entry in self.replay.effects(view.version + 1, head.version):
             if is_same_commit(entry, self.commit_id):
                 return Committed(head, entry.version)
-        if sealed_at or expired is None:
-            raise log_sealed(sealed_at, self.location)
+            reopened = reopened or entry.reopens
+        if sealed_at or head.purged or expired is None:
+            raise self._cut_off(sealed_at, head, reopened=reopened)
         raise self._expired(expired)
 
     def _expired(self, entry: Commit | Tombstone) -> ConflictError:

@@ -126,17 +126,11 @@ class Writer(Generic[S]):
         return tuple(sidecars)
 
 
-def check_goes_on(passed: Commit, location: str) -> None:
-    """Refuse a change that was prepared before a seal or a reopening: what follows is no longer what it was about."""
-    if passed.seals or passed.reopens:
-        raise log_sealed(passed.version, location)
-
-
 def check_may_follow(view: View[S], draft: Draft, location: str) -> None:
     """Refuse what may not follow a seal or a purge, and what only may."""
     after_seal = draft.restores or draft.purges
     if view.purged or (view.sealed and not after_seal):
-        raise log_sealed(view.version, location)
+        raise log_sealed(view.version, location, purged=view.purged)
     if after_seal and not view.sealed:
         raise ConflictError(
             f"{location} is not sealed at version {view.version}, so that there is nothing to restore or purge: "
@@ -147,7 +141,11 @@ def check_may_follow(view: View[S], draft: Draft, location: str) -> None:
         raise InvalidInput(f"a commit to {location} can either seal, restore or purge the log: make several")
 
 
-def log_sealed(version: int, location: str) -> LogSealed:
+def log_sealed(version: int, location: str, *, purged: bool = False) -> LogSealed:
+    if purged:
+        return LogSealed(
+            f"{location} was purged at version {version}: it was dropped, and cannot be restored any more"
+        )
     return LogSealed(f"{location} was sealed at version {version}: it was dropped; look its name up again")
 
 

@@ -69,7 +69,7 @@ def test_a_writer_that_held_the_table_before_the_drop_is_refused_after_it_is_res
     write = held.begin_write()
     catalog.drop_table("t")
     catalog.undrop_table("t")
-    with pytest.raises(NoSuchTable):
+    with pytest.raises(ConflictError, match="dropped at version 2 and restored since"):
         held.commit_write(write, "append", ())
     assert client().load_table("t").append(rows(1)).row_count == 1
 

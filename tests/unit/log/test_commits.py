@@ -281,8 +281,9 @@ def test_a_sealed_log_can_be_restored_and_goes_on_as_it_was() -> None:
     assert log.commit(sealed, restore, commit_id="c").version == 3
     with pytest.raises(ConflictError, match="is not sealed at version 3"):
         log.commit(sealed, restore)
-    with pytest.raises(LogSealed):
-        log.commit(before, say("prepared before the seal"))
+    for start in (before, done.view):
+        with pytest.raises(ConflictError, match="was dropped at version 2 and restored since"):
+            log.commit(start, say("prepared before the seal"), base=before.version)
     again = log.commit(log.commit(done.view, say("on")).view, seal).view
     expire(log, again.version)
     assert log.commit(log.load(), restore).view.state == ("one", "restored", "on", "restored")
@@ -295,7 +296,7 @@ def test_of_a_restoring_and_a_purge_one_wins() -> None:
     assert purged.sealed and purged.purged and log.load() == purged
     for start in (sealed, purged):
         for decide in (restore, purge, say("late")):
-            with pytest.raises(LogSealed):
+            with pytest.raises(LogSealed, match="was purged at version 3"):
                 log.commit(start, decide)
     expire(log, purged.version)
     assert log.load().purged
