@@ -23,7 +23,7 @@ from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState,
 from lakelog.catalog.stored_types import ready
 from lakelog.catalog.times import is_time
 from lakelog.log import Draft, View
-from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
 
 FORMAT = 1
 COLLECTIONS_MAX = 20
@@ -56,7 +56,9 @@ def save(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     store = tree.logs.places.store(tree.logs.warehouse)
     data = msgspec.json.encode(CutVersions(format=FORMAT, name=name, logs=versions))
     if not store.put_if_absent(key, data):
-        data = store.get(key) or data  # asked again
+        # Asked again: what the first asking wrote is what its commit means.
+        data = store.get(key) or data
+        versions = msgspec.json.decode(data, type=CutVersions).logs
     saved = CutSaved(name=name, object=f"{id}.json", hash=_hash(data), logs=len(versions))
 
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
@@ -65,15 +67,19 @@ def save(tree: NameTree, name: str, token: Token | None) -> SavedCut:
         return Draft(events=encode([saved]))
 
     commit_in(found, (), decide, token)
-    _check_kept(tree, name, versions, token)
-    return all_of(tree)[name]
+    _check_kept(tree, name, saved.object, versions)
+    cut = all_of(tree).get(name)
+    if cut is None or cut.object != saved.object:
+        raise NotFound(f"the cut {name!r} was saved, and dropped since by somebody else: save it again")
+    return cut
 
 
-def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int], token: Token | None) -> None:
+def _check_kept(tree: NameTree, name: str, object: str, versions: Mapping[str, int]) -> None:
     """Take a cut back that came too late: what it is of was let go of before it was saved.
 
     Expiry says in a log what it lets go of, then looks for saved cuts; here the cut is saved first. So one of both sees
-    the other. CommitConflict.
+    the other; what was said in a log that gave way to another one at its place is not known any more, and counts as let
+    go of. CommitConflict.
     """
     known: list[TrackedLog[Any]] = [
         tracked
@@ -83,11 +89,14 @@ def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int], token: T
     ]
     tree.logs.refresh(known)
     for tracked in known:
-        view = tracked.known
-        if view is not None and (view.state.expired > versions[tracked.location] or view.purged):
-            drop(tree, name, None)
+        view, version = tracked.known, versions[tracked.location]
+        if view is None:
+            continue
+        following = tracked.log.replay.effects(version + 1, view.version)
+        if view.state.expired > version or view.purged or any(entry.reopens for entry in following):
+            _drop(tree, name, object, None)
             raise CommitConflict(
-                f"version {versions[tracked.location]} of {tracked.log.location} expired while the cut {name!r} was "
+                f"version {version} of {tracked.log.location} expired while the cut {name!r} was "
                 "saved: save it again",
                 version=view.version,
             )
@@ -95,13 +104,26 @@ def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int], token: T
 
 def drop(tree: NameTree, name: str, token: Token | None) -> None:
     """Forget a saved cut: expiry may let go of what only it needed. NotFound where there is none."""
+    _drop(tree, name, None, token)
+
+
+def _drop(tree: NameTree, name: str, object: str | None, token: Token | None) -> None:
+    """Forget the saved cut of that name, if it has that object, and delete that: its id is never used again."""
     found = tree.root()
+    gone: list[str] = []
 
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
-        _cut_named(view.state.cuts, name)
+        cut = _cut_named(view.state.cuts, name)
+        if object is not None and cut.object != object:
+            raise NotFound(f"the saved cut {name!r} is another one now")
+        gone[:] = [cut.object]
         return Draft(events=encode([CutDropped(name=name)]))
 
     commit_in(found, (), decide, token)
+    try:
+        tree.logs.places.store(tree.logs.warehouse).delete([_key(each) for each in gone])
+    except StorageError:
+        return  # the cut is dropped all the same, and fsck tells of the object
 
 
 def all_of(tree: NameTree) -> Mapping[str, SavedCut]:
@@ -115,6 +137,10 @@ def versions_of(tree: NameTree, name: str) -> dict[str, int]:
     cut = _cut_named(all_of(tree), name)
     key = _key(cut.object)
     data = tree.logs.places.store(tree.logs.warehouse).get(key)
+    if data is None and all_of(tree).get(name) != cut:
+        raise NotFound(
+            f"the saved cut {name!r} was dropped meanwhile, or is another one now: look at it again"
+        )
     if data is None or _hash(data) != cut.hash:
         what = "is missing" if data is None else "was altered"
         raise FormatError(
@@ -127,7 +153,11 @@ def needed_versions(tree: NameTree) -> dict[str, int]:
     """Return for each log the oldest version that a saved cut needs. Costs one GET for each cut."""
     needed: dict[str, int] = {}
     for name in all_of(tree):
-        for location, version in versions_of(tree, name).items():
+        try:
+            versions = versions_of(tree, name)
+        except NotFound:
+            return needed_versions(tree)  # dropped while this looked
+        for location, version in versions.items():
             needed[location] = min(version, needed.get(location, version))
     return needed
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
+from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, saved_cuts
 from lakelog.catalog.cut import Cut
 from lakelog.log import (
     AlreadyExists,
@@ -160,3 +162,80 @@ def test_a_cut_that_no_moment_has_is_a_conflict(catalog: Catalog, warehouse: str
     with pytest.raises(CommitConflict, match="one moment"):
         cut.begin_batch()
         cut.take(c)
+
+
+def test_a_cut_of_a_log_that_gave_way_to_another_one_while_it_was_saved_is_taken_back(
+    catalog: Catalog, client: Client, warehouse: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new log at that place knows nothing of what was let go of in the old one."""
+    place, other = str(tmp_path / "place"), client()
+    catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    collect = saved_cuts.collect
+
+    def slow(logs: Any) -> dict[str, int]:
+        versions = collect(logs)
+        other.load_table("t").append(rows(2))
+        other.expire("t", retain_last=1, dry_run=False)
+        other.drop_table("t")
+        other.create_table("t", SCHEMA, location=place)
+        return versions
+
+    with monkeypatch.context() as patch, pytest.raises(CommitConflict, match="expired while the cut"):
+        patch.setattr(saved_cuts, "collect", slow)
+        catalog.save_cut("late")
+    assert catalog.cuts() == {}
+    catalog.save_cut("late")
+    assert as_of(warehouse, "late").load_table("t").row_count == 0
+
+
+def test_a_cut_that_is_asked_for_again_is_checked_as_it_was_saved_at_first(
+    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    token = catalog.token()
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(saved_cuts, "_check_kept", lambda *arguments: 1 // 0)  # the process dies
+        catalog.save_cut("friday", token=token)
+    needed = saved_cuts.needed_versions
+    monkeypatch.setattr(
+        "lakelog.catalog.expire.needed_versions", lambda tree: {}
+    )  # looked before the cut was there
+    table.append(rows(2))
+    client().expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(CommitConflict, match="expired while the cut"):
+        catalog.save_cut("friday", token=token)
+    assert needed(catalog._tree) == {}
+
+
+def test_a_cut_that_was_dropped_before_it_was_asked_for_again_is_not_there(
+    catalog: Catalog, client: Client
+) -> None:
+    token = catalog.token()
+    catalog.save_cut("friday", token=token)
+    assert catalog.save_cut("friday", token=token).object
+    client().drop_cut("friday")
+    with pytest.raises(NotFound, match="dropped since"):
+        catalog.save_cut("friday", token=token)
+
+
+def test_the_object_of_a_dropped_cut_goes_and_nobody_who_looks_meanwhile_takes_that_for_damage(
+    catalog: Catalog, client: Client, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = client()
+    for name in ("friday", "saturday"):
+        catalog.create_table(name, SCHEMA)
+        catalog.save_cut(name)
+    all_of = saved_cuts.all_of
+
+    def old(tree: Any) -> Any:
+        seen = all_of(tree)
+        if "friday" in seen:
+            other.drop_cut("friday")
+        return seen
+
+    monkeypatch.setattr(saved_cuts, "all_of", old)
+    assert len(saved_cuts.needed_versions(catalog._tree)) == 3
+    monkeypatch.undo()
+    kept = catalog.cuts()["saturday"]
+    assert list(open_store(warehouse).list_after("_cut/")) == [f"_cut/{kept.object}"]
+    assert not catalog.fsck().found

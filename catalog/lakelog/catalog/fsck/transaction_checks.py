@@ -148,6 +148,8 @@ def check_cuts(walk: Walk) -> None:
         url = f"{walk.logs.warehouse}/_cut/{cut.object}"
         data = objects.pop(cut.object.removesuffix(".json"), None)
         if data is None:
+            if walk.logs.namespace("").current().state.cuts.get(name) != cut:
+                continue  # dropped since
             walk.findings.damage(
                 "cut-missing", url, f"the object of the saved cut {name!r} is missing", RESTORE
             )
@@ -161,8 +163,8 @@ def check_cuts(walk: Walk) -> None:
         walk.findings.note(
             "cut-unused",
             f"{walk.logs.warehouse}/_cut/{name}.json",
-            "no saved cut has this object: it was dropped, or a writer died",
-            "leave it to vacuum",
+            "no saved cut has this object: a writer died, or is just saving or dropping it",
+            "nothing; it may be deleted while no cut is being saved",
         )
 
 
