@@ -44,7 +44,7 @@ class Counted:
             sum(store.requests for store in self.stores),
             sum(store.rounds for store in self.stores),
             by_kind.get("put_if_absent", 0) + by_kind.get("put", 0),
-            by_kind.get("list_after", 0),
+            by_kind.get("list", 0),
         )
         assert seen == (requests, rounds, puts, lists), by_kind
 
