@@ -230,6 +230,12 @@ def conflict(
 ) -> CommitConflict:
     author = " ".join(f"{key}={value}" for key, value in commit.writer.items())
     reason = f" ({why})" if why else ""
+    if not commit.commit_id:
+        return CommitConflict(
+            f"the {operation.value} of {name} conflicts with an earlier change in the same transaction, which "
+            f"{change.value}{reason}: it was prepared before that. Load the table again in the transaction",
+            version=commit.version,
+        )
     return CommitConflict(
         f"the {operation.value} of {name} conflicts with version {commit.version}, which {change.value}{reason}; "
         f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: run the statement again, "

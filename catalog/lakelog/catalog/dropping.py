@@ -17,7 +17,7 @@ from lakelog.catalog.commits import (
     was_applied_anywhere,
     was_applied_elsewhere,
 )
-from lakelog.catalog.errors import NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
+from lakelog.catalog.errors import CommitConflict, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.events import (
     EntryLinked,
     EntryUnlinked,
@@ -37,10 +37,6 @@ from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound
 
 COLLECTIONS_MAX = 10
 LOOKS_MAX = 3
-
-
-class _GrewMeanwhile(ConflictError):
-    """Something was linked in a namespace after its contents were collected to be dropped with it."""
 
 
 def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
@@ -64,6 +60,8 @@ def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> b
 def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     name = identifier[-1]
     parent = tree.find_namespace(identifier[:-1])
+    if parent is not None:
+        parent.tracked.note_name_read(RELATION, name)
     entry = parent.view.state.entry(RELATION, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
@@ -106,13 +104,15 @@ def drop_namespace(tree: NameTree, namespace: Identifier, *, cascade: bool, toke
     for _ in range(COLLECTIONS_MAX):
         try:
             return _drop_namespace(tree, namespace, cascade, token)
-        except _GrewMeanwhile as error:
+        except CommitConflict as error:
             grew = error
     raise grew
 
 
 def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token: Token | None) -> bool:
     name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
+    if parent is not None:
+        parent.tracked.note_name_read(NAMESPACE, name)
     entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
@@ -129,12 +129,15 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
         changes.extend(_below(tree, namespace, view.state, token))
     try:
         commit_changes(tree.logs, changes, token)
-    except (NoSuchTable, NoSuchNamespace, LogSealed):
+    except (NoSuchTable, NoSuchNamespace, LogSealed, ConflictError) as error:
+        if isinstance(error, ConflictError) and error.version is None:
+            raise  # others aborted it as often as it was tried
         if tree.find_namespace(namespace) is not None:
             # Something below was dropped by itself meanwhile, or the name was given to another namespace.
-            raise _GrewMeanwhile(
-                f"what {quoted(namespace)} holds keeps changing: drop it again", version=0
-            ) from None
+            raise CommitConflict(
+                f"what {quoted(namespace)} holds keeps changing while it is dropped: drop it again ({error})",
+                version=getattr(error, "version", 0),
+            ) from error
         return was_applied_anywhere(tree.logs, token)
     return True
 
@@ -255,10 +258,13 @@ def _sealing_namespace(
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if not cascade and not view.state.is_empty:
+            for space in (RELATION, NAMESPACE):
+                tracked.note_name_read(space, None)
             raise _not_empty(namespace, view.state)
         if cascade and (_linked(view.state) != collected or _linked_after(collected_at, passed)):
-            raise _GrewMeanwhile(
-                f"something was linked in {quoted(namespace)}, or removed from it, while it was dropped: drop it again",
+            raise CommitConflict(
+                f"something was linked in {quoted(namespace)}, or removed from it, after its contents were looked at "
+                "to be dropped with it. Nothing was changed: drop it again",
                 version=view.version,
             )
         return sealed

@@ -164,6 +164,13 @@ class TrackedLog(Generic[S]):
         """Return what the transaction at hand did after `view`, as commits; outside of transactions, nothing."""
         return ()
 
+    def note_staged(self, commit_id: str, view: View[S]) -> None:
+        """Take note that what will be committed under this id is prepared on `view`."""
+
+    def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
+        """As `own_since`, after the view that `note_staged` was told."""
+        return ()
+
     @property
     def is_new(self) -> bool:
         """Whether the log is only being created by a transaction that is not committed yet."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from lakelog.catalog.commits import Token
+from lakelog.catalog.commits import NothingToDo, Token
 from lakelog.catalog.definition import Definition
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.events import EntryUnlinked, NamespaceCreated, encode
+from lakelog.catalog.events import EntryLinked, EntryUnlinked, NamespaceCreated, encode, namespace_events
 from lakelog.catalog.log_cache import Change, LogCache, TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, NamespaceState
@@ -201,6 +201,8 @@ class NameTree:
         if found is not None:
             return found
         tracked = self.logs.namespace("")
+        if self.logs.is_a_cut and self._has_any_log():
+            return Found(tracked, self._after_all(tracked))
         draft = Draft(events=encode([NamespaceCreated(properties={})]))
         try:
             view = tracked.create(draft, log_id=self.logs.new_id())
@@ -238,6 +240,33 @@ class NameTree:
             ) from error
 
     # Unlinking
+
+    def is_taken(self, identifier: Identifier) -> bool:
+        """Tell whether a name leads to a table, for whoever is about to give it to one. Where it leads nowhere, it is
+        unlinked: by a step of the transaction at hand, if there is one."""
+        if self.find_table(identifier) is not None:
+            return True
+        parent, name = self.find_namespace(identifier[:-1]) if self.logs.is_a_cut else None, identifier[-1]
+        entry = parent.view.state.entry(RELATION, name) if parent is not None else None
+        if parent is None or entry is None:
+            return False
+        is_new = self.logs.table(entry.location).is_new
+        unlinked = EntryUnlinked(space=RELATION, name=name, id=entry.id, dropped=not is_new)
+
+        def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+            events = (event for commit in passed for event in namespace_events(commit))
+            if any(isinstance(event, EntryLinked) and event.id == entry.id for event in events):
+                raise CommitConflict(
+                    f"{quoted(identifier)} led nowhere, and was restored while its name was given to another table: "
+                    "look at it again",
+                    version=view.version,
+                )
+            if view.state.entry(RELATION, name) != entry:
+                raise NothingToDo("somebody else has unlinked the name")
+            return Draft(events=encode([unlinked]))
+
+        commit_in(parent, identifier[:-1], decide, None)
+        return False
 
     def unlink(self, parent: Found[NamespaceState], space: str, name: str, entry: Entry) -> None:
         """Remove a name whose log was sealed by itself; it may be gone already, or the log be restored.

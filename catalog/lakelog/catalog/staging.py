@@ -166,6 +166,9 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         events: list[TableEvent] = [replaced, changed] if files else [replaced]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
+    own = tracked.own_since_staged(stage.commit_id)
+    if own:
+        check(Operation.REPLACE, tracked.current(), own, Written(-1, stage.schema, no_files), stage.title)
     view = tracked.at_least(stage.replaced)
     if view.log_id != stage.table_id:
         raise NoSuchTable(f"there is no table {stage.title} any more: another one is at its place")
@@ -272,7 +275,7 @@ def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) 
     assert stage.identifier is not None
     check_no_view(namespace.view.state, stage.identifier)
     taken = namespace.view.state.entry(RELATION, stage.identifier[-1]) is not None
-    if taken and tree.find_table(stage.identifier) is not None:
+    if taken and tree.is_taken(stage.identifier):
         raise table_exists(stage.identifier)
 
 

@@ -21,7 +21,7 @@ from lakelog.log.placing import Decide
 S = TypeVar("S")
 
 _SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
-_OF_METADATA = ("schema-changed", "partitioning-changed", "sort-order-changed")
+_OF_METADATA = ("schema-changed", "partitioning-changed", "sort-order-changed", "rolled-back")
 
 
 @dataclass(frozen=True, slots=True)

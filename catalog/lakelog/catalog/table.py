@@ -253,6 +253,10 @@ class Table:
         """Apply `changes` in their order as one commit, or none of them."""
         self._check_writable("alter")
         parsed = changes_from(changes)
+        own = self._tracked.own_since(self._view)
+        if own:
+            written = Written(-1, self.schema, no_files)
+            check(Operation.ALTER, self._tracked.current(), own, written, self.name)
 
         def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
             metadata = view.state.current

@@ -195,6 +195,9 @@ def _stage(
     """Ids go on from the replaced table's, so that no physical name is ever used for two columns of one log."""
     schema = _schema(request.schema, metadata.schema.last_id if metadata is not None else 0)
     specs = metadata.specs if metadata is not None else ()
+    commit_id = tree.logs.new_id()
+    if existing is not None:
+        existing.tracked.note_staged(commit_id, existing.view)
     version = existing.view.version if existing is not None else begun
     properties = dict(request.properties)
     property_comment = properties.pop(COMMENT, None)
@@ -209,7 +212,7 @@ def _stage(
         else "",
         namespace_base=namespace.view.version if namespace is not None else 0,
         table_id=table_id,
-        commit_id=tree.logs.new_id(),
+        commit_id=commit_id,
         location=location,
         url=tree.logs.url(location),
         own_location=metadata.own_location if metadata is not None else request.location is not None,
@@ -260,7 +263,7 @@ def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | Non
         return
     found = tree.table(old)
     goal = source if old[:-1] == new[:-1] else tree.namespace(new[:-1])
-    if tree.find_table(new) is not None:
+    if tree.is_taken(new):
         raise staging.table_exists(new)
     if goal.tracked.location == source.tracked.location:
         _rename_within(source, found, old, new, token)

@@ -25,7 +25,6 @@ from lakelog.log import Commit, Committed, Draft, Json, View
 from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
 from lakelog.log.view import empty_view
-from lakelog.log.writing import check_goes_on
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -54,8 +53,11 @@ class TakenLog(TrackedLog[S]):
         self.start: View[S] | None = None
         self.creation: Creation | None = None
         self.steps: list[Step[S]] = []
+        self._decided: list[Draft] = []
+        """How the steps came out when they were last decided on what others had committed."""
         self.rows_read: list[Filter | None] = []
         self.names_read: set[tuple[str, str | None]] = set()
+        self._staged: dict[str, View[S]] = {}
         self._logs = logs
 
     @property
@@ -92,14 +94,15 @@ class TakenLog(TrackedLog[S]):
         try:
             return look(view)
         except NotFound:
-            if self.start is None or self.start.log_id != view.log_id:
-                raise
             # Expiry has replaced parts of what was taken: the same version, read anew, has the same steps on top.
-            fresh = self.log.view_at(self.start.version)
-            if fresh.hash != self.start.hash:
+            hash, _, _ = view.hash.partition(STEP_MARK)
+            fresh = self.log.view_at(view.version)
+            if fresh.hash != hash:
                 raise
-            for step in self.steps[: self._steps_in(view)]:
-                fresh = folded(self.log, fresh, step.draft)
+            is_start = self.start is not None and self.start.hash == hash
+            drafts = [step.draft for step in self.steps] if is_start else self._decided
+            for draft in drafts[: self._steps_in(view)]:
+                fresh = folded(self.log, fresh, draft)
             return look(fresh)
 
     def view_at(self, version: int) -> View[S]:
@@ -121,6 +124,12 @@ class TakenLog(TrackedLog[S]):
         current = self.current()
         return [commit_of(current, step.draft) for step in self.steps[self._steps_in(view) :]]
 
+    def note_staged(self, commit_id: str, view: View[S]) -> None:
+        self._staged[commit_id] = view
+
+    def own_since_staged(self, commit_id: str) -> list[Commit]:
+        return self.own_since(self._staged[commit_id]) if commit_id in self._staged else []
+
     def _steps_in(self, view: View[S]) -> int:
         _, mark, steps = view.hash.rpartition(STEP_MARK)
         return int(steps) if mark else 0
@@ -138,7 +147,7 @@ class TakenLog(TrackedLog[S]):
                 view = replace(view, version=self.start.version + 1)
             self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
             self.steps = [Step(lambda _view, _passed: draft, draft, facts_now(), commit_id)]
-            self._view = self._with_steps(folded(self.log, view, draft))
+            self._view = _with_steps(folded(self.log, view, draft), len(self.steps))
             return self._view
 
     def _check_free(self) -> None:
@@ -161,9 +170,9 @@ class TakenLog(TrackedLog[S]):
         self._logs.check_writable()
         with self._logs.changing:
             now = self.current()
-            if commit_id is not None and self._was_made(commit_id, base):
+            before = self._passed_before(commit_id, base)
+            if before is None:
                 return Committed(now, now.version)
-            before = self._passed_before(base)
             draft = decide(now, before)
             if now.sealed and not draft.restores:
                 raise LogSealed(f"{self.log.location} was dropped")
@@ -180,28 +189,23 @@ class TakenLog(TrackedLog[S]):
                 return decide(view, (*before, *passed))
 
             self.steps.append(Step(decide_after, draft, facts_now(), commit_id))
-            self._view = self._with_steps(folded(self.log, now, draft))
+            self._view = _with_steps(folded(self.log, now, draft), len(self.steps))
             return Committed(self._view, self._view.version)
 
-    def _with_steps(self, view: View[S]) -> View[S]:
-        return replace(view, hash=f"{view.hash.partition(STEP_MARK)[0]}{STEP_MARK}{len(self.steps)}")
-
-    def _was_made(self, commit_id: str, base: int | None) -> bool:
-        """Tell whether the change with that id is a step already, or was committed before the cut."""
-        if any(step.commit_id == commit_id for step in self.steps):
-            return True
-        if self.start is None or base is None or base >= self.start.version:
-            return False
-        return self.log.find(commit_id, base + 1, self.start.version) is not None
-
-    def _passed_before(self, base: int | None) -> tuple[Commit, ...]:
-        """Return what was committed between the base of a change and the cut: rules are asked about that too."""
+    def _passed_before(self, commit_id: str | None, base: int | None) -> tuple[Commit, ...] | None:
+        """Return what was committed between the base of a change and the cut, for rules are asked about that too; None
+        where the change itself was committed there, or is a step already. LogSealed, ConflictError as for a commit."""
+        if commit_id is not None and any(step.commit_id == commit_id for step in self.steps):
+            return None
         if self.start is None or self.creation is not None or base is None or base >= self.start.version:
             return ()
-        passed = tuple(self.log.commits(first=base + 1, last=self.start.version))
-        for commit in passed:
-            check_goes_on(commit, self.log.location)
-        return passed
+        start = self.start
+
+        def never(view: View[S], passed: Sequence[Commit]) -> Draft:
+            raise AssertionError("what is only looked up is not decided")
+
+        placing = self.log.placing(start, never, commit_id or self._logs.new_id(), base)
+        return None if placing.asked_before() is not None else tuple(placing.passed)
 
     def take_back(self, steps: int, view: View[S] | None) -> None:
         """Undo the newest steps, down to so many."""
@@ -221,17 +225,19 @@ class TakenLog(TrackedLog[S]):
         """Ask for all changes again, each on the state that the one before leaves, and return them as one."""
         self._logs.validate_written(self, view, passed)
         write_as(self.all_facts())
-        drafts = []
+        self._decided = drafts = []
         for step in self.steps:
             try:
                 draft = step.decide(view, passed)
             except NothingToDo:
-                continue  # somebody else did the same
+                draft = (
+                    Draft()
+                )  # somebody else did the same, perhaps by other ids than later steps name it by
             check_same(
                 step, draft, alone=len(self.steps) == 1, location=self.log.location, version=view.version
             )
-            view = folded(self.log, view, draft)
             drafts.append(draft)
+            view = _with_steps(folded(self.log, view, draft), len(drafts))
         return merged(drafts)
 
     def all_facts(self) -> dict[str, Json]:
@@ -355,6 +361,10 @@ class TakenLogs(LogCache):
                 for tracked, steps, view in before:
                     tracked.take_back(steps, view)
                 raise
+
+
+def _with_steps(view: View[S], steps: int) -> View[S]:
+    return replace(view, hash=f"{view.hash.partition(STEP_MARK)[0]}{STEP_MARK}{steps}")
 
 
 def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:

@@ -78,8 +78,9 @@ class Transaction(Catalog):
             return
         if kind is None:
             self.commit()
-        else:
+        elif not self._is_unknown:
             self.rollback()
+        # Else the caller is to learn that, and can still ask for the outcome by committing again.
 
     @property
     def is_open(self) -> bool:
