@@ -20,6 +20,7 @@ from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.stored_types import ready
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.types import AtomicType
+from lakelog.catalog.writer import author_of
 from lakelog.log import Commit, View
 from lakelog.log.errors import LakelogError, LogSealed, NotFound
 
@@ -228,7 +229,7 @@ def _check(
 def conflict(
     operation: Operation, change: Change, commit: Commit, name: str, why: str | None
 ) -> CommitConflict:
-    author = " ".join(f"{key}={value}" for key, value in commit.writer.items())
+    author = author_of(commit)
     reason = f" ({why})" if why else ""
     if not commit.commit_id:
         return CommitConflict(

@@ -56,7 +56,7 @@ def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
     return replace(view, state=state, sealed=draft.seals or (view.sealed and not draft.restores))
 
 
-def check_same(step: Step[Any], again: Draft, *, alone: bool, location: str, version: int) -> None:
+def check_same(step: Step[Any], again: Draft, *, alone: bool, title: str, version: int, by: str) -> None:
     """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
 
     What it removes is what the transaction saw; and the files and filters of later steps name columns and partitions by
@@ -69,9 +69,10 @@ def check_same(step: Step[Any], again: Draft, *, alone: bool, location: str, ver
     else:
         return
     raise CommitConflict(
-        f"the transaction's changes of {location} conflict with versions up to {version}, committed since it began: "
-        f"{what}. Nothing was changed: run the transaction again",
+        f"the transaction's changes of {title} conflict with versions up to {version}, committed since it began, the "
+        f"last by {by or 'an unknown writer'}: {what}. Nothing was changed: run the transaction again",
         version=version,
+        by=by,
     )
 
 

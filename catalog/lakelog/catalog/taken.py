@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from lakelog.catalog.commits import NothingToDo
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.log_cache import Change, LogCache, TrackedLog, facts_now, write_as
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
 from lakelog.catalog.predicate import Filter
 from lakelog.catalog.statement_text import full
 from lakelog.catalog.steps import Step, check_same, commit_of, folded, merged
 from lakelog.catalog.table_state import TableState
-from lakelog.catalog.writer import STATEMENT
+from lakelog.catalog.writer import STATEMENT, author_of
 from lakelog.log import Commit, Committed, Draft, Json, View
 from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
@@ -234,7 +234,12 @@ class TakenLog(TrackedLog[S]):
                     Draft()
                 )  # somebody else did the same, perhaps by other ids than later steps name it by
             check_same(
-                step, draft, alone=len(self.steps) == 1, location=self.log.location, version=view.version
+                step,
+                draft,
+                alone=len(self.steps) == 1,
+                title=self._logs.title_of(self),
+                version=view.version,
+                by=author_of(passed[-1] if passed else None),
             )
             drafts.append(draft)
             view = _with_steps(folded(self.log, view, draft), len(drafts))
@@ -293,6 +298,23 @@ class TakenLogs(LogCache):
     @property
     def is_a_cut(self) -> bool:
         return True
+
+    def title_of(self, log: TrackedLog[Any]) -> str:
+        """Return what a log is called in the catalog as it was looked at; its place where no name was looked up."""
+        if not log.location:
+            return "the root namespace"
+        level: list[tuple[Identifier, str]] = [((), "")]
+        while level:
+            path, location = level.pop()
+            parent = self._taken_namespaces.get(location)
+            for view in (parent.start, parent.known) if parent is not None else ():
+                for space, names in view.state.entries.items() if view is not None else ():
+                    for name, entry in names.items():
+                        if entry.location == log.location:
+                            return quoted((*path, name))
+                        if space == NAMESPACE:
+                            level.append(((*path, name), entry.location))
+        return self.under.url(log.location)
 
     def is_fresh(self, location: str) -> bool:
         return location in self._fresh

@@ -26,6 +26,7 @@ from lakelog.catalog.predicate import as_predicate
 from lakelog.catalog.properties import ISOLATION, value_of
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.taken import TakenLog, TakenLogs
+from lakelog.catalog.writer import author_of
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import (
     AlreadyExists,
@@ -33,6 +34,7 @@ from lakelog.log.errors import (
     InvalidInput,
     LakelogError,
     LogSealed,
+    NotFound,
     StorageError,
     Unsupported,
 )
@@ -183,9 +185,14 @@ class Transaction(Catalog):
                     validate=(lambda: self._validate_read(read)) if read else None,
                 )
         except LogSealed as error:
+            gone = [(log, view) for log in changed if (view := log.under.current()).sealed]
+            what = ", ".join(self._taken.title_of(log) for log, _ in gone) or "something"
+            by = self._author(*gone[0]) if gone else ""
             raise CommitConflict(
-                f"the transaction changes something that was dropped since it began: {error}. Nothing was changed",
-                version=0,
+                f"the transaction changes {what}, which was dropped since it began, by {by or 'an unknown writer'} "
+                f"({error}). Nothing was changed: run the transaction again",
+                version=gone[0][1].version if gone else 0,
+                by=by,
             ) from error
 
     def _close(self, how: str) -> None:
@@ -243,14 +250,21 @@ class Transaction(Catalog):
                 if changed_rows(log, then, now, bound):
                     self._changed(log, now, "has other rows now")
 
+    def _author(self, log: TakenLog[Any], now: View[Any]) -> str:
+        """Return who committed last in a log, as far as that is known."""
+        first = log.start.version + 1 if log.start is not None else 1
+        try:
+            return author_of(
+                next(iter(log.log.commits(first=first, last=now.version, newest_first=True)), None)
+            )
+        except NotFound:
+            return ""  # expired by now
+
     def _changed(self, log: TakenLog[Any], now: View[Any], what: str) -> NoReturn:
         assert log.start is not None
-        by = ""
-        for commit in log.log.commits(first=log.start.version + 1, last=now.version, newest_first=True):
-            by = " ".join(f"{key}={value}" for key, value in commit.writer.items())
-            break
+        by = self._author(log, now)
         raise CommitConflict(
-            f"{self._under.url(log.location)}, which this serializable transaction read at version "
+            f"{self._taken.title_of(log)}, which this serializable transaction read at version "
             f"{log.start.version}, {what} (version {now.version}, by {by or 'an unknown writer'}). Nothing was "
             "changed: run the transaction again",
             version=now.version,

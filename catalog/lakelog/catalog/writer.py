@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from lakelog.catalog.statement_text import NORMALIZED, full, kept
-from lakelog.log import Json
+from lakelog.log import Commit, Json
 
 USER, ENGINE, CLIENT, APPLICATION, HOST = "user", "engine", "client", "application", "host"
 """Of a session. The user is whom the engine says it acts for; nothing here has been authenticated by lakelog."""
@@ -84,3 +84,8 @@ def _application() -> str | None:
         return str(spec.name).removesuffix(".__main__")
     name = os.path.basename(sys.argv[0]) if sys.argv else ""
     return name if name not in ("", "-c") else None
+
+
+def author_of(commit: Commit | None) -> str:
+    """Return who made a commit, in words: all that it says of its writer, empty where nothing is known."""
+    return "" if commit is None else " ".join(f"{key}={value}" for key, value in commit.writer.items())

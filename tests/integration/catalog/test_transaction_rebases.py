@@ -254,3 +254,32 @@ def test_a_cascade_that_meets_something_new_at_the_end_is_a_conflict_that_says_s
         other.create_table("n.u", SCHEMA)
     assert type(caught.value) is CommitConflict
     assert ids(other, "n.u") == []
+
+
+def test_a_conflict_tells_what_and_whose_by_names(warehouse):
+    ours = Catalog(warehouse, writer={"user": "ann"})
+    theirs = Catalog(warehouse, writer={"user": "bob"})
+    ours.create_namespace("n")
+    for name in ("n.read", "n.gone", "n.rows"):
+        ours.create_table(name, SCHEMA).append(rows(1))
+
+    tx = ours.transaction("serializable")
+    tx.load_table("n.read").to_arrow()
+    tx.load_table("n.rows").append(rows(2))
+    theirs.load_table("n.read").append(rows(3))
+    with pytest.raises(CommitConflict, match="`n`.`read`, which this serializable .* by user=bob"):
+        tx.commit()
+
+    tx = ours.transaction()
+    tx.load_table("n.gone").append(rows(2))
+    tx.load_table("n.rows").append(rows(2))
+    theirs.drop_table("n.gone")
+    with pytest.raises(CommitConflict, match="changes `n`.`gone`, which was dropped .* by user=bob"):
+        tx.commit()
+
+    tx = ours.transaction()
+    tx.load_table("n.rows").delete(col("id") == 1)
+    tx.load_table("n.rows").append(rows(2))
+    theirs.load_table("n.rows").append(rows(1))
+    with pytest.raises(CommitConflict, match="changes of `n`.`rows` .* by user=bob: rows that it deletes"):
+        tx.commit()
