@@ -12,16 +12,17 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapreduce.Job
 import org.apache.hadoop.util.VersionInfo
-import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
+import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetInputFormat, ParquetOutputFormat, ParquetWriter}
 import org.apache.parquet.hadoop.api.WriteSupport
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.io.OutputFile
 import org.json4s.JsonAST.{JNull, JObject, JString}
 
 import org.apache.spark.{QueryContext, SparkEnv}
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
 import org.apache.spark.sql.catalyst.parser.SqlBaseLexer
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan}
@@ -31,13 +32,13 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogPlugin, CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.{CacheManager, CachedData, QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FilePartitionReaderFactory}
+import org.apache.spark.sql.execution.datasources.v2.parquet.{ParquetPartitionReaderFactory, ParquetScan}
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.internal.connector.PredicateUtils
@@ -215,27 +216,68 @@ private[lakelog] object SparkInternals {
   /**
    * Spark's own Parquet reader for `schema`, which names columns as the files do.
    *
-   * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting.
+   * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting. Checksums
+   * of pages are compared unless a setting says otherwise, and then nothing is read past them: whoever filters by a
+   * dictionary does not look at its checksum.
    */
   def parquetReader(
-      schema: StructType, filters: Array[Filter], configuration: Configuration): PartitionReaderFactory =
-    ParquetScan(
+      schema: StructType, filters: Array[Filter], configuration: Configuration): PartitionReaderFactory = {
+    configuration.setIfUnset(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, "true")
+    if (configuration.getBoolean(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, true)) {
+      configuration.setIfUnset(ParquetInputFormat.DICTIONARY_FILTERING_ENABLED, "false")
+    }
+    val scan = ParquetScan(
       session, configuration, null, schema, schema, new StructType(), filters,
-      new CaseInsensitiveStringMap(properCalendar.asJava)).createReaderFactory()
+      new CaseInsensitiveStringMap(properCalendar.asJava))
+    scan.createReaderFactory() match {
+      case files: ParquetPartitionReaderFactory =>
+        val broadcast = session.sparkContext.broadcast(new SerializableConfiguration(configuration))
+        new KnownFilesReaderFactory(files, broadcast)
+    }
+  }
+
+  /** Reads a file only when it has the size and the footer that the log says. */
+  private final class KnownFilesReaderFactory(
+      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration])
+    extends FilePartitionReaderFactory {
+
+    override def options: FileSourceOptions = files.options
+
+    override def supportColumnarReads(partition: InputPartition): Boolean = files.supportColumnarReads(partition)
+
+    override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] = {
+      check(file)
+      files.buildReader(file)
+    }
+
+    override def buildColumnarReader(file: PartitionedFile): PartitionReader[ColumnarBatch] = {
+      check(file)
+      files.buildColumnarReader(file)
+    }
+
+    private def check(file: PartitionedFile): Unit = {
+      val footer = file.otherConstantMetadataColumnValues.get(FooterCrc).map(_.asInstanceOf[Long])
+      Footers.check(file.toPath, file.fileSize, footer, configuration.value.value)
+    }
+  }
+
+  private val FooterCrc = "lakelog.footer"
 
   private val properCalendar: Map[String, String] = Map(
     ParquetOptions.DATETIME_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString,
     ParquetOptions.INT96_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString)
 
   /** Files of these sizes, split and packed by Spark's own rules. */
-  def inputPartitions(paths: Array[Path], sizes: Array[Long]): Array[InputPartition] = {
+  def inputPartitions(
+      paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]]): Array[InputPartition] = {
     val openCost = conf.filesOpenCostInBytes
     val splitBytes = FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
     val parts = paths.indices.flatMap { i =>
       val path = SparkPath.fromPath(paths(i))
       (0L until sizes(i) by splitBytes).map { start =>
         val length = math.min(splitBytes, sizes(i) - start)
-        PartitionedFile(InternalRow.empty, path, start, length, Array.empty, 0L, sizes(i), Map.empty)
+        PartitionedFile(
+          InternalRow.empty, path, start, length, Array.empty, 0L, sizes(i), footers(i).map(FooterCrc -> _).toMap)
       }
     }
     FilePartition.getFilePartitions(session, parts.sortBy(-_.length), splitBytes).toArray
@@ -281,6 +323,7 @@ private[lakelog] object SparkInternals {
         .withPageSize(ParquetOutputFormat.getPageSize(configuration))
         .withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(configuration))
         .withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(configuration))
+        .withPageWriteChecksumEnabled(true)
         .withWriteMode(ParquetFileWriter.Mode.CREATE)
         .build()
     }
@@ -309,25 +352,28 @@ private[lakelog] object SparkInternals {
     if (field.transform.isIdentity) column else TransformExpression(field.transform, column)
   }
 
-  /** Reads an Arrow stream of the columns path, size and rows. */
+  /** Reads an Arrow stream of the columns path, size, rows and, where it is known of any file, footer. */
   def plannedFiles(arrow: Array[Byte]): PlannedFiles = {
     val allocator = ArrowUtils.rootAllocator.newChildAllocator("lakelog-plan", 0, Long.MaxValue)
     try {
       val reader = new ArrowStreamReader(new ByteArrayInputStream(arrow), allocator)
       try {
         val (paths, sizes, rows) = (Array.newBuilder[String], Array.newBuilder[Long], Array.newBuilder[Long])
+        val footers = Array.newBuilder[Option[Long]]
         while (reader.loadNextBatch()) {
           val root = reader.getVectorSchemaRoot
           val path = root.getVector("path")
           val size = root.getVector("size").asInstanceOf[org.apache.arrow.vector.BigIntVector]
           val count = root.getVector("rows").asInstanceOf[org.apache.arrow.vector.BigIntVector]
+          val footer = Option(root.getVector("footer").asInstanceOf[org.apache.arrow.vector.BigIntVector])
           (0 until root.getRowCount).foreach { i =>
             paths += path.getObject(i).toString
             sizes += size.get(i)
             rows += count.get(i)
+            footers += footer.filterNot(_.isNull(i)).map(_.get(i))
           }
         }
-        new PlannedFiles(paths.result(), sizes.result(), rows.result())
+        new PlannedFiles(paths.result(), sizes.result(), rows.result(), footers.result())
       } finally reader.close()
     } finally allocator.close()
   }

@@ -167,7 +167,9 @@ class Dispatch(OnViews):
     def on_plan(self, params: Params) -> Answer:
         import pyarrow as pa
 
-        planned = self._handles.loaded(params).plan(params["predicate"]).select(["path", "size", "rows"])
+        planned = self._handles.loaded(params).plan(params["predicate"])
+        columns = ("path", "size", "rows", "footer")
+        planned = planned.select([name for name in columns if name in planned.column_names])
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, planned.schema) as writer:
             writer.write_table(planned)

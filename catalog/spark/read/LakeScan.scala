@@ -40,7 +40,7 @@ private[lakelog] final class LakeScan(
   override def planInputPartitions(): Array[InputPartition] = {
     val all = filesOf(together.version(table))
     val files = limit.map(all.first).getOrElse(all)
-    SparkInternals.inputPartitions(files.paths.map(Locations.file(facts.location, _)), files.sizes)
+    SparkInternals.inputPartitions(files.paths.map(Locations.file(facts.location, _)), files.sizes, files.footers)
   }
 
   override def createReaderFactory(): PartitionReaderFactory = readerFactory

@@ -6,7 +6,7 @@ import java.nio.file.{Files, Paths, StandardOpenOption}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.util.HadoopOutputFile
-import org.apache.parquet.io.{LocalOutputFile, OutputFile, PositionOutputStream}
+import org.apache.parquet.io.LocalOutputFile
 import org.json4s.JsonAST.JObject
 import org.json4s.jackson.JsonMethods
 
@@ -45,30 +45,4 @@ private[lakelog] object DataFiles {
     }
 
   private def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
-}
-
-/** A file that knows its size once it is closed, so that nobody has to ask the store. */
-private[lakelog] final class MeasuredFile(file: OutputFile) extends OutputFile {
-
-  private var written = 0L
-
-  def sizeBytes: Long = written
-
-  override def create(blockSizeHint: Long): PositionOutputStream = measured(file.create(blockSizeHint))
-  override def createOrOverwrite(blockSizeHint: Long): PositionOutputStream =
-    measured(file.createOrOverwrite(blockSizeHint))
-  override def supportsBlockSize(): Boolean = file.supportsBlockSize()
-  override def defaultBlockSize(): Long = file.defaultBlockSize()
-  override def getPath: String = file.getPath
-
-  private def measured(stream: PositionOutputStream): PositionOutputStream = new PositionOutputStream {
-    override def getPos: Long = stream.getPos
-    override def write(byte: Int): Unit = stream.write(byte)
-    override def write(bytes: Array[Byte], offset: Int, length: Int): Unit = stream.write(bytes, offset, length)
-    override def flush(): Unit = stream.flush()
-    override def close(): Unit = {
-      written = math.max(written, stream.getPos)
-      stream.close()
-    }
-  }
 }

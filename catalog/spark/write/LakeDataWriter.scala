@@ -100,7 +100,9 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
       "rows" -> JLong(rows),
       "spec" -> JLong(settings.specId.toLong),
       "partition" -> partitionValues,
-      "stats" -> FooterStatistics.of(closing.getFooter, settings.leaves))
+      "stats" -> FooterStatistics.of(closing.getFooter, settings.leaves),
+      "crc" -> JLong(file.crc),
+      "footer" -> JLong(file.footerCrc))
     rows = 0
   }
 
