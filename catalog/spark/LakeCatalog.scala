@@ -84,6 +84,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   }
 
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
+    if (names.isEmpty) throw LookingInternals.rootIsNotDropped(catalogName)
     Json.bool(change("drop_namespace", about(names), "cascade" -> JBool(cascade)), "dropped")
   }
 
@@ -112,7 +113,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
 
   override def loadRelation(ident: Identifier): Relation = systemTable(ident).getOrElse(statement match {
     case Some(transaction) => transaction.load(ident)(newest(ident))
-    case None => newest(ident)
+    case None => UnreadableTable.orElse(ident)(newest(ident))
   })
 
   override def loadTable(ident: Identifier, version: String): Table = {

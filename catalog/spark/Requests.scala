@@ -49,8 +49,8 @@ private[lakelog] object Requests {
 
   // What Spark puts among the properties although the statement did not say it, or what has its own place.
   private val NotStored = Set(
-    TableCatalog.PROP_PROVIDER, TableCatalog.PROP_COMMENT, TableCatalog.PROP_LOCATION, TableCatalog.PROP_OWNER,
-    TableCatalog.PROP_EXTERNAL, TableCatalog.PROP_IS_MANAGED_LOCATION, TableCatalog.PROP_TABLE_TYPE)
+    TableCatalog.PROP_PROVIDER, TableCatalog.PROP_COMMENT, TableCatalog.PROP_LOCATION, TableCatalog.PROP_EXTERNAL,
+    TableCatalog.PROP_IS_MANAGED_LOCATION, TableCatalog.PROP_TABLE_TYPE)
 
   def transform(transform: Transform): JObject = transform match {
     case _: ClusterByTransform => throw notClustered

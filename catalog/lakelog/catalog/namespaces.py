@@ -11,8 +11,9 @@ from lakelog.catalog.name_tree import NameTree, check_not_forgotten, commit_in
 from lakelog.catalog.names import Identifier, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, NamespaceState
 from lakelog.catalog.properties import check_text
+from lakelog.catalog.table_places import LOCATION, checked
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import InvalidInput
 
 
 def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None) -> None:
@@ -23,7 +24,7 @@ def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str],
     if not namespace:
         raise NamespaceExists("the root namespace is always there: give the new namespace a name")
     check_namespace(namespace)
-    _check_properties(properties)
+    properties = _checked(tree, properties)
     name, parent = namespace[-1], tree.writable(namespace[:-1])
     if parent.view.state.entry(NAMESPACE, name) is not None and tree.find_namespace(namespace) is not None:
         if was_applied(parent.tracked, token):
@@ -56,8 +57,8 @@ def alter(
     removed: Sequence[str],
     token: Token | None,
 ) -> None:
-    """Set and remove properties as one commit."""
-    _check_properties(set_)
+    """Set and remove properties as one commit. A new location is for tables that are created from then on."""
+    set_ = _checked(tree, set_)
     if isinstance(removed, str):
         raise InvalidInput(f"the properties to remove are the text {removed!r}: give a list of names")
     found = tree.writable(namespace)
@@ -67,18 +68,17 @@ def alter(
     commit_in(found, namespace, lambda _view, _passed: draft, token)
 
 
-def _check_properties(properties: Mapping[str, str]) -> None:
+def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties as they are stored: a location in its one spelling."""
     for key, value in properties.items():
         check_text(key, value)
-        if key == "location":
-            raise Unsupported(
-                "a namespace's location cannot be chosen: its objects stand under the warehouse. Leave LOCATION out, "
-                "or give single tables a location"
-            )
         if key.startswith("lakelog."):
             raise InvalidInput(
                 f"the property {key!r} is in lakelog's reserved space, and there is none of that name"
             )
+    if LOCATION not in properties:
+        return properties
+    return {**properties, LOCATION: checked(tree.logs, properties[LOCATION])}
 
 
 def _exists(namespace: Identifier) -> NamespaceExists:

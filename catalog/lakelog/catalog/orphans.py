@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakelog.catalog import purge
+from lakelog.catalog import purge, table_places
 from lakelog.catalog.events import (
     EntryForgotten,
     FilesVacuumed,
@@ -59,7 +59,8 @@ class Orphan:
 
 @dataclass(slots=True)
 class Orphans:
-    """What was found in one namespace: logs, and folders without one; `begun` ones may still be under way."""
+    """What was found in one namespace: logs, and by their locations folders without one; `begun` ones may still be
+    under way."""
 
     logs: list[Orphan] = field(default_factory=list)
     folders: dict[str, Content] = field(default_factory=dict)
@@ -84,9 +85,10 @@ def find(
     until_us: int,
     dropped_until_us: int,
 ) -> Orphans:
-    """Return what lies in a namespace's folder, is not `known`, and was made at `until_us` or before.
+    """Return what lies in a namespace's folders, is not `known`, and was made at `until_us` or before.
 
-    Costs a LIST of the folders and a GET for each that is not known; more only for what is not purged yet.
+    Costs a LIST of each of its folders (one, and one more for each `location` it has or had) and a GET for each thing
+    that is not known; more only for what is not purged yet.
     """
     found = Orphans()
     for kind, location, id in _unknown(tree.logs, namespace, known):
@@ -102,21 +104,34 @@ def _unknown(
     logs: LogCache, namespace: Target[NamespaceState], known: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield kind, location and id of each folder that is not known, but for logs that were purged to the end."""
-    prefix, store = folder(namespace.tracked), namespace.tracked.store
     places = []
-    for name in store.list_folders(prefix):
-        match = _FOLDER.fullmatch(name)
-        if match is not None and f"{prefix}{name}" not in known:
-            places.append((TABLE if match[1] == "t" else NAMESPACE, f"{prefix}{name}", match[2]))
+    for place in table_places.folders(logs, namespace.tracked.location, namespace.view):
+        store, prefix = logs.places.open(place)
+        for name in store.list_folders(f"{prefix}/" if prefix else ""):
+            match = _FOLDER.fullmatch(name)
+            location = f"{place}/{name}" if place else name
+            if match is not None and location not in known:
+                places.append((TABLE if match[1] == "t" else NAMESPACE, location, match[2]))
     for start in range(0, len(places), BATCH):
         batch = places[start : start + BATCH]
-        replays = [logs.unread(location).log.replay for _, location, _ in batch]
-        hints = store.get_many([replay.keys.latest for replay in replays])
-        for place, replay, hint in zip(batch, replays, hints, strict=True):
+        opened = [logs.unread(location) for _, location, _ in batch]
+        hints = _hints(opened)
+        for found, tracked, hint in zip(batch, opened, hints, strict=True):
+            replay = tracked.log.replay
             root = replay.root_or_none(replay.keys.latest, hint)
             # The hint of a purged log is written last of all. One that lies costs space, no more.
-            if root is None or not root.purged or root.log_id != place[2]:
-                yield place
+            if root is None or not root.purged or root.log_id != found[2]:
+                yield found
+
+
+def _hints(opened: Sequence[TrackedLog[None]]) -> list[bytes | None]:
+    """Return what stands at the hint of each log: one round for each store."""
+    found: dict[str, bytes | None] = {}
+    for store in {id(tracked.store): tracked.store for tracked in opened}.values():
+        here = [tracked for tracked in opened if tracked.store is store]
+        data = store.get_many([tracked.log.replay.keys.latest for tracked in here])
+        found |= {tracked.location: hint for tracked, hint in zip(here, data, strict=True)}
+    return [found[tracked.location] for tracked in opened]
 
 
 def _judge(
@@ -135,7 +150,7 @@ def _judge(
         # What stands undecided is settled by the removal, which asks again.
         view = tracked.at_its_place()
     except NotFound:
-        _judge_folder(namespace, location, id, until_us, found)
+        _judge_folder(namespace, tracked, id, until_us, found)
         return
     if view.log_id != id:
         return
@@ -157,16 +172,16 @@ def _judge(
 
 
 def _judge_folder(
-    namespace: Target[NamespaceState], location: str, id: str, until_us: int, found: Orphans
+    namespace: Target[NamespaceState], tracked: TrackedLog[Any], id: str, until_us: int, found: Orphans
 ) -> None:
-    content = data_of(namespace.tracked.store, f"{location}/")
+    content = data_of(tracked.store, folder(tracked))
     if not content.files and not content.objects:
         return
     state = namespace.view.state
     if id in state.forgotten or state.begun.get(id, until_us + 1) <= until_us:
-        found.folders[location] = content
+        found.folders[tracked.location] = content
     else:
-        found.begun[location] = len(content.files)
+        found.begun[tracked.location] = len(content.files)
 
 
 def _home(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from lakelog.catalog import table_places
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile, check_files, check_written_by, file_path, of_write
@@ -193,8 +194,7 @@ def _replace_what_is_gone(
     if stage.own_location or stage.identifier is None:
         raise NoSuchTable(f"{stage.title} was dropped while it was being replaced: run the statement again")
     # The commit's id becomes the table's, so that whoever commits this stage again makes the same table.
-    folder = f"t-{stage.commit_id}"
-    location = f"{stage.namespace}/{folder}" if stage.namespace else folder
+    location = table_places.new_table(tree.logs, namespace, stage.commit_id)
     write = WriteRef(id=stage.write.id, version=0)
     source, target = tree.logs.table(stage.location), tree.logs.table(location)
     moved = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog import staging
+from lakelog.catalog import staging, table_places
 from lakelog.catalog.commits import (
     Token,
     base_past_seals,
@@ -35,11 +35,11 @@ from lakelog.catalog.partitioning import sort_order_from, spec_from_transforms
 from lakelog.catalog.properties import check_alterable, check_properties
 from lakelog.catalog.schema import Schema, assign_ids
 from lakelog.catalog.staging import Stage
+from lakelog.catalog.table_places import LOCATION_LIMIT_BYTES
 from lakelog.catalog.table_state import COMMENT, TableState
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound, Unsupported
 
-LOCATION_LIMIT_BYTES = 512
 LOOKS_MAX = 3
 
 
@@ -99,19 +99,17 @@ def _missing(request: Request) -> NoSuchTable:
 def _creating(tree: NameTree, request: Request) -> Stage:
     table_id = tree.logs.new_id()
     namespace: Found[NamespaceState] | None = None
-    parent = ""
     if request.identifier is not None:
         namespace = tree.find_namespace(request.identifier[:-1])
         if namespace is None and request.identifier[:-1]:
             raise no_such_namespace(request.identifier[:-1])
         if namespace is not None:
             staging.check_no_view(namespace.view.state, request.identifier)
-        parent = namespace.tracked.location if namespace is not None else ""
     if request.location is not None:
         location = _chosen(tree, request.location)
         begun = _last_version(tree, location)
     else:
-        location = f"{parent}/t-{table_id}" if parent else f"t-{table_id}"
+        location = table_places.new_table(tree.logs, namespace, table_id)
         begun = 0
     return _stage(tree, request, None, namespace, table_id, location, begun=begun)
 

@@ -309,7 +309,7 @@ def _unlinked(
             done += [_of_purge("unlinked", each, asked, False) for each in orphan.purge.all()]
     for location, content in found.folders.items():
         if not asked.dry_run:
-            purge.delete(namespace.tracked.store, content)
+            purge.delete(tree.logs.table(location).store, content)
         done.append(
             _answer("unlinked-table", tree.logs.url(location), tree.logs.url(location), content, asked)
         )

@@ -8,7 +8,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA
 
 from lakelog.catalog import Catalog, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
-from lakelog.log import InvalidInput, Unsupported
+from lakelog.log import InvalidInput
 
 Client = Callable[[], Catalog]
 
@@ -111,9 +111,7 @@ def test_names_that_cannot_be_are_refused_by_name(catalog: Catalog, name: str) -
     assert catalog.list_namespaces() == []
 
 
-def test_a_location_or_a_reserved_property_is_refused_rather_than_ignored(catalog: Catalog) -> None:
-    with pytest.raises(Unsupported, match="location"):
-        catalog.create_namespace("a", {"location": "/elsewhere"})
+def test_a_reserved_property_is_refused_rather_than_ignored(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match=r"lakelog\.nonsense"):
         catalog.create_namespace("a", {"lakelog.nonsense": "1"})
     with pytest.raises(InvalidInput, match="root"):

@@ -274,8 +274,8 @@ def test_a_purged_folder_costs_one_get_in_later_runs(client: Callable[[], Catalo
     catalog.vacuum(dry_run=False)
     fresh = client()
     found = scope.chosen(fresh._tree)
-    counting = CountingStore(fresh._logs.places.store(fresh.warehouse))
-    fresh._logs.namespace("").store = counting
+    places = fresh._logs.places
+    counting = places.stores[fresh.warehouse] = CountingStore(places.store(fresh.warehouse))
     looked = orphans.find(fresh._tree, found.namespaces[0], set(), clock.now_us, clock.now_us)
     assert looked == orphans.Orphans()
     assert counting.by_kind == {"list": 1, "get": 5} and counting.rounds == 2

@@ -8,8 +8,10 @@ from lakelog.catalog.fsck.walk import Walk
 from lakelog.log.errors import LakelogError
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
-_LOGS_OBJECT = re.compile(rf"({_LOG})_log/.+")
-_DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/)data/.+")
+# Where a namespace's location is inside of the warehouse.
+_AT_LOCATION = r".+/n-[a-z2-7]{26}/t-[a-z2-7]{26}/"
+_LOGS_OBJECT = re.compile(rf"({_LOG}|{_AT_LOCATION})_log/.+")
+_DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/|{_AT_LOCATION})data/.+")
 _VERSION = re.compile(r"_log/\d{20}\.json$")
 _SHARED = re.compile(r"_(txn|cut)/[^/]+\.json")
 NOTES_MAX = 100

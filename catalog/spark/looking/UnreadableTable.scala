@@ -1,0 +1,27 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Map => JMap, Set => JSet}
+
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, Relation, Table, TableCapability, TableCatalog}
+
+/**
+ * A table that cannot be read, in a list of tables: it is there, and its comment says what is the matter with it.
+ *
+ * All statements but lists fail with what is the matter.
+ */
+private[lakelog] final class UnreadableTable(ident: Identifier, why: Throwable) extends Table {
+  override def name: String = ident.name
+  override def columns: Array[Column] = Array.empty
+  override def properties: JMap[String, String] =
+    JMap.of(TableCatalog.PROP_COMMENT, s"cannot be read: ${why.getMessage}")
+  override def capabilities: JSet[TableCapability] = JSet.of()
+}
+
+private[lakelog] object UnreadableTable {
+
+  /** What `load` gives; while tables are only listed, a table that cannot be read is one of them all the same. */
+  def orElse(ident: Identifier)(load: => Relation): Relation =
+    try load catch {
+      case why: LakelogException if LookingInternals.isShowingTables => new UnreadableTable(ident, why)
+    }
+}

@@ -1,0 +1,62 @@
+"""Lists of tables: what they cost, and tables that cannot be read."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from tests.spark.sessions import another_session, wrapper
+from tests.spark.test_requests import COUNTING
+
+pytestmark = pytest.mark.adapter
+
+
+def test_a_list_is_one_round_for_the_namespaces_above_however_many_tables_there_are(make_lake, tmp_path):
+    log = tmp_path / "requests"
+    lake = make_lake(python=wrapper(tmp_path, COUNTING.format(log=str(log))))
+    lake.sql("CREATE NAMESPACE lake.a")
+
+    def cost(statement):
+        log.write_text("")
+        lake.sql(statement)
+        return sorted(log.read_text().split())
+
+    costs = []
+    for number in range(12):
+        lake.sql(f"CREATE TABLE lake.a.t{number} (id INT)")
+        if number in (0, 1, 11):
+            costs.append(cost("SHOW TABLES IN lake.a"))
+            assert cost("SHOW TABLES IN lake.a LIKE 'none'") == costs[-1]
+            assert cost("SHOW VIEWS IN lake.a") == costs[-1]
+    # The root, which says where the namespace is, and the namespace: it has not changed since it was known.
+    assert costs == [["get", "get"]] * 3
+    assert len(lake.sql("SHOW TABLES IN lake.a")) == 12
+
+
+@pytest.mark.parametrize("damage", ["removed", "emptied", "corrupt", "foreign"])
+def test_a_broken_table_is_listed_with_the_others_and_said_to_be_broken(lake, damage):
+    lake.sql("CREATE NAMESPACE lake.a")
+    for name in ("before", "more"):
+        lake.sql(f"CREATE TABLE lake.a.{name} AS SELECT 1 AS id")
+    # By Python, so that the session knows no version of it yet.
+    place = Path(lake.catalog.create_table("a.broken", pa.schema({"id": pa.int64()})).location)
+    if damage == "removed":
+        shutil.rmtree(place)
+    else:
+        for path in (place / "_log").rglob("*.json"):
+            path.write_bytes({"emptied": b"", "corrupt": b"\0garbage", "foreign": b'{"format": 99}'}[damage])
+    for session in (another_session(lake), lake):
+        tables = [("a", name, False) for name in ("before", "broken", "more")]
+        assert session.sql("SHOW TABLES IN lake.a") == tables
+        shown = session.sql("SHOW TABLE EXTENDED IN lake.a LIKE '*'")
+        assert [row[:3] for row in shown] == tables
+        assert ["Comment: cannot be read: " in row[3] for row in shown] == [False, True, False]
+        assert [t.name for t in session.spark.catalog.listTables(f"{lake.name}.a")] == [
+            row[1] for row in tables
+        ]
+        assert session.sql("SELECT * FROM lake.a.more") == [(1,)]
+        with pytest.raises(PySparkException) as error:
+            session.sql("SELECT * FROM lake.a.broken")
+        assert error.value.getCondition() != "TABLE_OR_VIEW_NOT_FOUND"
+    assert lake.catalog.list_tables("a") == [("a", "before"), ("a", "broken"), ("a", "more")]
