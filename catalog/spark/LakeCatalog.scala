@@ -134,7 +134,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     val asked = channel
     val answer = asked.call("load_relation", about(ident))
     Json.get(answer, "view") match {
-      case Some(view: JObject) => ViewJson.toSpark(view)
+      case Some(view: JObject) => loadedView(ident, view)
       case _ => table(ident, asked, answer)
     }
   }
@@ -180,21 +180,17 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     if (Locations.isPath(from)) {
       throw Failures.unsupported(s"A table that is named by its place cannot be renamed: ${from.name}")
     }
-    val target = withoutCatalog(from, to)
+    val target = withoutCatalog(to)
     failures.table(from) {
       try change("rename_table", about(from), "to" -> Json.texts(target.namespace :+ target.name))
-      catch {
-        case taken: LakelogFailure if taken.kind == "table-already-exists" => throw failures.ofTable(taken, target)
-      }
+      catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofTable(refused, target) }
     }
   }
 
-  /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace. */
-  private[lakelog] def withoutCatalog(from: Identifier, to: Identifier): Identifier = {
-    val names = to.namespace
-    val isNamed = names.length == from.namespace.length + 1 && names.head == catalogName
-    if (isNamed) Identifier.of(names.tail, to.name) else to
-  }
+  /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace, which it is only where there is one. */
+  private[lakelog] def withoutCatalog(to: Identifier): Identifier =
+    if (to.namespace.headOption.contains(catalogName) && !namespaceExists(to.namespace)) Identifier.of(to.namespace.tail, to.name)
+    else to
 
   // ---- staged tables
 

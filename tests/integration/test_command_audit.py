@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.cli.main import run
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -173,6 +174,29 @@ def test_a_namespace_is_restored_with_all_that_was_dropped_with_it(
     assert (entry["kind"], entry["name"]) == ("namespace", ["shop"])
     assert json.loads(tell(capsys, "undrop", "shop", "--json")) == {"kind": "namespace", "name": ["shop"]}
     assert shop.load_table("shop.orders").row_count == 1
+
+
+def test_views_and_functions_are_listed_and_restored_too(
+    shop: Catalog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    view = ViewDefinition(text="SELECT 1 AS a", columns=(ViewColumn(name="a", type="integer"),))
+    shop.create_view("shop.v", view)
+    shop.create_function("shop.v", FunctionDefinition(language="sql", body="1", returns="INT"))
+    shop.drop_view("shop.v")
+    shop.drop_function("shop.v")
+    entries = json.loads(tell(capsys, "dropped", "shop", "--json"))
+    assert {(entry["kind"], *entry["name"]) for entry in entries} == {
+        ("view", "shop", "v"),
+        ("function", "shop", "v"),
+    }
+    code, message = fail(capsys, "undrop", "shop.v")
+    assert code == 2 and "A function and a view were dropped as shop.v" in message
+    ids = {entry["kind"]: entry["id"] for entry in entries}
+    told = json.loads(tell(capsys, "undrop", "shop.v", "--id", ids["view"], "--to", "shop.w", "--json"))
+    assert told == {"kind": "view", "name": ["shop", "w"]}
+    assert "Restored the function shop.v" in tell(capsys, "undrop", "shop.v")
+    assert shop.load_view("shop.w") == view and shop.function_exists("shop.v")
+    assert "Nothing" in tell(capsys, "dropped")
 
 
 def test_a_name_that_both_a_table_and_a_namespace_had_needs_an_id(

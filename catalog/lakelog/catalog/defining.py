@@ -74,13 +74,13 @@ def define(
     new_id = tree.logs.new_id()
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        there = _of_kind(view.state, kind, name)
+        if there is None and not create:
+            raise_missing(kind, identifier)
         if view.state.entry(space, name) is not None:
             raise TableExists(
                 f"there is a table {quoted(identifier)} already: drop it, or choose another name"
             )
-        there = _of_kind(view.state, kind, name)
-        if there is None and not create:
-            raise_missing(kind, identifier)
         if there is not None and not replace:
             raise_exists(kind, identifier)
         if expected is not None and there is not None and there.definition != expected:
@@ -169,6 +169,7 @@ def undrop(
     token: Token | None,
 ) -> Identifier:
     """Restore what was dropped last under that name (or with that id); return its name now."""
+    tree.logs.check_writable()
     target = to or identifier
     check_name(target[-1], kind)
     if was_applied_anywhere(tree.logs, token):

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from lakelog.catalog.properties import RESERVED, check_text
 from lakelog.catalog.stored_types import ready
 from lakelog.log import Json
 from lakelog.log.errors import InvalidInput
@@ -40,9 +41,10 @@ class ViewColumn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ViewDefinition(_Definition, frozen=True, tag="view"):
     """A query with a name. `columns` are what users see, `query_columns` what the query called them.
 
-    Names in `text` without a catalog or namespace are those of `catalog` and `namespace`; `configs` are the engine's
-    settings that the text was understood with, and `schema_mode` says what happens when the query's columns change.
-    `dependencies` are the objects that the query uses, as the engine told them.
+    Names in `text` without a catalog or namespace are those of `catalog` (None: the one that the view is in, whatever
+    it is called) and `namespace`; `configs` are the engine's settings that the text was understood with, and
+    `schema_mode` says what happens when the query's columns change. `dependencies` are the objects that the query uses,
+    as the engine told them.
     """
 
     text: str
@@ -100,6 +102,13 @@ def check_definition(definition: Definition) -> None:
         )
     if isinstance(definition, FunctionDefinition) and definition.language not in ("sql", "java"):
         raise InvalidInput(f"{definition.language!r} is not a language of functions: it is sql or java")
+    for key, value in definition.properties.items():
+        check_text(key, value)
+        if key.startswith(RESERVED):
+            raise InvalidInput(
+                f"the property {key} is not known: names under {RESERVED} are lakelog's own, and a "
+                f"{kind_of(definition)} has none of them"
+            )
     size = len(msgspec.json.encode(definition))
     if size > DEFINITION_LIMIT_BYTES:
         raise InvalidInput(

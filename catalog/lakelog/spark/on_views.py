@@ -32,7 +32,9 @@ class OnViews:
         if params["create"]:
             catalog.create_view(name, view, or_replace=params["replace"], token=token)
         else:
-            catalog.replace_view(name, view, token=token)
+            loaded = params["expected"]
+            expected = None if loaded is None else msgspec.convert(loaded, ViewDefinition, str_keys=True)
+            catalog.replace_view(name, view, expected=expected, token=token)
         return {}
 
     def on_drop_view(self, params: Params) -> Params:

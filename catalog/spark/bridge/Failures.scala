@@ -85,6 +85,9 @@ private[lakelog] object Failures {
   /** Whether the name of a table or view is another's already. */
   def isTaken(failure: LakelogFailure): Boolean = Set("table-already-exists", "view-already-exists")(failure.kind)
 
+  /** Whether a rename failed for the new name: Spark has found the old one, and its namespace, just before. */
+  def isOfTarget(failure: LakelogFailure): Boolean = isTaken(failure) || failure.kind == "no-such-namespace"
+
   /** A statement that can never work as it stands. */
   def invalid(message: String): Throwable = SparkInternals.analysisException(message)
 

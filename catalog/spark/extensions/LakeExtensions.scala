@@ -16,6 +16,7 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectParser((_, spark) => LakeParser(spark, LakeExtensions.statements))
     LakeExtensions.early.foreach(rule => extensions.injectHintResolutionRule(rule))
     LakeExtensions.resolution.foreach(rule => extensions.injectResolutionRule(rule))
+    LakeExtensions.late.foreach(rule => extensions.injectPostHocResolutionRule(rule))
   }
 }
 
@@ -32,4 +33,7 @@ private[lakelog] object LakeExtensions {
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Nil
+
+  /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
+  val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_))
 }

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JObject, JValue}
+import java.lang.ref.WeakReference
+
+import org.json4s.JsonAST.{JBool, JNull, JObject, JValue}
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog._
@@ -42,25 +44,61 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   private def define(ident: Identifier, view: View, create: Boolean, replace: Boolean): View = failures.view(ident) {
     refuseSystem(ident.namespace)
     if (Locations.isPath(ident)) throw Failures.invalid(s"A view is named, not placed: ${ident.name} is a path.")
+    refuseRoot(ident)
+    EvolvingViews.check(Option(view.schemaMode), SparkInternals.quoted(named(ident)))
     change(
-      "define_view", about(ident), "view" -> ViewJson.of(view), "create" -> JBool(create), "replace" -> JBool(replace))
+      "define_view", about(ident), "view" -> ViewJson.of(view, name), "create" -> JBool(create), "replace" -> JBool(replace),
+      "expected" -> (if (create) JNull else loaded.get.of(ident)))
     view
+  }
+
+  /** What this thread loaded first of each view, for the statement that it analysed last. */
+  private val loaded = ThreadLocal.withInitial[LoadedViews](() => LoadedViews.Empty)
+
+  /**
+   * Answers a view to Spark, and keeps how it was: an ALTER VIEW is made of the view that its analysis loaded, and is
+   * refused where that is another one by then, or somebody else's change would be lost.
+   */
+  private[lakelog] def loadedView(ident: Identifier, json: JObject): View = {
+    EvolvingViews.check(Json.optionalString(json, "schema_mode"), SparkInternals.quoted(named(ident)))
+    SparkInternals.statementTracker.foreach(statement => loaded.set(loaded.get.in(statement).and(ident, json)))
+    ViewJson.toSpark(json, name)
   }
 
   override def dropView(ident: Identifier): Boolean =
     !Locations.isPath(ident) && failures.view(ident)(Json.bool(change("drop_view", about(ident)), "dropped"))
 
   override def renameView(from: Identifier, to: Identifier): Unit = {
-    val target = withoutCatalog(from, to)
+    val target = withoutCatalog(to)
+    refuseRoot(target)
     failures.view(from) {
       try change("rename_view", about(from), "to" -> Json.texts(target.namespace :+ target.name))
-      catch { case taken: LakelogFailure if Failures.isTaken(taken) => throw failures.ofView(taken, target) }
+      catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofView(refused, target) }
     }
   }
+
+  private def refuseRoot(ident: Identifier): Unit = if (ident.namespace.isEmpty) throw Failures.unsupported(
+    s"Spark cannot read a view that is in no namespace: make ${ident.name} in one.")
 
   private def identifiers(answer: JObject, member: String): Array[Identifier] =
     Json.list(answer, member).map { name: JValue =>
       val parts = Json.stringList(name).toArray
       Identifier.of(parts.init, parts.last)
     }.toArray
+}
+
+/** Views as they were when they were first loaded for a statement. */
+private final case class LoadedViews(statement: WeakReference[AnyRef], views: Map[Identifier, JObject]) {
+
+  def in(now: AnyRef): LoadedViews =
+    if (statement.get eq now) this else LoadedViews(new WeakReference(now), Map.empty)
+
+  def and(ident: Identifier, view: JObject): LoadedViews =
+    if (views.contains(ident)) this else copy(views = views.updated(ident, view))
+
+  def of(ident: Identifier): JValue = views.getOrElse(ident, JNull)
+}
+
+private object LoadedViews {
+  val Empty: LoadedViews = LoadedViews(new WeakReference[AnyRef](null), Map.empty)
 }

@@ -8,15 +8,20 @@ import org.json4s.jackson.JsonMethods
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.types.DataType
 
-/** A view as Python keeps it (see `lakelog.catalog.definition`), and back. */
+/**
+ * A view as Python keeps it (see `lakelog.catalog.definition`), and back.
+ *
+ * A view whose names are those of its own catalog is kept without that catalog's name, which is another one in other
+ * sessions, and in those that look at the past.
+ */
 private[lakelog] object ViewJson {
 
-  def of(view: View): JObject = Json.obj(
+  def of(view: View, own: String): JObject = Json.obj(
     "kind" -> JString("view"),
     "text" -> JString(view.queryText),
     "columns" -> JArray(view.columns.toList.map(column)),
     "query_columns" -> texts(view.queryColumnNames),
-    "catalog" -> Json.text(view.currentCatalog),
+    "catalog" -> Json.text(if (view.currentCatalog == own) null else view.currentCatalog),
     "namespace" -> texts(view.currentNamespace),
     "configs" -> Json.strings(view.sqlConfigs),
     "schema_mode" -> Json.text(view.schemaMode),
@@ -40,7 +45,7 @@ private[lakelog] object ViewJson {
       case other => throw Failures.unsupported(s"A view cannot depend on ${other.getClass.getSimpleName} yet.")
     })
 
-  def toSpark(json: JObject): View = {
+  def toSpark(json: JObject, own: String): View = {
     val builder = new View.Builder()
       .withColumns(Json.objects(withDefault(json, "columns", JArray(Nil)), "columns").map(toColumn).toArray)
       .withProperties(Json.stringMap(withDefault(json, "properties", JObject(Nil)), "properties").asJava)
@@ -48,7 +53,7 @@ private[lakelog] object ViewJson {
       .withCurrentNamespace(texts(json, "namespace"))
       .withSqlConfigs(Json.stringMap(withDefault(json, "configs", JObject(Nil)), "configs").asJava)
       .withQueryColumnNames(texts(json, "query_columns"))
-    Json.optionalString(json, "catalog").foreach(builder.withCurrentCatalog)
+      .withCurrentCatalog(Json.optionalString(json, "catalog").getOrElse(own))
     Json.optionalString(json, "schema_mode").foreach(builder.withSchemaMode)
     Json.get(json, "dependencies").foreach {
       case JArray(values) =>

@@ -44,12 +44,12 @@ def dropped(place: Place, namespace: str) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="TABLE|NAMESPACE")
+@click.argument("name", metavar="NAME")
 @click.option("--id", metavar="ID", help="Which one, where several were dropped under that name.")
 @click.option("--to", metavar="NAME", help="Another name, for instance because the old one is taken.")
 @takes_place
 def undrop(place: Place, name: str, id: str | None, to: str | None) -> None:
-    """Restore a dropped TABLE or NAMESPACE, with its history.
+    """Restore what was dropped as NAME: a table or namespace with its history, a view, or a function.
 
     The one that was dropped last under that name; a namespace comes back with all that was dropped together with it.
     """
@@ -62,10 +62,15 @@ def undrop(place: Place, name: str, id: str | None, to: str | None) -> None:
     }
     if len(kinds) > 1:
         raise click.UsageError(
-            f"A table and a namespace were dropped as {name}: choose by --id (see lakelog dropped)"
+            f"A {' and a '.join(sorted(kinds))} were dropped as {name}: choose by --id (see lakelog dropped)"
         )
-    kind = "namespace" if kinds == {"namespace"} else "table"
-    restore = catalog.undrop_namespace if kind == "namespace" else catalog.undrop_table
+    kind = next(iter(kinds), "table")
+    restore = {
+        "table": catalog.undrop_table,
+        "view": catalog.undrop_view,
+        "function": catalog.undrop_function,
+        "namespace": catalog.undrop_namespace,
+    }[kind]
     restored = restore(path, id=id, to=to)
     if place.as_json:
         answer.in_json({"kind": kind, "name": list(restored)})

@@ -8,7 +8,7 @@ from tests.integration.catalog.conftest import SCHEMA
 from lakelog.catalog import Catalog, CommitConflict, NamespaceNotEmpty, NoSuchTable, TableExists
 from lakelog.catalog.definition import FunctionDefinition, ViewColumn, ViewDefinition
 from lakelog.catalog.errors import FunctionExists, NoSuchFunction, NoSuchView, ViewExists
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 ONE = ViewDefinition(text="SELECT 1 AS a", columns=(ViewColumn(name="a", type="integer", comment="one"),))
 TWO = ViewDefinition(text="SELECT 2 AS a", columns=(ViewColumn(name="a", type="integer"),), namespace=("n",))
@@ -70,6 +70,8 @@ def test_tables_and_views_share_their_names(catalog):
         catalog.create_view("n.t", ONE, or_replace=True)
     with pytest.raises(TableExists):
         catalog.rename_view("n.v", "n.t")
+    with pytest.raises(NoSuchView):
+        catalog.replace_view("n.t", ONE)
     assert not catalog.drop_table("n.v")
     assert not catalog.drop_view("n.t")
     catalog.drop_table("n.t")
@@ -210,7 +212,18 @@ def test_the_past_shows_them_as_they_were(catalog):
     catalog.create_view("n.v", ONE)
     catalog.save_cut("then")
     catalog.create_view("n.v", TWO, or_replace=True)
-    assert Catalog(catalog.warehouse, as_of="then").load_view("n.v") == ONE
+    then = Catalog(catalog.warehouse, as_of="then")
+    assert then.load_view("n.v") == ONE
+    for change in (
+        lambda: then.create_view("n.w", ONE),
+        lambda: then.replace_view("n.v", TWO),
+        lambda: then.rename_view("n.v", "n.w"),
+        lambda: then.drop_view("n.v"),
+        lambda: then.undrop_view("n.v"),
+    ):
+        with pytest.raises(Unsupported, match="read-only|as of"):
+            change()
+    assert another(catalog).load_view("n.v") == TWO
 
 
 def test_asking_again_is_one_change(catalog):
@@ -246,4 +259,6 @@ def test_what_cannot_be_stored_is_refused(catalog):
         catalog.create_view("n.v", ViewDefinition(text="x" * 2_000_000, columns=()))
     with pytest.raises(InvalidInput, match="empty"):
         catalog.create_view(("n", ""), ONE)
+    with pytest.raises(InvalidInput, match=r"lakelog\.x is not known"):
+        catalog.create_view("n.v", ViewDefinition(text="", columns=(), properties={"lakelog.x": "1"}))
     assert another(catalog).list_views("n") == []

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
 from tests.integration.fsck.world import OPTIONS, SCHEMA, altered, create_with_rows, rows
 
-from lakelog.catalog import Catalog
-from lakelog.catalog.events import TableDropped, encode
+from lakelog.catalog import Catalog, namespace_state
+from lakelog.catalog.definition import ViewColumn, ViewDefinition
+from lakelog.catalog.events import EntryDefined, TableDropped, encode
 from lakelog.catalog.fsck import Findings, Severity, check
 from lakelog.catalog.log_cache import LogCache
 from lakelog.catalog.places import Places
@@ -21,6 +23,8 @@ from lakelog.log.decisions import Decisions
 from lakelog.log.expiry import expire
 from lakelog.log.format import decode_decision, decode_root
 from lakelog.log.format import encode as encode_object
+
+VIEW = ViewDefinition(text="SELECT 1 AS a", columns=(ViewColumn(name="a", type="integer"),))
 
 
 class Folder:
@@ -290,6 +294,31 @@ def test_a_saved_cut_is_checked(folder: Folder) -> None:
     assert kinds(folder.check()) == {"cut-altered"}
     saved.unlink()
     assert kinds(folder.check()) == {"cut-missing"}
+
+
+@pytest.mark.parametrize("spoiled", [{"kind": "view", "text": 1}, {"kind": "of the future"}, {"more": 1}])
+def test_a_definition_that_cannot_be_decoded_is_named_and_believed_by_nobody(
+    folder: Folder, spoiled: dict[str, object]
+) -> None:
+    folder.catalog.create_view("a.v", VIEW)
+    [place] = folder.path.glob("n-*")
+    [event] = encode([EntryDefined(space="relation", name="w", id="w" * 26, definition=VIEW)])
+    event["definition"] |= spoiled
+    tracked = folder.logs().namespace(place.name)
+    with mock.patch.object(
+        namespace_state, "namespace_events", return_value=[]
+    ):  # a client that does not look
+        tracked.commit(tracked.current(), lambda view, passed: Draft(events=[event]))
+    [found] = folder.check().of(Severity.DAMAGE)
+    assert (found.kind, found.where) == ("commit-disagrees", str(place / "_log/00000000000000000003.json"))
+    assert "`$.definition" in found.what
+    for ask in (
+        lambda: folder.client().load_view("a.w"),
+        lambda: folder.client().load_view("a.v"),
+        lambda: folder.client().list_views("a"),
+    ):
+        with pytest.raises(LakelogError, match=r"`\$\.definition"):
+            ask()
 
 
 # Derived things

@@ -17,6 +17,21 @@ def _undrop_table(call: Call) -> Rows:
     return [(quoted(call.catalog.undrop_table(call.table("table"), id=call["id"], to=to, token=call.token)),)]
 
 
+def _undrop_view(call: Call) -> Rows:
+    from lakelog.catalog.names import quoted
+
+    to = None if call["to"] is None else call.table("to")
+    return [(quoted(call.catalog.undrop_view(call.table("view"), id=call["id"], to=to, token=call.token)),)]
+
+
+def _undrop_function(call: Call) -> Rows:
+    from lakelog.catalog.names import quoted
+
+    to = None if call["to"] is None else call.table("to")
+    name = call.table("function")
+    return [(quoted(call.catalog.undrop_function(name, id=call["id"], to=to, token=call.token)),)]
+
+
 def _undrop_namespace(call: Call) -> Rows:
     from lakelog.catalog.names import quoted
 
@@ -80,6 +95,22 @@ PROCEDURES = (
         changes=lambda call: call.table("table")[:-1],
     ),
     Procedure(
+        name="undrop_view",
+        description="Restore a dropped view.",
+        run=_undrop_view,
+        parameters=(Parameter("view", "STRING", "the name that it had"), _ID, _TO),
+        columns=_RESTORED,
+        changes=lambda call: call.table("view")[:-1],
+    ),
+    Procedure(
+        name="undrop_function",
+        description="Restore a dropped function.",
+        run=_undrop_function,
+        parameters=(Parameter("function", "STRING", "the name that it had"), _ID, _TO),
+        columns=_RESTORED,
+        changes=lambda call: call.table("function")[:-1],
+    ),
+    Procedure(
         name="undrop_namespace",
         description="Restore a dropped namespace, with all that was dropped together with it.",
         run=_undrop_namespace,
@@ -97,7 +128,7 @@ PROCEDURES = (
         ),
         columns=(
             Column("id", "STRING"),
-            Column("kind", "STRING", "table or namespace"),
+            Column("kind", "STRING", "table, view, function or namespace"),
             Column("name", "STRING", "the name that it had"),
             Column("dropped", "TIMESTAMP"),
             Column("kept_until", "TIMESTAMP", "when vacuum, run as usual, may purge it"),
