@@ -8,6 +8,7 @@ import org.json4s.JsonAST.{JArray, JBool, JInt, JObject, JString, JValue}
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
 import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
@@ -23,7 +24,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * the table at that place.
  */
 class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog with ProcedureCatalog
-  with TransactionalCatalogPlugin with LakeViews {
+  with TransactionalCatalogPlugin with LakeViews with LakeConstraints {
 
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
@@ -91,7 +92,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   // ---- tables
 
   override def capabilities(): JSet[TableCatalogCapability] =
-    JSet.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE)
+    JSet.of(
+      TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE, TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT)
 
   override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
     systemTables.keys.toArray.sorted.map(Identifier.of(names, _))
@@ -151,24 +153,34 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     createTable(ident, SparkInternals.schemaOf(columns), partitions, properties)
 
   override def createTable(ident: Identifier, info: TableInfo): Table = {
-    refuseConstraints(info)
-    createTable(ident, info.columns, info.partitions, info.properties)
+    val staged = stage("create", ident, info)
+    failures.table(ident)(staged.commit())
   }
 
   /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
-    refuseConstraints(info)
     val inherited = source.properties.asScala.toMap -- SparkInternals.reservedProperties
     val properties = (inherited ++ info.properties.asScala).asJava
-    createTable(ident, info.columns, info.partitions, properties)
+    val schema = SparkInternals.schemaOf(info.columns)
+    val staged = stage("create", ident, schema, info.partitions, properties, info.constraints)
+    failures.table(ident)(staged.commit())
   }
 
-  override def alterTable(ident: Identifier, changes: TableChange*): Table = failures.table(ident) {
-    val wanted = JArray(changes.map(Requests.tableChange).toList)
+  override def alterTable(ident: Identifier, changes: TableChange*): Table =
+    failingAs(ident)(alter(ident, changes, None))
+
+  private[lakelog] def failingAs[T](ident: Identifier)(ask: => T): T = failures.table(ident)(ask)
+
+  /** `seen` is the version of the table, if any, whose rows were looked at for a change that needs that. */
+  private[lakelog] def alter(ident: Identifier, changes: Seq[TableChange], seen: Option[JObject]): Table = {
     refuseTornEvolution(ident)
     statement.foreach(_.beforeSchemaChange(newest))
     val asked = channel
-    table(ident, asked, change(asked, "alter_table", about(ident), "changes" -> wanted))
+    val ofConstraints = changes.exists(Requests.isOfConstraints)
+    val current = if (ofConstraints) Some(table(ident, asked, asked.call("load_table", about(ident)))) else None
+    val looked = seen.orElse(current.flatMap(lookedAt(_, changes))).map("looked_at" -> _)
+    val wanted = JArray(changes.map(Requests.tableChange(_, current.map(_.schema))).toList)
+    table(ident, asked, change(asked, "alter_table", about(ident), Seq("changes" -> wanted) ++ looked: _*))
   }
 
   override def dropTable(ident: Identifier): Boolean = failures.table(ident) {
@@ -229,23 +241,22 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
   override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
     stage("create-or-replace", ident, info)
 
-  private def stage(kind: String, ident: Identifier, info: TableInfo): StagedLakeTable = {
-    refuseConstraints(info)
-    stage(kind, ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties)
-  }
+  private def stage(kind: String, ident: Identifier, info: TableInfo): StagedLakeTable =
+    stage(kind, ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
   private def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
-      properties: JMap[String, String]): StagedLakeTable = failures.table(ident) {
+      properties: JMap[String, String], constraints: Array[Constraint] = Array.empty): StagedLakeTable =
+    failures.table(ident) {
     refuseSystem(ident.namespace)
-    val params = Json.merge(Requests.newTable(about(ident), schema, partitions, properties), "kind" -> JString(kind))
+    checkNew(constraints)
+    val params = Json.merge(
+      Requests.newTable(about(ident), schema, partitions, properties), "kind" -> JString(kind),
+      "constraints" -> JArray(constraints.map(Constraints.toJson(_, schema)).toList))
     val asked = channel
     val answer = asked.call("stage", params)
     new StagedLakeTable(table(ident, asked, Json.child(answer, "table")), Json.child(answer, "stage"))
   }
-
-  private def refuseConstraints(info: TableInfo): Unit =
-    if (info.constraints.nonEmpty) throw Failures.unsupported("lakelog tables have no constraints yet.")
 
   // ---- functions
 

@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.json4s.JsonAST.{JObject, JValue}
 
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsDeleteV2, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
+import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.ScanBuilder
@@ -49,11 +50,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   /** Tells Spark that a table of the same name is another one. */
   override def id: String = facts.id
 
-  override def version: String = facts.version.toString
+  override def version: String = TableVersion.of(facts).toString
 
   override def schema: StructType = physical.logical
 
   override def columns: Array[Column] = SparkInternals.columnsOf(schema)
+
+  /** Spark holds the CHECKs among them against what it writes here. */
+  override def constraints: Array[Constraint] = facts.constraints.toArray
 
   override def partitioning: Array[Transform] = facts.partitionFields.map(_.toSpark).toArray
 

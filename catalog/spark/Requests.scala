@@ -72,8 +72,13 @@ private[lakelog] object Requests {
     case other => throw Failures.unsupported(s"The transform ${transform.name} takes no argument like $other.")
   }
 
-  /** One change of an ALTER TABLE. */
-  def tableChange(change: TableChange): JObject = change match {
+  def isOfConstraints(change: TableChange): Boolean = change match {
+    case _: TableChange.AddConstraint | _: TableChange.DropConstraint => true
+    case _ => false
+  }
+
+  /** One change of an ALTER TABLE; of constraints, for a table with these columns. */
+  def tableChange(change: TableChange, columns: Option[StructType] = None): JObject = change match {
     case c: TableChange.SetProperty =>
       refuseReserved(c.property)
       if (c.property == TableCatalog.PROP_COLLATION) refuseCollation(c.value)
@@ -102,8 +107,11 @@ private[lakelog] object Requests {
     case c: TableChange.DeleteColumn =>
       of("delete-column", "name" -> Json.texts(c.fieldNames), "if_exists" -> JBool(c.ifExists))
     case _: TableChange.ClusterBy => throw notClustered
-    case _: TableChange.AddConstraint | _: TableChange.DropConstraint =>
-      throw Failures.unsupported("lakelog tables have no constraints yet.")
+    case c: TableChange.AddConstraint =>
+      of("add-constraint", "constraint" -> Constraints.toJson(c.constraint, columns.get))
+    // Nothing depends on a constraint, so that CASCADE has nothing more to drop.
+    case c: TableChange.DropConstraint =>
+      of("drop-constraint", "name" -> JString(c.name), "if_exists" -> JBool(c.ifExists))
     case other => throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet.")
   }
 

@@ -90,7 +90,10 @@ private[lakelog] object SparkInternals {
    * is executed, be it within the analysis of an EXECUTE IMMEDIATE.
    */
   def isEvolution: Boolean =
-    statementTracker.isDefined && !running.exists(_.logical.isInstanceOf[AlterTableCommand])
+    statementTracker.isDefined && !running.exists(_.logical match {
+      case _: AlterTableCommand | _: SetNotNull.Command => true
+      case _ => false
+    })
 
   /** The command that this thread executes. */
   private def running: Option[QueryExecution] =

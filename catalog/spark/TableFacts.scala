@@ -3,6 +3,7 @@ package org.apache.spark.sql.lakelog
 import org.json4s.JsonAST.{JBool, JInt, JObject, JString}
 import org.json4s.jackson.JsonMethods
 
+import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.{DataType, StructType}
 
@@ -24,6 +25,7 @@ private[lakelog] final case class TableFacts(json: JObject) {
   val provider: Option[String] = Json.optionalString(json, "provider")
   val comment: Option[String] = Json.optionalString(json, "comment")
   val properties: Map[String, String] = Json.stringMap(json, "properties")
+  lazy val constraints: Seq[Constraint] = Json.objects(json, "constraints").map(Constraints.fromJson)
   val specId: Int = Json.long(json, "spec_id").toInt
 
   /** The schema with column ids and physical names in its metadata: never shown to users. */
@@ -58,6 +60,30 @@ private[lakelog] final case class TableFacts(json: JObject) {
   def referenceOf(version: Long): JObject = Json.obj(
     "location" -> JString(location), "id" -> JString(id), "version" -> JInt(version), "past" -> JBool(past),
     "step" -> JInt(step))
+}
+
+/**
+ * What Spark knows a version of a table by, and hands back when it has looked at all rows of it. It has the id, as another
+ * table may have the name by then.
+ */
+private[lakelog] final case class TableVersion(id: String, version: Long, step: Long) {
+
+  override def toString: String = if (step == 0) s"$id@$version" else s"$id@$version+$step"
+
+  /** How requests name this version, at the place of `table`. */
+  def referenceIn(table: TableFacts): JObject =
+    Json.merge(table.referenceOf(version), "id" -> JString(id), "step" -> JInt(step))
+}
+
+private[lakelog] object TableVersion {
+  private val Form = """(.*)@(\d+)(?:\+(\d+))?""".r
+
+  def of(table: TableFacts): TableVersion = TableVersion(table.id, table.version, table.step)
+
+  def parse(text: String): TableVersion = text match {
+    case Form(id, version, step) => TableVersion(id, version.toLong, Option(step).map(_.toLong).getOrElse(0L))
+    case other => throw new IllegalStateException(s"'$other' is not a version of a lakelog table")
+  }
 }
 
 /** A field of the partition spec: what it is computed from, and how. */

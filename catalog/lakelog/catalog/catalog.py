@@ -22,6 +22,7 @@ from lakelog.catalog import (
     tables,
 )
 from lakelog.catalog.commits import Token, new_token
+from lakelog.catalog.constraints import Stated
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.defined_names import DefinedNames
@@ -294,9 +295,11 @@ class Catalog(DefinedNames):
         location: str | None = None,
         comment: str | None = None,
         provider: str | None = None,
+        constraints: Sequence[Stated | Mapping[str, Any]] = (),
     ) -> Stage:
         """Prepare a table that nobody sees before `commit_stage`: `kind` is create, replace or create-or-replace.
 
+        Files of a table with a CHECK among its `constraints` hold rows that satisfy it: who writes them sees to that.
         Without a name, the table is the one at `location`. TableExists, NoSuchTable, NoSuchNamespace, InvalidInput.
         """
         request = tables.Request(
@@ -309,6 +312,7 @@ class Catalog(DefinedNames):
             location=location,
             comment=comment,
             provider=provider,
+            constraints=constraints,
         )
         return tables.stage(self._tree, request)
 

@@ -248,12 +248,14 @@ def conflict(
 
 def _misfit(base: Schema, current: Schema) -> str | None:
     """Say why files written with the schema `base` do not fit `current`, or None where they do."""
-    known = {field.id for field in base.fields}
-    types = {field.id: field.type for _, field in base.walk() if isinstance(field.type, AtomicType)}
+    known = {field.id: field for _, field in base.walk()}
     for path, field in current.walk():
-        if types.get(field.id, field.type) != field.type:
+        before = known.get(field.id, field)
+        if isinstance(before.type, AtomicType) and before.type != field.type:
             # Bounds and partition values are read by the type of their commit: days would be taken for microseconds.
-            return f"the column {dotted(path)} is a {field.type} now, and was a {types[field.id]}"
+            return f"the column {dotted(path)} is a {field.type} now, and was a {before.type}"
+        if before.nullable and not field.nullable:
+            return f"the column {dotted(path)} is NOT NULL now"
     for field in current.fields:
         if (
             field.id not in known
@@ -261,8 +263,4 @@ def _misfit(base: Schema, current: Schema) -> str | None:
             and (field.default is None or field.default.exists is None)
         ):
             return f"the column {field.name} is required now, and the files do not have it"
-        if field.id in known:
-            before = next(other for other in base.fields if other.id == field.id)
-            if before.nullable and not field.nullable:
-                return f"the column {field.name} is NOT NULL now"
     return None

@@ -9,7 +9,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import assert_never
 
+from lakelog.catalog.constraints import Check
 from lakelog.catalog.events import (
+    ConstraintAdded,
+    ConstraintDropped,
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
@@ -52,6 +55,8 @@ class Change(Enum):
     PARTITIONING = "changed the partitioning"
     SORT_ORDER = "changed the sort order"
     PROPERTIES = "changed the properties"
+    CHECK = "added a CHECK"
+    CONSTRAINTS = "changed other constraints"
     REPLACED = "replaced the table"
     DROPPED = "dropped the table"
 
@@ -97,8 +102,11 @@ def _for_append(change: Change) -> Rule:
             return Rule.REBASE
         case Change.SCHEMA:
             return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES:
+        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
             return Rule.REBASE
+        case Change.CHECK:
+            # Nobody has held the rows against it.
+            return Rule.FAIL
         case Change.REPLACED:
             return Rule.FAIL
         case Change.DROPPED:
@@ -115,9 +123,9 @@ def _for_overwrite(change: Change) -> Rule:
             return Rule.CHECK_FILES
         case Change.SCHEMA:
             return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING:
+        case Change.PARTITIONING | Change.CHECK:
             return Rule.FAIL
-        case Change.SORT_ORDER | Change.PROPERTIES:
+        case Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
             return Rule.REBASE
         case Change.REPLACED:
             return Rule.FAIL
@@ -132,6 +140,8 @@ def _for_metadata_only(change: Change) -> Rule:
             return Rule.REEVALUATE
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES:
             return Rule.REEVALUATE
+        case Change.CHECK | Change.CONSTRAINTS:
+            return Rule.REEVALUATE
         case Change.REPLACED:
             return Rule.FAIL
         case Change.DROPPED:
@@ -143,7 +153,8 @@ def _for_replace(change: Change) -> Rule:
     match change:
         case Change.ADDED_FILES | Change.REMOVED_FILES:
             return Rule.FAIL
-        case Change.SORT_ORDER | Change.PROPERTIES:
+        case Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
+            # What the new table has of these was said with it.
             return Rule.REBASE
         case Change.SCHEMA | Change.PARTITIONING:
             # The replacement took its column and spec ids from the metadata at its base; they may be in use by now.
@@ -162,6 +173,8 @@ def _for_rollback(change: Change) -> Rule:
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
             # All of the table becomes what it was, whatever it is by now.
             return Rule.REEVALUATE
+        case Change.CHECK | Change.CONSTRAINTS:
+            return Rule.REEVALUATE
         case Change.DROPPED:
             return Rule.GONE
     assert_never(change)
@@ -172,6 +185,8 @@ def _for_drop(change: Change) -> Rule:
         case Change.ADDED_FILES | Change.REMOVED_FILES:
             return Rule.REBASE
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
+            return Rule.REBASE
+        case Change.CHECK | Change.CONSTRAINTS:
             return Rule.REBASE
         case Change.DROPPED:
             return Rule.GONE
@@ -191,6 +206,10 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             return (Change.SORT_ORDER,)
         case TableAltered():
             return (Change.PROPERTIES,)
+        case ConstraintAdded():
+            return (Change.CHECK if isinstance(event.constraint, Check) else Change.CONSTRAINTS,)
+        case ConstraintDropped():
+            return (Change.CONSTRAINTS,)
         case FilesChanged():
             added = (Change.ADDED_FILES,) if event.added_files else ()
             removed = (Change.REMOVED_FILES,) if event.removed_files else ()
@@ -199,7 +218,11 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             if event.metadata is None:
                 return ()
             replaced = () if event.metadata.generation else (Change.REPLACED,)
-            return (*replaced, Change.SCHEMA, Change.PARTITIONING, Change.SORT_ORDER, Change.PROPERTIES)
+            checks = any(isinstance(each, Check) for each in event.metadata.constraints)
+            return (
+                *replaced, Change.SCHEMA, Change.PARTITIONING, Change.SORT_ORDER, Change.PROPERTIES,
+                Change.CHECK if checks else Change.CONSTRAINTS,
+            )  # fmt: skip
         case TableDropped() | TablePurged():
             return (Change.DROPPED,)
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed():

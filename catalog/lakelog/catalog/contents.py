@@ -159,7 +159,7 @@ def _replaced(
 ) -> bool:
     """Tell whether files that were added, or removed, between two views may hold rows that `change` replaces."""
     here, there = (current, base) if kind is Kind.ADDED_FILES else (base, current)
-    files = _files_only_in(tracked, here, there)
+    files = files_only_in(tracked, here, there)
     metadata = current.state.current
     if change.operation is Operation.OVERWRITE_PARTITIONS:
         touched = {partition_key(file, metadata.spec) for file in change.files}
@@ -178,7 +178,7 @@ def changed_rows(
 ) -> bool:
     """Tell whether rows that match (None: any) may have been added or removed between two views."""
     for here, there in ((current, base), (base, current)):
-        files = _files_only_in(tracked, here, there)
+        files = files_only_in(tracked, here, there)
         if bound is None and files.num_rows:
             return True
         if (
@@ -189,11 +189,21 @@ def changed_rows(
     return False
 
 
-def _files_only_in(
+def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Table:
+    """Return the live files of a view, in the form of `FileSet.chunks`."""
+    return joined(chunks_of(tracked, view))
+
+
+def files_only_in(
     tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
 ) -> pa.Table:
-    files, others = (joined(chunks_of(tracked, view)) for view in (here, there))
-    return files.filter(pc.invert(pc.is_in(files["path"], value_set=others["path"].combine_chunks())))
+    """Return the files of one view that the other does not have, or has by another write: as other columns perhaps."""
+    files, others = (all_files(tracked, view) for view in (here, there))
+    return files.filter(pc.invert(pc.is_in(_keys(files), value_set=_keys(others))))
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    return pc.binary_join_element_wise(files["path"].combine_chunks(), files["write"].combine_chunks(), "\n")
 
 
 def chunks_of(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:

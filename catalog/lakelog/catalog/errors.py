@@ -1,8 +1,8 @@
 """What can go wrong in the catalog: leaves of the tree in `lakelog.log.errors`.
 
-NotFound       NoSuchColumn, NoSuchFunction, NoSuchNamespace, NoSuchTable, NoSuchView
-AlreadyExists  ColumnExists, FunctionExists, NamespaceExists, TableExists (LocationTaken, ViewExists)
-InvalidInput   NamespaceNotEmpty
+NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchTable, NoSuchView
+AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, TableExists (LocationTaken, ViewExists)
+InvalidInput   CheckViolated, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
 ConflictError  CommitConflict
 """
 
@@ -87,3 +87,33 @@ class CommitConflict(ConflictError):
     """Another commit changed what this one relied on: start over from the table as it is now."""
 
     kind = "commit-conflict"
+
+
+class ConstraintExists(AlreadyExists):
+    """The table has a constraint of that name, but for upper and lower case."""
+
+    kind = "constraint-already-exists"
+
+
+class NoSuchConstraint(NotFound):
+    """The table has no constraint of that name."""
+
+    kind = "no-such-constraint"
+
+
+class MultiplePrimaryKeys(InvalidInput):
+    """A table has one primary key at most."""
+
+    kind = "multiple-primary-keys"
+
+
+class CheckViolated(InvalidInput):
+    """Rows that are to be written make the condition of a CHECK false."""
+
+    kind = "check-violated"
+
+
+class RowsUnproven(InvalidInput):
+    """A change needs all rows to be so, and what is known of the files does not prove it: somebody has to look."""
+
+    kind = "rows-unproven"

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, get_args
 
 import msgspec
 
+from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, RemovedFile
 from lakelog.catalog.definition import Definition
 from lakelog.catalog.metadata import Metadata
@@ -184,6 +185,16 @@ class TableAltered(_Event, frozen=True, tag="table-altered"):
     removed: tuple[str, ...] = ()
 
 
+class ConstraintAdded(_Event, frozen=True, tag="constraint-added"):
+    """From here on the table has this constraint; of a CHECK, all rows that are there are known to satisfy it."""
+
+    constraint: Constraint
+
+
+class ConstraintDropped(_Event, frozen=True, tag="constraint-dropped"):
+    name: str
+
+
 class FilesChanged(_Event, frozen=True, tag="files-changed"):
     """One operation's change of the table's contents.
 
@@ -284,6 +295,8 @@ TableEvent: TypeAlias = (
     | PartitioningChanged
     | SortOrderChanged
     | TableAltered
+    | ConstraintAdded
+    | ConstraintDropped
     | FilesChanged
     | RolledBack
     | TableDropped

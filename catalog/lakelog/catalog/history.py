@@ -24,6 +24,8 @@ _WORDS = {
     "partitioning-changed": "change partitioning",
     "sort-order-changed": "change sort order",
     "table-altered": "set properties",
+    "constraint-added": "add constraint",
+    "constraint-dropped": "drop constraint",
     "rolled-back": Operation.ROLLBACK.value,
     "table-dropped": "drop",
     "entry-forgotten": "forget",
@@ -55,6 +57,7 @@ _SHOWN = {
     "namespace-restored": ("name",),
     "cut-saved": ("name", "logs"),
     "cut-dropped": ("name",),
+    "constraint-dropped": ("name",),
     "table-moved": ("name",),
     "table-restored": ("name",),
     "history-expired": ("version",),
@@ -138,6 +141,8 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
         return ({"set": dict(event["set"])} if event.get("set") else {}) | removed
     if kind in _SHOWN:
         return {key: event[key] for key in _SHOWN[str(kind)] if key in event}
+    if kind == "constraint-added":
+        return {"kind": event["constraint"]["kind"], "name": event["constraint"]["name"]}
     if kind in ("schema-changed", "table-created", "table-replaced"):
         return {"columns": [column["name"] for column in event["schema"]["fields"]]}
     return {}

@@ -10,6 +10,7 @@ import pyarrow as pa
 from lakelog.catalog.arrow_types import schema_to_arrow
 from lakelog.catalog.conform import conform
 from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.enforcing import checks_of, enforce
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.parquet_write import write_files
@@ -46,12 +47,18 @@ def reader_of(data: Ingestible) -> pa.RecordBatchReader:
 def written_files(
     tracked: TrackedLog[TableState], metadata: Metadata, write: WriteRef, data: Ingestible
 ) -> list[DataFile]:
-    """Write the rows of `data` as data files of the table and return them; they are not committed yet."""
+    """Write the rows of `data` as data files of the table and return them; they are not committed yet.
+
+    CheckViolated for rows that violate a CHECK, Unsupported for a CHECK that is not understood here.
+    """
     reader = reader_of(data)
+    checks = checks_of(metadata)
 
     def conformed() -> Iterator[pa.RecordBatch]:
         for batch in reader:
-            yield from conform(pa.Table.from_batches([batch]), metadata.schema).to_batches()
+            rows = conform(pa.Table.from_batches([batch]), metadata.schema)
+            enforce(checks, rows)
+            yield from rows.to_batches()
 
     rows = pa.RecordBatchReader.from_batches(schema_to_arrow(metadata.schema, physical=False), conformed())
     return write_files(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.stored_types import ready
@@ -25,6 +26,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     comment: str | None = None
     own_location: bool = False
     generation: int = 0
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def spec(self) -> PartitionSpec:

@@ -63,6 +63,11 @@ def may_match(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
     return _Evaluation(files, specs).possible(bound).true
 
 
+def may_fail(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
+    """Return for each file whether the condition may be false for a row; NULL is not false. False is a proof."""
+    return _Evaluation(files, specs).possible(bound).false
+
+
 def match(files: pa.Table, bound: Bound, specs: Specs) -> Match:
     """Return what is proven of each file. A row matches where the condition is true, and not where it is NULL.
 

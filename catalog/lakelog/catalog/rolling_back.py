@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.commits import NothingToDo, Written, check, files_event, no_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import as_removed, chunks_of
+from lakelog.catalog.contents import as_removed, files_only_in
 from lakelog.catalog.data_file import encode_table
 from lakelog.catalog.events import RolledBack, TableEvent, encode
-from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.proofs import new_checks
+from lakelog.catalog.pruning import may_fail
 from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Draft, View
@@ -51,7 +52,9 @@ def decision(
             metadata = _restored(now, before)
         else:
             _check_rows_fit(now, before, version, name)
-        added, removed = _difference(tracked, then, view), _difference(tracked, view, then)
+        added, removed = files_only_in(tracked, then, view), files_only_in(tracked, view, then)
+        if operation is not Operation.ROLLBACK:
+            _check_conditions(added, now, before, version, name)
         if not added.num_rows and not removed.num_rows and metadata in (None, now):
             raise NothingToDo("the table is so already")
         events: list[TableEvent] = [RolledBack(version=version, metadata=metadata)]
@@ -87,16 +90,6 @@ def _restored(now: Metadata, then: Metadata) -> Metadata:
     )
 
 
-def _difference(tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]) -> pa.Table:
-    """Return the files of one view that the other does not have, or has by another write: as other columns perhaps."""
-    files, others = (joined(chunks_of(tracked, view)) for view in (here, there))
-    return files.filter(pc.invert(pc.is_in(_keys(files), value_set=_keys(others))))
-
-
-def _keys(files: pa.Table) -> pa.Array:
-    return pc.binary_join_element_wise(files["path"].combine_chunks(), files["write"].combine_chunks(), "\n")
-
-
 def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> None:
     back = "roll all of the table back, by rollback_to_version, or leave it at its rows of now"
     if now.generation != then.generation:
@@ -106,6 +99,16 @@ def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> N
     misfit = _missing_value(then.schema, now.schema)
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
+
+
+def _check_conditions(added: pa.Table, now: Metadata, then: Metadata, version: int, name: str) -> None:
+    """Raise unless the rows that come back are proven to satisfy the CHECKs that were added since."""
+    for requirement in new_checks(then, now):
+        if pc.any(may_fail(added, requirement.condition, now.specs), min_count=0).as_py():
+            raise InvalidInput(
+                f"rows of version {version} may violate {requirement.words}, which {name} did not have then: drop that "
+                "constraint, or roll all of the table back, by rollback_to_version"
+            )
 
 
 def _missing_value(then: Schema, now: Schema) -> str | None:

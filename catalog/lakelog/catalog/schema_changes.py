@@ -13,6 +13,7 @@ from typing import Any, Protocol, assert_never
 
 import msgspec
 
+from lakelog.catalog.constraints import Constraint, refuse_dependent, with_all, without
 from lakelog.catalog.partitioning import (
     PartitionSpec,
     SortOrder,
@@ -27,8 +28,10 @@ from lakelog.catalog.spark_types import SparkType, checked_type
 from lakelog.catalog.sql_literals import parse_literal
 from lakelog.catalog.table_changes import (
     AddColumn,
+    AddConstraint,
     After,
     DeleteColumn,
+    DropConstraint,
     Path,
     Position,
     RemoveProperty,
@@ -83,6 +86,8 @@ class Definition(Protocol):
     def properties(self) -> Mapping[str, str]: ...
     @property
     def comment(self) -> str | None: ...
+    @property
+    def constraints(self) -> tuple[Constraint, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +99,7 @@ class Altered:
     sort_order: SortOrder
     properties: Mapping[str, str]
     comment: str | None
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def spec(self) -> PartitionSpec:
@@ -114,6 +120,7 @@ def apply_changes(
         sort_order=definition.sort_order,
         properties=definition.properties,
         comment=definition.comment,
+        constraints=definition.constraints,
     )
     for change in changes:
         altered = _apply(altered, change, case_sensitive)
@@ -139,15 +146,29 @@ def _apply(table: Altered, change: TableChange, case_sensitive: bool) -> Altered
             return replace(table, sort_order=order)
         case AddColumn():
             return _with_fields(table, *_add_column(table.schema, change, case_sensitive))
+        case AddConstraint():
+            added = with_all(
+                table.constraints, [change.constraint], table.schema, case_sensitive=case_sensitive
+            )
+            return replace(table, constraints=added)
+        case DropConstraint():
+            others = without(table.constraints, change.name, if_exists=change.if_exists)
+            return replace(table, constraints=others)
         case DeleteColumn():
             if change.if_exists and table.schema.get(change.name, case_sensitive) is None:
                 return table
+            _refuse_needed(table, change.name, "drop", case_sensitive)
             _refuse_used(table, table.schema.find(change.name, case_sensitive), change.name)
             _refuse_in_key(table.schema, change.name, case_sensitive)
             edit = _deleted(change.name)
         case RenameColumn():
+            _refuse_needed(table, change.name, "rename", case_sensitive, checks_only=True)
             edit = _renamed(change)
         case UpdateColumnType():
+            if not same_shape(
+                table.schema.find(change.name, case_sensitive).type, checked_type(change.type, change.name)
+            ):
+                _refuse_needed(table, change.name, "change the type of", case_sensitive, checks_only=True)
             edit = _retyped(table, change.name, change.type)
         case UpdateColumnNullability():
             edit = _renullabled(change)
@@ -351,18 +372,11 @@ def _renullabled(change: UpdateColumnNullability) -> _Edit:
     def edit(fields: tuple[Field, ...], index: int, parent: Type | None) -> tuple[Field, ...]:
         if fields[index].nullable == change.nullable:
             return fields
-        if not change.nullable:
-            raise InvalidInput(
-                f"cannot make {dotted(change.name)} NOT NULL: rows that are there already may hold NULL, "
-                "and adding "
-                "the constraint would not check them; write the table anew with CREATE OR REPLACE TABLE … "
-                "AS SELECT"
-            )
-        if isinstance(parent, MapType) and index == 0:
+        if change.nullable and isinstance(parent, MapType) and index == 0:
             raise InvalidInput(
                 f"cannot make {dotted(change.name)} nullable: the keys of a map are never NULL"
             )
-        return _replaced(fields, index, nullable=True)
+        return _replaced(fields, index, nullable=change.nullable)
 
     return edit
 
@@ -420,6 +434,14 @@ def _refuse_used(table: Altered, field: Field, path: Path) -> None:
         raise InvalidInput(
             f"cannot drop {dotted(path)}: the table is sorted by it; change the sort order first"
         )
+
+
+def _refuse_needed(
+    table: Altered, path: Path, what: str, case_sensitive: bool, *, checks_only: bool = False
+) -> None:
+    refuse_dependent(
+        table.constraints, table.schema, path, what, case_sensitive=case_sensitive, checks_only=checks_only
+    )
 
 
 def _refuse_in_key(schema: Schema, path: Path, case_sensitive: bool) -> None:

@@ -14,9 +14,11 @@ import msgspec
 from lakelog.catalog import table_places
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, check_files, check_written_by, file_path, of_write
 from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
 from lakelog.catalog.events import (
+    ConstraintAdded,
     EntryLinked,
     TableCreated,
     TableDropped,
@@ -71,6 +73,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     comment: str | None
     replaced: int | None
     write: WriteRef
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def title(self) -> str:
@@ -164,7 +167,7 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         )
         metadata = msgspec.structs.replace(view.state.current, schema=stage.schema, specs=(stage.spec,))
         changed, blobs = files_event(Operation.REPLACE, files, (), metadata)
-        events: list[TableEvent] = [replaced, changed] if files else [replaced]
+        events: list[TableEvent] = [replaced, *_constraints(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
     own = tracked.own_since_staged(stage.commit_id)
@@ -218,6 +221,10 @@ def _replace_what_is_gone(
     return _create(tree, new, namespace, moved)
 
 
+def _constraints(stage: Stage) -> list[TableEvent]:
+    return [ConstraintAdded(constraint=each) for each in stage.constraints]
+
+
 def _key(prefix: str, path: str) -> str:
     return f"{prefix}/{path}" if prefix else path
 
@@ -239,7 +246,7 @@ def _create(
     )
     metadata = apply(TableState(), created, 1, ()).current
     changed, blobs = files_event(Operation.APPEND, files, (), metadata)
-    events: list[TableEvent] = [created, changed] if files else [created]
+    events: list[TableEvent] = [created, *_constraints(stage), *([changed] if files else [])]
     draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
     if namespace is not None:
         _check_free(tree, stage, namespace)

@@ -21,7 +21,10 @@ from lakelog.log.placing import Decide
 S = TypeVar("S")
 
 _SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
-_OF_METADATA = ("schema-changed", "partitioning-changed", "sort-order-changed", "rolled-back")
+_OF_METADATA = (
+    "schema-changed", "partitioning-changed", "sort-order-changed", "constraint-added", "constraint-dropped",
+    "rolled-back",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def check_same(step: Step[Any], again: Draft, *, alone: bool, title: str, versio
     if _removed(again) != _removed(step.draft):
         what = "rows that it deletes were changed, or others like them were added"
     elif not alone and _metadata(again) != _metadata(step.draft):
-        what = "it changes columns, partitioning or order, which somebody else changed too"
+        what = "it changes columns, partitioning, order or constraints, which somebody else changed too"
     else:
         return
     raise CommitConflict(

@@ -24,9 +24,12 @@ from lakelog.catalog.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, check_written_by
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import (
+    ConstraintAdded,
+    ConstraintDropped,
     PartitioningChanged,
     SchemaChanged,
     SortOrderChanged,
@@ -41,6 +44,7 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
 from lakelog.catalog.planning import plan
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
+from lakelog.catalog.proofs import check_rows, required
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import Altered, TableChange, apply_changes, changes_from
 from lakelog.catalog.table_state import COMMENT, TableState
@@ -132,6 +136,11 @@ class Table:
     @property
     def comment(self) -> str | None:
         return self.metadata.comment
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """CHECK conditions, which hold for all rows, and keys, which are only said to hold."""
+        return self.metadata.constraints
 
     @property
     def own_location(self) -> bool:
@@ -248,22 +257,34 @@ class Table:
     # Changing metadata
 
     def alter(
-        self, changes: Sequence[TableChange | Mapping[str, Any]], *, token: Token | None = None
+        self,
+        changes: Sequence[TableChange | Mapping[str, Any]],
+        *,
+        looked_at: Table | None = None,
+        token: Token | None = None,
     ) -> Table:
-        """Apply `changes` in their order as one commit, or none of them."""
+        """Apply `changes` in their order as one commit, or none of them.
+
+        A new CHECK, and NOT NULL for a column that may be NULL, need a proof that all rows are so: the statistics of
+        the files (RowsUnproven where they do not give it), or the word of an engine that has `looked_at` all rows of a
+        version. CommitConflict when files were added since then that may hold others.
+        """
         self._check_writable("alter")
         parsed = changes_from(changes)
         own = self._tracked.own_since(self._view)
         if own:
             written = Written(-1, self.schema, no_files)
             check(Operation.ALTER, self._tracked.current(), own, written, self.name)
+        looked = None if looked_at is None else looked_at._view
 
         def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
             metadata = view.state.current
             check(Operation.ALTER, view, passed, Written(self.version, self.schema, no_files), self.name)
-            events = _events(metadata, apply_changes(metadata, parsed))
+            altered = apply_changes(metadata, parsed)
+            events = _events(metadata, altered)
             if not events:
                 raise NothingToDo("the table is so already")
+            check_rows(self._tracked, view, looked, required(metadata, altered), self.name)
             return Draft(events=encode(events))
 
         try:
@@ -445,6 +466,13 @@ def _events(metadata: Metadata, altered: Altered) -> list[TableEvent]:
         events.append(PartitioningChanged(spec=altered.spec))
     if altered.sort_order != metadata.sort_order:
         events.append(SortOrderChanged(sort_order=altered.sort_order))
+    # A constraint of the same name may be dropped and added anew by the same changes.
+    events.extend(
+        ConstraintDropped(name=each.name) for each in metadata.constraints if each not in altered.constraints
+    )
+    events.extend(
+        ConstraintAdded(constraint=each) for each in altered.constraints if each not in metadata.constraints
+    )
     before, after = (
         _properties(metadata.properties, metadata.comment),
         _properties(altered.properties, altered.comment),

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
+from lakelog.catalog.constraints import Stated
 from lakelog.catalog.stored_types import ready
 from lakelog.catalog.types import Default
 from lakelog.log.errors import InvalidInput
@@ -101,6 +102,15 @@ class SetSortOrder(_Change, frozen=True, tag="set-sort-order"):
     fields: tuple[str | dict[str, Any], ...]
 
 
+class AddConstraint(_Change, frozen=True, tag="add-constraint"):
+    constraint: Stated
+
+
+class DropConstraint(_Change, frozen=True, tag="drop-constraint"):
+    name: str
+    if_exists: bool = False
+
+
 TableChange: TypeAlias = (
     SetProperty
     | RemoveProperty
@@ -114,6 +124,8 @@ TableChange: TypeAlias = (
     | DeleteColumn
     | SetPartitioning
     | SetSortOrder
+    | AddConstraint
+    | DropConstraint
 )
 
 ready(TableChange)

@@ -9,8 +9,11 @@ from typing import Any, assert_never
 import msgspec
 import pyarrow as pa
 
+from lakelog.catalog.constraints import without
 from lakelog.catalog.data_file import DataFile, RemovedFile, decode_files, decode_removed
 from lakelog.catalog.events import (
+    ConstraintAdded,
+    ConstraintDropped,
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
@@ -77,6 +80,10 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             return _with(state, sort_order=event.sort_order)
         case TableAltered():
             return _with(state, **_altered(state.current, event.set, event.removed))
+        case ConstraintAdded():
+            return _with(state, constraints=(*state.current.constraints, event.constraint))
+        case ConstraintDropped():
+            return _with(state, constraints=without(state.current.constraints, event.name))
         case FilesChanged():
             return replace(state, files=_changed(state, event, blobs))
         case RolledBack():
@@ -179,9 +186,12 @@ class TableProjection:
 
     def dump(self, state: TableState, version: int) -> Dump:
         files, blobs = state.files.dump(version, self._fetch)
-        root = _Root(metadata=state.current, files=files, expired=state.expired)
+        root = msgspec.to_builtins(_Root(metadata=state.current, files=files, expired=state.expired))
+        if not state.current.constraints:
+            # As it was before there were any, so that older readers can read it.
+            del root["metadata"]["constraints"]
         return _TableDump(
-            root=msgspec.to_builtins(root),
+            root=root,
             blobs=blobs,
             uses=[stored["name"] for part in ("manifests", "removed") for stored in files[part]],
             files=state.files,

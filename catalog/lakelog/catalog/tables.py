@@ -17,6 +17,7 @@ from lakelog.catalog.commits import (
     was_applied,
     was_applied_elsewhere,
 )
+from lakelog.catalog.constraints import Stated, with_all
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
 from lakelog.catalog.log_cache import Change
@@ -56,6 +57,7 @@ class Request:
     location: str | None
     comment: str | None
     provider: str | None
+    constraints: Sequence[Stated | Mapping[str, Any]] = ()
 
 
 def stage(tree: NameTree, request: Request) -> Stage:
@@ -221,6 +223,7 @@ def _stage(
         provider=request.provider,
         comment=comment,
         replaced=existing.view.version if existing is not None else None,
+        constraints=with_all((), request.constraints, schema),
         write=WriteRef(id=tree.logs.new_id(), version=version),
     )
 

@@ -127,7 +127,9 @@ class Dispatch(OnViews):
             table = self._catalog(params).load_table(params["identifier"])
         else:
             table = self._catalog(params).table_at(params["location"])
-        return self._handles.facts(params, table.alter(params["changes"], token=token_of(params)))
+        looked_at = self._handles.loaded({**params, **params["looked_at"]}) if "looked_at" in params else None
+        altered = table.alter(params["changes"], looked_at=looked_at, token=token_of(params))
+        return self._handles.facts(params, altered)
 
     def on_drop_table(self, params: Params) -> Params:
         if "identifier" in params:
@@ -153,6 +155,7 @@ class Dispatch(OnViews):
             location=params.get("location") or params["own_location"],
             comment=params["comment"],
             provider=params["provider"],
+            constraints=params.get("constraints", ()),
         )
         return {"stage": msgspec.to_builtins(stage), "table": of_stage(stage)}
 

@@ -1,8 +1,9 @@
 """What the adapter needs to know of a table, as JSON: see `TableFacts.scala`, which reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lakelog.catalog.constraints import Check, Constraint, ForeignKey
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, transform_to_json
 from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
 from lakelog.catalog.schema import Schema
@@ -21,6 +22,7 @@ def of_table(table: Table, *, past: bool = False) -> dict[str, Any]:
         "own_location": table.own_location,
         "provider": table.provider,
         "comment": table.comment,
+        "constraints": constraints_to_json(table.constraints, table.schema),
         **_definition(table.schema, table.spec, table.sort_order, table.properties),
     }
 
@@ -36,6 +38,7 @@ def of_stage(stage: Stage) -> dict[str, Any]:
         "own_location": stage.own_location,
         "provider": stage.provider,
         "comment": stage.comment,
+        "constraints": constraints_to_json(stage.constraints, stage.schema),
         **_definition(stage.schema, stage.spec, stage.sort_order, stage.properties),
     }
 
@@ -62,3 +65,21 @@ def _definition(
         "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
         "compression_codec": value_of(properties, COMPRESSION_CODEC),
     }
+
+
+def constraints_to_json(constraints: Sequence[Constraint], schema: Schema) -> list[dict[str, Any]]:
+    """Return constraints with the names of their columns; Spark asks for no columns of a CHECK."""
+    found = []
+    for each in constraints:
+        json: dict[str, Any] = {
+            "kind": each.__struct_config__.tag,
+            "name": each.name,
+            "rely": each.rely,
+            "columns": [schema.path_of(id) for id in each.columns],
+        }
+        if isinstance(each, Check):
+            json |= {"sql": each.sql, "predicate": each.predicate}
+        if isinstance(each, ForeignKey):
+            json |= {"table": each.table, "referenced": each.referenced}
+        found.append(json)
+    return found

@@ -32,7 +32,7 @@ private[lakelog] object LakeExtensions {
   val early: Seq[SparkSession => Rule[LogicalPlan]] = Nil
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
-  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Nil
+  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SetNotNull.Resolution(_))
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_))

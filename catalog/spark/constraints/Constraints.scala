@@ -1,0 +1,70 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.{JArray, JBool, JNull, JObject, JString, JValue}
+
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint, ForeignKey, PrimaryKey, Unique}
+import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.types.StructType
+
+/** Spark's constraints as Python takes and gives them. */
+private[lakelog] object Constraints {
+
+  /** A constraint that is asked for, of a table with these columns. */
+  def toJson(constraint: Constraint, schema: StructType): JObject = {
+    val own: Seq[(String, JValue)] = constraint match {
+      case check: Check =>
+        val predicate = Option(check.predicate).map(known => Predicates.toJson(Seq(known)))
+        val columns = ConstraintInternals.columnsIn(check.predicateSql, schema)
+        Seq(
+          "kind" -> JString("check"), "columns" -> paths(columns), "sql" -> JString(check.predicateSql),
+          "predicate" -> predicate.getOrElse(JNull))
+      case key: PrimaryKey => Seq("kind" -> JString("primary-key"), "columns" -> columnsOf(key.columns, schema))
+      case key: Unique => Seq("kind" -> JString("unique"), "columns" -> columnsOf(key.columns, schema))
+      case key: ForeignKey =>
+        val table = key.referencedTable
+        Seq(
+          "kind" -> JString("foreign-key"), "columns" -> columnsOf(key.columns, schema),
+          "table" -> Json.texts(table.namespace :+ table.name),
+          "referenced" -> Json.texts(key.referencedColumns.map(_.fieldNames.mkString("."))))
+      case other => throw Failures.unsupported(s"lakelog has no constraints like ${other.getClass.getSimpleName}.")
+    }
+    Json.merge(Json.obj(own: _*), "name" -> JString(constraint.name), "rely" -> JBool(constraint.rely))
+  }
+
+  /** A constraint of a table. A CHECK has been held against every row; of keys nobody knows. */
+  def fromJson(json: JObject): Constraint = {
+    val (name, rely) = (Json.string(json, "name"), Json.bool(json, "rely"))
+    def columns: Array[NamedReference] =
+      Json.list(json, "columns").map(path => SparkInternals.reference(Json.stringList(path))).toArray
+    def texts(member: String) = Json.stringList(Json.get(json, member).get)
+    Json.string(json, "kind") match {
+      case "check" =>
+        val predicate = Json.get(json, "predicate").collect { case known: JObject => known }
+        Constraint.check(name).predicateSql(Json.string(json, "sql"))
+          .predicate(predicate.flatMap(CheckPredicates.fromJson).orNull).enforced(true).rely(rely)
+          .validationStatus(ValidationStatus.VALID).build()
+      case "primary-key" =>
+        Constraint.primaryKey(name, columns).enforced(false).rely(rely)
+          .validationStatus(ValidationStatus.UNVALIDATED).build()
+      case "unique" =>
+        Constraint.unique(name, columns).enforced(false).rely(rely)
+          .validationStatus(ValidationStatus.UNVALIDATED).build()
+      case "foreign-key" =>
+        val table = texts("table")
+        val referenced: Array[NamedReference] =
+          texts("referenced").map(column => SparkInternals.reference(Seq(column))).toArray
+        Constraint.foreignKey(name, columns, Identifier.of(table.init.toArray, table.last), referenced)
+          .enforced(false).rely(rely).validationStatus(ValidationStatus.UNVALIDATED).build()
+    }
+  }
+
+  private def columnsOf(references: Array[NamedReference], schema: StructType): JArray = {
+    val names = references.toSeq.map(_.fieldNames.toSeq)
+    names.foreach(ConstraintInternals.requireColumn(_, schema))
+    paths(names)
+  }
+
+  private def paths(names: Seq[Seq[String]]): JArray = JArray(names.map(Json.texts(_)).toList)
+}

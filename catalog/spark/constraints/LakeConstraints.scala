@@ -1,0 +1,46 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.JObject
+
+import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableChange}
+import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
+
+/** The catalog's part in constraints: what ALTER TABLE may add, and for which version of the table that was made sure. */
+private[lakelog] trait LakeConstraints { this: LakeCatalog =>
+
+  /** Constraints of a table to be, whose names Spark does not compare. */
+  private[lakelog] def checkNew(constraints: Array[Constraint]): Unit =
+    constraints.groupBy(_.name.toLowerCase(java.util.Locale.ROOT)).values.find(_.length > 1).foreach { same =>
+      throw ConstraintInternals.constraintExists(same.head.name)
+    }
+
+  /**
+   * The version of the table, if any, all of whose rows Spark has held against a CHECK that the changes add.
+   *
+   * Spark has read it before it asks for the change, so that others may have added rows meanwhile: Python sees to that.
+   */
+  private[lakelog] def lookedAt(table: LakeTable, changes: Seq[TableChange]): Option[JObject] = {
+    ConstraintInternals.checkNames(table, changes)
+    val added = changes.collect { case change: TableChange.AddConstraint => change }
+    val keys = (table.constraints.toSeq ++ added.map(_.constraint)).collect { case key: PrimaryKey => key }
+    if (keys.length > 1 && added.exists(_.constraint.isInstanceOf[PrimaryKey])) {
+      throw ConstraintInternals.multiplePrimaryKeys(keys.flatMap(_.columns.map(_.fieldNames.mkString("."))))
+    }
+    added.flatMap(change => Option(change.validatedTableVersion)).headOption.map { version =>
+      TableVersion.parse(version).referenceIn(table.facts)
+    }
+  }
+
+  /** Makes columns NOT NULL, along with other changes: by statistics where they prove it, else by a look at all rows. */
+  private[lakelog] def requireValues(
+      ident: Identifier, table: LakeTable, changes: Seq[TableChange], columns: Seq[Seq[String]]): Table =
+    failingAs(ident) {
+      try alter(ident, changes, None)
+      catch {
+        case unproven: LakelogFailure if unproven.kind == "rows-unproven" =>
+          // Each look may be at a newer version than the one before: the oldest is what all of them have seen.
+          val seen = columns.map(ConstraintInternals.requireValues(this, ident, table, _)).minBy(_.facts.version)
+          alter(ident, changes, Some(seen.facts.reference))
+      }
+    }
+}
