@@ -75,8 +75,8 @@ def one_by_one(works: Sequence[Callable[[], None]]) -> None:
         work()
 
 
-def build() -> dict[str, bytes]:
-    """Return the objects of the golden warehouse by their keys."""
+def build(fill: Callable[[Catalog], None] | None = None) -> dict[str, bytes]:
+    """Return the objects of a golden warehouse by their keys; of this one, unless another one's `fill` is given."""
     ids, ticks = itertools.count(1), itertools.count(1_790_000_000_000_000, 1_000_000)
     store = MemoryStore(clock_us=lambda: next(ticks))
     options = LogOptions(
@@ -86,11 +86,13 @@ def build() -> dict[str, bytes]:
         in_background=lambda _name, work: work(),
     )
     with patch.object(places, "open_store", lambda url, _options: store):
-        fill(Catalog("memory://golden", writer={"engine": "golden", "user": "ada"}, log_options=options))
+        (fill or fill_all)(
+            Catalog("memory://golden", writer={"engine": "golden", "user": "ada"}, log_options=options)
+        )
     return {key: data for key in store.list_after("") if (data := store.get(key)) is not None}
 
 
-def fill(catalog: Catalog) -> None:
+def fill_all(catalog: Catalog) -> None:
     """Let everything happen that the format has words for."""
     catalog.create_namespace("sales", {"owner": "ada"})
     catalog.create_namespace(("sales", "raw.eu"))
