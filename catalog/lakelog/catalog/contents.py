@@ -17,7 +17,7 @@ from lakelog.catalog.bound import Bound
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile, RemovedFile, check_files, of_write
+from lakelog.catalog.data_file import DataFile, RemovedFile, check_files, is_elsewhere, of_write
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
@@ -68,6 +68,7 @@ def commit(
             lambda kind: _replaced(tracked, base, current, change, bound, kind),
         )
         check(change.operation, current, passed, written, name)
+        _check_not_there(tracked, current, files, name)
         removed = _removed(tracked, current, change, bound, name)
         event, blobs = files_event(
             change.operation, files, removed, current.state.current, _kept(change.filter_text)
@@ -90,6 +91,22 @@ def commit(
             base=min(base.version, token.base(tracked)) if token else base.version,
         )
     return committed
+
+
+def _check_not_there(
+    tracked: TrackedLog[TableState], view: View[TableState], files: Sequence[DataFile], name: str
+) -> None:
+    """Refuse files from elsewhere that are in the table already: nobody else gave them their names."""
+    paths = pa.array([file.path for file in files if is_elsewhere(file.path)], pa.string())
+    if not len(paths):
+        return
+    for chunk in chunks_of(tracked, view):
+        known = chunk["path"].filter(pc.is_in(chunk["path"], value_set=paths))
+        if len(known):
+            more = f", and {len(known) - 1:,} more" if len(known) > 1 else ""
+            raise InvalidInput(
+                f"{name} has the file {known[0].as_py()} already{more}: its rows would be there twice"
+            )
 
 
 def removable(

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
+import pyarrow as pa
 
+from lakelog.catalog.data_file import is_elsewhere
 from lakelog.catalog.events import HistoryExpired, encode
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import NameTree
@@ -173,8 +175,9 @@ def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expire
 
 
 def _unreachable(tracked: TrackedLog[TableState], oldest: int, first: int, head: int) -> Any:
-    """Return the files that only versions before `first` had."""
-    return without(ever_in(tracked, oldest, first), ever_in(tracked, first, head))
+    """Return the files of the table's own that only versions before `first` had: others are never deleted."""
+    left = without(ever_in(tracked, oldest, first), ever_in(tracked, first, head))
+    return left.filter(pa.array([not is_elsewhere(path) for path in left["path"].to_pylist()], pa.bool_()))
 
 
 def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:

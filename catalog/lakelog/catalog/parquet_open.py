@@ -56,6 +56,11 @@ def footer_crc_of(content: bytes) -> int:
     return zlib.crc32(memoryview(content)[len(content) - _footer_bytes(content[-_TRAILER_BYTES:]) :])
 
 
+def footer_crc_at(source: BinaryIO, size_bytes: int) -> int:
+    """Return the CRC-32 of the footer of a Parquet file that is open. FormatError where it does not end as one."""
+    return zlib.crc32(_footer(source, size_bytes))
+
+
 def _footer(source: BinaryIO, size_bytes: int) -> bytes:
     tail = _last(source, size_bytes, TAIL_BYTES)
     length = _footer_bytes(tail[-_TRAILER_BYTES:])

@@ -53,6 +53,7 @@ from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     # What reads and writes Parquet is loaded by the first read or write: an engine that does both itself needs neither.
+    from lakelog.catalog.adding import FoundFile
     from lakelog.catalog.ingest import Ingestible
     from lakelog.catalog.scan import Scan
 
@@ -328,6 +329,39 @@ class Table:
         self._tracked.note_rows_read(filter)
         bound = bind(as_predicate(filter), self.schema)
         return contents.removable(self._tracked, self._view, bound) is not None
+
+    def add_files(
+        self,
+        source: str,
+        *,
+        partition_filter: Mapping[str, str | None] | None = None,
+        ignore_extra_columns: bool = False,
+        token: Token | None = None,
+    ) -> Table:
+        """Add the Parquet files in the folder `source`, or the file `source`, where they are: nothing is copied.
+
+        Columns are matched by name; what stands in folders' names (name=value) are columns too, of which
+        `partition_filter` chooses values. Such files are read, and never deleted. InvalidInput, naming the file, where
+        one does not fit the table, is in it already, or tells several values of a partition field.
+        """
+        from lakelog.catalog.parquet_found import found_files
+
+        open_url = self._tracked.log.replay.open_url
+        assert open_url is not None, "a table's log is opened through a catalog"
+        found = found_files(source, self.schema, partition_filter or {}, open_url)
+        return self.add_found_files(found, ignore_extra_columns=ignore_extra_columns, token=token)
+
+    def add_found_files(
+        self, found: Sequence[FoundFile], *, ignore_extra_columns: bool = False, token: Token | None = None
+    ) -> Table:
+        """As `add_files`, for an engine that has looked into the files itself."""
+        from lakelog.catalog.adding import data_files
+
+        self._check_writable("add files to")
+        if not found:
+            return self.refresh()
+        files = data_files(found, self.metadata, self.location, ignore_extra_columns=ignore_extra_columns)
+        return self.commit_write(self.begin_write(), Operation.APPEND.value, files, token=token)
 
     # Going back
 

@@ -18,11 +18,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakelog.catalog.arrow_types import type_from_arrow
-from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
+from lakelog.catalog.data_file import (
+    NAMES,
+    ColumnStats,
+    DataFile,
+    files_to_arrow,
+    is_elsewhere,
+    names_from_json,
+)
 from lakelog.catalog.file_tables import converted
 from lakelog.catalog.fsck.judges import DataFileFacts, facts_of
 from lakelog.catalog.literals import value_type
 from lakelog.catalog.parquet_open import MAGIC, open_parquet
+from lakelog.catalog.parquet_read import OpenUrl
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import Measured, footer_statistics
 from lakelog.catalog.types import AtomicType, Field
@@ -45,6 +53,7 @@ class DataCheck:
     prefix: str
     findings: Findings
     deep: bool
+    open_url: OpenUrl | None = None
 
     def live(self, files: pa.Table, schema: Schema) -> None:
         """Check the files of the current version against everything that the log says of them."""
@@ -68,16 +77,9 @@ class DataCheck:
 
     def _check(self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None) -> None:
         self.findings.count("data files")
-        if "://" in path:
-            self.findings.note(
-                "data-file-elsewhere",
-                path,
-                "lies outside of its table and was not checked",
-                "check it by other means",
-            )
-            return
         try:
-            with self.store.open_input(self._key(path)) as source:
+            store, key = self._place(path)
+            with store.open_input(key) as source:
                 problem = self._problem(source, facts, said, schema)
         except NotFound:
             self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
@@ -106,9 +108,11 @@ class DataCheck:
             footer = file.metadata
             if footer.num_rows != facts.rows:
                 return "data-file-altered", f"has {footer.num_rows:,} rows, and the log says {facts.rows:,}"
-            fields = _fields(file.schema_arrow, schema)
+            names = _names(said)
+            fields = _fields(file.schema_arrow, schema, names)
+            # What another writer's footer tells may be in other units than the log's.
             # Arrow ends the process when it is asked for the statistics of some broken footers: not of unknown ones.
-            if said is not None and facts.footer_crc is not None:
+            if said is not None and facts.footer_crc is not None and names is None:
                 told = footer_statistics(
                     footer, [m for _, m in fields], range(footer.num_row_groups), {f.id: 0 for f, _ in fields}
                 )
@@ -149,11 +153,16 @@ class DataCheck:
         wrong = None if said is None else seen.contradiction(said)
         return None if wrong is None else ("data-file-altered", f"its values contradict the log: {wrong}")
 
-    def _key(self, path: str) -> str:
-        return f"{self.prefix}/{path}" if self.prefix else path
+    def _place(self, path: str) -> tuple[ObjectStore, str]:
+        """Return where a file is: a store, and its key there."""
+        if is_elsewhere(path):
+            assert self.open_url is not None, "logs are opened through a catalog"
+            return self.open_url(path)
+        return self.store, f"{self.prefix}/{path}" if self.prefix else path
 
     def _at(self, path: str) -> str:
-        return f"{self.store.url}/{self._key(path)}"
+        store, key = self._place(path)
+        return f"{store.url}/{key}"
 
 
 def _crc_of(source: BinaryIO) -> int:
@@ -176,6 +185,8 @@ class _Seen:
     def take(self, batch: pa.RecordBatch) -> None:
         for _, column in self._fields:
             values = batch.column(column.physical)
+            if pa.types.is_dictionary(values.type):
+                values = values.dictionary_decode()
             self._nulls[column.id] += values.null_count
             if column.is_float:
                 self._nans[column.id] += pc.sum(pc.is_nan(values)).as_py() or 0
@@ -209,14 +220,23 @@ class _Seen:
         return None
 
 
-def _fields(written: pa.Schema, schema: Schema | None) -> list[tuple[Field, Measured]]:
-    """Return the columns that can have statistics, with the types that they have in the file."""
+def _names(said: pa.Table | None) -> dict[int, str] | None:
+    """Return the names of a file's own by column id; None for a file of lakelog's."""
+    text = None if said is None else _said(said, NAMES)
+    return None if text is None else names_from_json(text)
+
+
+def _fields(
+    written: pa.Schema, schema: Schema | None, names: dict[int, str] | None
+) -> list[tuple[Field, Measured]]:
+    """Return the columns that can have statistics, with the names and types that they have in the file."""
     found = []
     for field in () if schema is None else schema.fields:
-        if isinstance(field.type, AtomicType) and field.physical in written.names:
-            type = type_from_arrow(written.field(field.physical).type, (field.name,))
+        name = field.physical if names is None else names.get(field.id)
+        if isinstance(field.type, AtomicType) and name is not None and name in written.names:
+            type = type_from_arrow(written.field(name).type, (field.name,))
             if isinstance(type, AtomicType) and value_type(type) is not None:
-                found.append((field, Measured(field.id, field.physical, type)))
+                found.append((field, Measured(field.id, name, type)))
     return found
 
 

@@ -241,7 +241,9 @@ class Walk:
         return False
 
     def _data(self, tracked: TrackedLog[TableState], state: TableState, judge: TableJudge) -> None:
-        check = DataCheck(tracked.store, tracked.prefix, self.findings, self.depth.deep)
+        check = DataCheck(
+            tracked.store, tracked.prefix, self.findings, self.depth.deep, tracked.log.replay.open_url
+        )
         try:
             files = state.files.table(tracked.log.read_blobs)
         except LakelogError:
