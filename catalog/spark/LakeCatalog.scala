@@ -285,7 +285,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
 
   override def loadProcedure(ident: Identifier): UnboundProcedure = {
     val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
-    named.map(new LakeProcedure(_, session, failures))
+    named.map(new LakeProcedure(_, session, failures, new ProcedureJobs(catalogName, options)))
       .getOrElse(throw SparkInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
   }
 

@@ -40,7 +40,8 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
-  def call(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = procedure.session match {
+  def call(procedure: ProcedureDeclaration, arguments: JObject, jobs: ProcedureJobs): List[JValue] =
+    procedure.session match {
     case Some("begins") => begin(procedure, arguments)
     case Some("commits") => commit(procedure)
     case Some("rolls-back") => rollBack(procedure)
@@ -49,7 +50,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
         throw Failures.unsupported(
           s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
       }
-      run(channel, procedure.name, arguments)
+      run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
   }
 
   private def begin(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = synchronized {
@@ -132,9 +133,13 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     run(own, procedure, JObject(Nil), transaction.token)
   }
 
-  /** Runs a procedure. A token that it needs to be asked again is made here, unless there is one already. */
+  /**
+   * Runs a procedure. A token that it needs to be asked again is made here, unless there is one already. Where it has a
+   * job, Python says which, and gets its result with the call.
+   */
   private def run(
-      to: Channel, procedure: String, arguments: JObject, token: Option[JObject] = None): List[JValue] = {
+      to: Channel, procedure: String, arguments: JObject, token: Option[JObject] = None,
+      job: Option[ProcedureJobs] = None): List[JValue] = {
     val asked = Json.obj(
       "procedure" -> JString(procedure),
       "arguments" -> arguments,
@@ -142,7 +147,8 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
       "current_namespace" -> Json.texts(SparkInternals.currentNamespace(catalog)))
     val once = token.orElse(
       if (to.isInTransaction) None else Json.get(to.call("call_token", asked), "token")).getOrElse(JNull)
-    Json.list(to.change("call", Json.merge(asked, "token" -> once)), "rows")
+    val result = job.map(_.run(Json.child(to.call("call_prepare", asked), "job"))).getOrElse(JNull)
+    Json.list(to.change("call", Json.merge(asked, "token" -> once, "result" -> result)), "rows")
   }
 }
 

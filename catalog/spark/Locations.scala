@@ -22,6 +22,17 @@ private[lakelog] object Locations {
   def file(location: String, path: String): Path =
     if (isAbsolute(path)) hadoop(path) else hadoop(s"${location.stripSuffix("/")}/$path")
 
+  /** The one spelling of a file's place that Python takes. */
+  def url(path: Path): String = {
+    val uri = path.toUri
+    Option(uri.getScheme).map(_.toLowerCase(Locale.ROOT)) match {
+      case None | Some("file") => uri.getPath
+      case Some("s3" | "s3a" | "s3n") => s"s3://${uri.getAuthority}${uri.getPath}"
+      case Some(other) =>
+        throw Failures.unsupported(s"lakelog's files are local or on S3, not at $other: $path")
+    }
+  }
+
   /** S3 goes through S3A, and a plain path is a local file whatever the default file system is. */
   private def hadoop(location: String): Path =
     if (location.startsWith("/")) new Path("file", null, location)

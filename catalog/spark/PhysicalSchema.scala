@@ -22,12 +22,34 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   def forRead(required: StructType): StructType =
     SparkInternals.withoutCharVarchar(rename(required, internal, readMetadata))
 
+  /** How to read `required` of files of another writer. */
+  def forRead(required: StructType, shape: FileShape): ShapedSchema = {
+    val isConstant = required.fields.map(field => shape.constants.contains(idOf(internal, field.name)))
+    val places = required.fields.indices
+    val (constants, columns) = (places.filter(isConstant(_)), places.filterNot(isConstant(_)))
+    val order = Array.ofDim[Int](required.length)
+    (columns ++ constants).zipWithIndex.foreach { case (place, i) => order(place) = i }
+    val renamed = rename(StructType(columns.map(required(_))), internal, readMetadata, nameIn(shape))
+    ShapedSchema(
+      SparkInternals.withoutCharVarchar(renamed),
+      SparkInternals.withoutCharVarchar(rename(StructType(constants.map(required(_))), internal, readMetadata)),
+      constants.map(place => idOf(internal, required(place).name)), order)
+  }
+
   /** How to write rows that look like `written`. */
   def forWrite(written: StructType): StructType =
     SparkInternals.withoutCharVarchar(rename(written, internal, writeMetadata))
 
   /** The physical path of a column or field of structs; None below a list or map, or where there is none. */
   def path(logical: Seq[String]): Option[Seq[String]] = fields(logical).map(_.map(_.metadata.getString(Physical)))
+
+  /** As [[path]], in files of another writer; None too where these lack a part of it, or have it as a constant. */
+  def path(logical: Seq[String], shape: FileShape): Option[Seq[String]] =
+    fields(logical).filterNot(path => shape.constants.contains(path.head.metadata.getLong(Id))).flatMap { path =>
+      val names = path.map(field => shape.names.fold(Option(field.metadata.getString(Physical)))(
+        _.get(field.metadata.getLong(Id))))
+      if (names.forall(_.isDefined)) Some(names.flatten) else None
+    }
 
   /** The id of every single-valued column and field of structs, with its type, by its path in a file. */
   lazy val leaves: Map[Seq[String], (Long, DataType)] = leavesOf(internal, Nil).toMap
@@ -57,22 +79,40 @@ private[lakelog] object PhysicalSchema {
       struct.fields.find(_.name.toLowerCase(Locale.ROOT) == lower)
     }
 
-  private def rename(part: StructType, whole: StructType, metadata: StructField => Metadata): StructType =
+  private def idOf(whole: StructType, name: String): Long = find(whole, name).map(_.metadata.getLong(Id)).getOrElse(
+    throw new IllegalStateException(s"The table has no column $name"))
+
+  private val physicalName: StructField => String = _.metadata.getString(Physical)
+
+  /** What a field is called in files of that shape; what these lack is called as nothing in them is. */
+  private def nameIn(shape: FileShape): StructField => String = field => shape.names match {
+    case None => physicalName(field)
+    case Some(names) => names.getOrElse(field.metadata.getLong(Id), physicalName(field) + NotThere)
+  }
+
+  /** Python refuses files that have a column whose name ends so. */
+  private val NotThere = "__not_in_this_file"
+
+  private def rename(
+      part: StructType, whole: StructType, metadata: StructField => Metadata,
+      name: StructField => String = physicalName): StructType =
     StructType(part.fields.map { field =>
       val known = find(whole, field.name).getOrElse(
         throw new IllegalStateException(s"The table has no column ${field.name}"))
       StructField(
-        known.metadata.getString(Physical), rename(field.dataType, known.dataType, metadata), nullable = true,
+        name(known), rename(field.dataType, known.dataType, metadata, name), nullable = true,
         metadata(known))
     })
 
-  private def rename(part: DataType, whole: DataType, metadata: StructField => Metadata): DataType =
+  private def rename(
+      part: DataType, whole: DataType, metadata: StructField => Metadata, name: StructField => String): DataType =
     (part, whole) match {
-      case (p: StructType, w: StructType) => rename(p, w, metadata)
-      case (p: ArrayType, w: ArrayType) => 
-        ArrayType(rename(p.elementType, w.elementType, metadata), containsNull = true)
+      case (p: StructType, w: StructType) => rename(p, w, metadata, name)
+      case (p: ArrayType, w: ArrayType) =>
+        ArrayType(rename(p.elementType, w.elementType, metadata, name), containsNull = true)
       case (p: MapType, w: MapType) => MapType(
-        rename(p.keyType, w.keyType, metadata), rename(p.valueType, w.valueType, metadata), valueContainsNull = true)
+        rename(p.keyType, w.keyType, metadata, name), rename(p.valueType, w.valueType, metadata, name),
+        valueContainsNull = true)
       case _ => part
     }
 

@@ -217,20 +217,22 @@ private[lakelog] object SparkInternals {
       !org.apache.spark.sql.execution.WholeStageCodegenExec.isTooManyFields(conf, schema)
 
   /**
-   * Spark's own Parquet reader for `schema`, which names columns as the files do.
+   * Spark's own Parquet reader for `schema`, which names columns as the files do. `constants` come with each file, and
+   * after the columns.
    *
    * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting. Checksums
    * of pages are compared unless a setting says otherwise, and then nothing is read past them: whoever filters by a
    * dictionary does not look at its checksum.
    */
   def parquetReader(
-      schema: StructType, filters: Array[Filter], configuration: Configuration): PartitionReaderFactory = {
+      schema: StructType, filters: Array[Filter], configuration: Configuration,
+      constants: StructType = new StructType()): PartitionReaderFactory = {
     configuration.setIfUnset(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, "true")
     if (configuration.getBoolean(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, true)) {
       configuration.setIfUnset(ParquetInputFormat.DICTIONARY_FILTERING_ENABLED, "false")
     }
     val scan = ParquetScan(
-      session, configuration, null, schema, schema, new StructType(), filters,
+      session, configuration, null, schema, schema, constants, filters,
       new CaseInsensitiveStringMap(properCalendar.asJava))
     scan.createReaderFactory() match {
       case files: ParquetPartitionReaderFactory =>
@@ -270,17 +272,19 @@ private[lakelog] object SparkInternals {
     ParquetOptions.DATETIME_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString,
     ParquetOptions.INT96_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString)
 
-  /** Files of these sizes, split and packed by Spark's own rules. */
+  /** Files of these sizes, with these constants, split and packed by Spark's own rules. */
   def inputPartitions(
-      paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]]): Array[InputPartition] = {
+      paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]],
+      constants: Int => InternalRow = _ => InternalRow.empty): Array[InputPartition] = {
     val openCost = conf.filesOpenCostInBytes
     val splitBytes = FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
     val parts = paths.indices.flatMap { i =>
       val path = SparkPath.fromPath(paths(i))
+      val values = constants(i)
       (0L until sizes(i) by splitBytes).map { start =>
         val length = math.min(splitBytes, sizes(i) - start)
         PartitionedFile(
-          InternalRow.empty, path, start, length, Array.empty, 0L, sizes(i), footers(i).map(FooterCrc -> _).toMap)
+          values, path, start, length, Array.empty, 0L, sizes(i), footers(i).map(FooterCrc -> _).toMap)
       }
     }
     FilePartition.getFilePartitions(session, parts.sortBy(-_.length), splitBytes).toArray
@@ -355,7 +359,11 @@ private[lakelog] object SparkInternals {
     if (field.transform.isIdentity) column else TransformExpression(field.transform, column)
   }
 
-  /** Reads an Arrow stream of the columns path, size, rows and, where it is known of any file, footer. */
+  /** Puts columns of these types into another order. */
+  def reordering(order: Array[Int], types: Array[DataType]): UnsafeProjection =
+    UnsafeProjection.create(order.toSeq.map(i => BoundReference(i, types(i), nullable = true)))
+
+  /** Reads an Arrow stream of the columns path, size, rows and, where any file has some, footer, names and constants. */
   def plannedFiles(arrow: Array[Byte]): PlannedFiles = {
     val allocator = ArrowUtils.rootAllocator.newChildAllocator("lakelog-plan", 0, Long.MaxValue)
     try {
@@ -363,6 +371,7 @@ private[lakelog] object SparkInternals {
       try {
         val (paths, sizes, rows) = (Array.newBuilder[String], Array.newBuilder[Long], Array.newBuilder[Long])
         val footers = Array.newBuilder[Option[Long]]
+        val (names, constants) = (Array.newBuilder[String], Array.newBuilder[String])
         while (reader.loadNextBatch()) {
           val root = reader.getVectorSchemaRoot
           val path = root.getVector("path")
@@ -374,9 +383,13 @@ private[lakelog] object SparkInternals {
             sizes += size.get(i)
             rows += count.get(i)
             footers += footer.filterNot(_.isNull(i)).map(_.get(i))
+            Seq("names" -> names, "constants" -> constants).foreach { case (column, texts) =>
+              texts += Option(root.getVector(column)).flatMap(v => Option(v.getObject(i))).map(_.toString).orNull
+            }
           }
         }
-        new PlannedFiles(paths.result(), sizes.result(), rows.result(), footers.result())
+        new PlannedFiles(
+          paths.result(), sizes.result(), rows.result(), footers.result(), names.result(), constants.result())
       } finally reader.close()
     } finally allocator.close()
   }

@@ -31,6 +31,9 @@ _INTEGERS = ("byte", "short", "integer", "long")
 _FLOATS = ("float", "double")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
+NOT_THERE = "__not_in_this_file"
+"""Ends the names by which Spark's reader looks for what a file does not have."""
+
 Path = tuple[str, ...]
 
 
@@ -130,6 +133,11 @@ class _Fitting:
         `in_file` is where the parts are in the file, None below a list or map.
         """
         places: dict[str, Field] = {}
+        for part in parts:
+            if part.name.endswith(NOT_THERE):
+                self._refuse(
+                    f"has the column {dotted((*path, part.name))}, a name that Spark's adapter needs for itself"
+                )
         for part in parts:
             other = places.setdefault(part.name.lower(), part)
             if other is not part:

@@ -41,11 +41,12 @@ def found_files(
     store, key = open_url(url)
     keys = dict(store.list_sizes(f"{key}/"))
     if keys:
+        around = _around(url, schema)
         listed = [(name, size) for name, size in sorted(keys.items()) if not _is_hidden(name, key)]
-        parts = {name: _partition(name.removeprefix(f"{key}/"), url) for name, _ in listed}
+        parts = {name: around | _partition(name.removeprefix(f"{key}/"), url) for name, _ in listed}
     else:
         listed = [(name, size) for name, size in store.list_sizes(key) if name == key]
-        parts = {key: {}}
+        parts = {key: _around(url.rpartition("/")[0], schema)}
     if not listed:
         raise NotFound(f"there are no files at {source}: check the path")
     taken = []
@@ -72,6 +73,17 @@ def _is_hidden(name: str, root: str) -> bool:
     """As Spark has it: what begins with a dot, or with a line and is no partition."""
     parts = name.removeprefix(f"{root}/").split("/")
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
+
+
+def _around(folder: str, schema: Schema) -> dict[str, str | None]:
+    """Return what the folders at the end of a path say of columns of the table."""
+    found: dict[str, str | None] = {}
+    for part in reversed(folder.split("/")):
+        name, equals, _ = part.partition("=")
+        if not equals or schema.get((unquote(name),)) is None:
+            break
+        found = _partition(f"{part}/", folder) | found
+    return found
 
 
 def _partition(below: str, url: str) -> dict[str, str | None]:

@@ -34,6 +34,13 @@ def run(catalogs: Catalogs, params: Params) -> Params:
     return {"rows": [list(row) for row in procedure.run(_call(catalogs, procedure, params))]}
 
 
+def prepare(catalogs: Catalogs, params: Params) -> Params:
+    """Answer the job that Spark has to run before the procedure is run."""
+    procedure = _procedure(params)
+    assert procedure.prepare is not None, "only procedures with a job are prepared"
+    return {"job": procedure.prepare(_call(catalogs, procedure, params))}
+
+
 def _procedure(params: Params) -> Procedure:
     procedure = all_procedures().get(params["procedure"])
     if procedure is None:
@@ -57,6 +64,7 @@ def _call(catalogs: Catalogs, procedure: Procedure, params: Params) -> Call:
         open_transactions=catalogs.open_transactions,
         token=None if given is None else msgspec.convert(given, Token),
         transaction=params.get("transaction"),
+        result=params.get("result"),
     )
 
 

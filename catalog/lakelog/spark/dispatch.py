@@ -171,7 +171,7 @@ class Dispatch(OnViews):
         import pyarrow as pa
 
         planned = self._handles.loaded(params).plan(params["predicate"])
-        columns = ("path", "size", "rows", "footer")
+        columns = ("path", "size", "rows", "footer", "names", "constants")
         planned = planned.select([name for name in columns if name in planned.column_names])
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, planned.schema) as writer:
@@ -262,6 +262,9 @@ class Dispatch(OnViews):
 
     def on_call_token(self, params: Params) -> Params:
         return calls.token(self._catalogs, params)
+
+    def on_call_prepare(self, params: Params) -> Params:
+        return calls.prepare(self._catalogs, params)
 
     def on_call(self, params: Params) -> Params:
         return calls.run(self._catalogs, params)

@@ -15,7 +15,8 @@ import org.apache.spark.sql.types.{DayTimeIntervalType, StructField, StructType}
  * It is no `SimpleProcedure`, although that would let Spark describe the parameters by itself: Spark takes one for bound
  * at once, and fails on arguments that it has not brought into their order yet. So the description has them.
  */
-private[lakelog] final class LakeProcedure(declaration: ProcedureDeclaration, session: LakeSession, failures: Failures)
+private[lakelog] final class LakeProcedure(
+    declaration: ProcedureDeclaration, session: LakeSession, failures: Failures, jobs: ProcedureJobs)
   extends UnboundProcedure {
 
   override def name: String = declaration.name
@@ -30,11 +31,12 @@ private[lakelog] final class LakeProcedure(declaration: ProcedureDeclaration, se
       case (StructField(_, interval: DayTimeIntervalType, _, _), i) if i < declaration.parameters.length =>
         declaration.parameters(i).name -> interval
     }.toMap
-    new BoundLakeProcedure(declaration.withIntervals(types), session, failures)
+    new BoundLakeProcedure(declaration.withIntervals(types), session, failures, jobs)
   }
 }
 
-private final class BoundLakeProcedure(declaration: ProcedureDeclaration, session: LakeSession, failures: Failures)
+private final class BoundLakeProcedure(
+    declaration: ProcedureDeclaration, session: LakeSession, failures: Failures, jobs: ProcedureJobs)
   extends BoundProcedure {
 
   private val input = StructType(declaration.parameters.map(p => StructField(p.name, p.dataType)))
@@ -48,7 +50,7 @@ private final class BoundLakeProcedure(declaration: ProcedureDeclaration, sessio
   override def isDeterministic: Boolean = false
 
   override def call(arguments: InternalRow): JIterator[Scan] = {
-    val answered = failures.procedure(session.call(declaration, JsonValues.toJson(arguments, input)))
+    val answered = failures.procedure(session.call(declaration, JsonValues.toJson(arguments, input), jobs))
     val rows = answered.map {
       case JArray(values) => JsonValues.toRow(values, declaration.result)
       case other => throw new IllegalStateException(s"Python gave a row that is no list: $other")

@@ -45,6 +45,9 @@ private[lakelog] final class ProcedureDeclaration(json: JObject, intervals: Map[
   /** What the procedure does with the session's transaction: begins, commits, rolls-back, or nothing of these. */
   val session: Option[String] = Json.optionalString(json, "session")
 
+  /** Whether Spark has to run a job before Python can do the rest. */
+  val hasJob: Boolean = Json.bool(json, "job")
+
   val inTransaction: Boolean = Json.bool(json, "in_transaction")
 
   private def typeOf(typed: JObject): DataType = DataType.fromDDL(Json.string(typed, "type"))

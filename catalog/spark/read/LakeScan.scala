@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.OptionalLong
 
-
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
@@ -40,16 +40,42 @@ private[lakelog] final class LakeScan(
   override def planInputPartitions(): Array[InputPartition] = {
     val all = filesOf(together.version(table))
     val files = limit.map(all.first).getOrElse(all)
-    SparkInternals.inputPartitions(files.paths.map(Locations.file(facts.location, _)), files.sizes, files.footers)
+    files.shapes.toArray.flatMap { case (shape, places) => partitionsOf(files, shape, places) }
   }
 
-  override def createReaderFactory(): PartitionReaderFactory = readerFactory
+  private def partitionsOf(files: PlannedFiles, shape: FileShape, places: Array[Int]): Array[InputPartition] = {
+    val (paths, sizes) = (places.map(i => Locations.file(facts.location, files.paths(i))), places.map(files.sizes(_)))
+    val footers = places.map(files.footers(_))
+    if (shape == FileShape.Own) SparkInternals.inputPartitions(paths, sizes, footers)
+    else {
+      val schema = table.physical.forRead(required, shape)
+      val rows = scala.collection.mutable.Map.empty[String, InternalRow]
+      SparkInternals.inputPartitions(paths, sizes, footers, i => Option(files.constants(places(i))).fold(InternalRow.empty)(
+        text => rows.getOrElseUpdate(text, Constants.row(text, schema)))).map(new ShapedPartition(shape, _))
+    }
+  }
+
+  /** For the files of the plan, and for those of earlier plans, which had fewer filters. */
+  override def createReaderFactory(): PartitionReaderFactory = synchronized {
+    filesOf(together.version(table)).shapes.keys.filterNot(_ == FileShape.Own).foreach { shape =>
+      shaped.getOrElseUpdate(shape, {
+        val schema = table.physical.forRead(required, shape)
+        (reader(schema.columns, table.physical.path(_, shape), schema.constants), schema)
+      })
+    }
+    if (shaped.isEmpty) readerFactory else new ShapedReaderFactory(readerFactory, shaped.toMap)
+  }
+
+  private val shaped = scala.collection.mutable.Map.empty[FileShape, (PartitionReaderFactory, ShapedSchema)]
 
   /** Made once: Spark asks several times, and each one broadcasts Hadoop's configuration. */
-  private lazy val readerFactory: PartitionReaderFactory = {
-    val filters = predicates.flatMap(Predicates.physical(_, table.physical.path)).flatMap(SparkInternals.v1Filter(_))
+  private lazy val readerFactory: PartitionReaderFactory = reader(schema, table.physical.path(_), new StructType())
+
+  private def reader(
+      columns: StructType, path: Seq[String] => Option[Seq[String]], constants: StructType): PartitionReaderFactory = {
+    val filters = predicates.flatMap(Predicates.physical(_, path)).flatMap(SparkInternals.v1Filter(_))
     val configuration = SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings)
-    SparkInternals.parquetReader(schema, filters.toArray, configuration)
+    SparkInternals.parquetReader(columns, filters.toArray, configuration, constants)
   }
 
   /**

@@ -140,6 +140,8 @@ def test_names_of_folders_are_columns_and_partitions(catalog, source):
     assert rows(later, filter=col("day") == dt.datetime(2024, 1, 2), columns=["id"]) == [{"id": 2}]
     later.add_files(folder, partition_filter={"day": "2024-01-01"})
     assert len(rows(later)) == 2
+    alone = catalog.create_table("r", schema).add_files(f"{folder}/day=2024-01-01/kind=a%20b")
+    assert rows(alone) == expected[:1]
     for bad, match in (({"hour": "1"}, "no partition column hour"), ({"day": "x"}, "is no timestamp_ntz")):
         with pytest.raises(InvalidInput, match=match):
             later.refresh().add_files(folder, partition_filter=bad)

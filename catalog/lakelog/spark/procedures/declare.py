@@ -57,6 +57,7 @@ class Call:
     `catalog` is the session's catalog, or its transaction where one is open; what is changed through it is told from
     other changes by the statement's text and application. `token` makes the change happen once, however often the
     same call is asked for: pass it on to the method that changes something. `transaction` is the id of the session's.
+    `result` is what came of the job that the procedure has prepared.
     """
 
     catalog: Catalog
@@ -66,6 +67,7 @@ class Call:
     open_transactions: OpenTransactions
     token: Token | None = None
     transaction: str | None = None
+    result: Any = None
 
     def __getitem__(self, parameter: str) -> Any:
         return self.arguments[parameter]
@@ -104,6 +106,9 @@ class Procedure:
     `changes` returns what the procedure changes first, for the token with which it may be asked again; one that
     changes nothing, or that may simply be run again, has none. `session` marks the three procedures that open and end
     the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
+
+    Where Spark has to work on data first, `prepare` returns the job for it as JSON, with its `kind` (see
+    `ProcedureJobs.scala`); `run` then finds the job's result in the call.
     """
 
     name: str
@@ -114,6 +119,7 @@ class Procedure:
     changes: Callable[[Call], Identifier] | None = None
     session: Literal["begins", "commits", "rolls-back"] | None = None
     in_transaction: bool = True
+    prepare: Callable[[Call], Mapping[str, Any]] | None = None
 
     def declaration(self) -> dict[str, Any]:
         """Return all that Spark needs to know, as JSON."""
@@ -127,4 +133,5 @@ class Procedure:
             "columns": [{"name": c.name, "type": c.type, "comment": c.comment} for c in self.columns],
             "session": self.session,
             "in_transaction": self.in_transaction,
+            "job": self.prepare is not None,
         }

@@ -1,0 +1,42 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST._
+
+import org.apache.spark.sql.catalyst.plans.logical.ColumnStat
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.command.CommandUtils
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.DataType
+
+/** Computes a table's statistics in the way of ANALYZE TABLE … FOR COLUMNS. */
+private[lakelog] object StatisticsJob {
+
+  /** `job` has the parts of the `table`'s name and the names of `columns`; what is told is of the `version` it says. */
+  def run(job: JObject, catalog: String): JObject = {
+    val session = SparkSession.active
+    val name = SparkInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
+    val plan = session.table(name).queryExecution.analyzed
+    val table = plan.collectFirst {
+      case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
+        relation.table.asInstanceOf[LakeTable]
+    }.getOrElse(throw Failures.invalid(s"$name is no table of lakelog's."))
+    val wanted = Json.stringList(Json.get(job, "columns").get)
+    val columns = wanted.map(column => plan.output.find(_.name == column).getOrElse(
+      throw Failures.invalid(s"There is no column $column in $name.")))
+    val (rows, found) = CommandUtils.computeColumnStats(session, plan, columns)
+    Json.obj(
+      "version" -> JLong(table.facts.version), "id" -> JString(table.facts.id), "rows" -> JLong(rows),
+      "columns" -> JArray(columns.map { column =>
+        Json.merge(toJson(found(column), column.dataType), "name" -> JString(column.name))
+      }))
+  }
+
+  private def toJson(stat: ColumnStat, dataType: DataType): JObject = Json.obj(
+    "distinct" -> whole(stat.distinctCount.map(_.toLong)),
+    "nulls" -> whole(stat.nullCount.map(_.toLong)),
+    "min" -> stat.min.map(Predicates.encode(_, dataType)).getOrElse(JNull),
+    "max" -> stat.max.map(Predicates.encode(_, dataType)).getOrElse(JNull),
+    "average_bytes" -> whole(stat.avgLen), "most_bytes" -> whole(stat.maxLen))
+
+  private def whole(number: Option[Long]): JValue = number.map(JLong(_)).getOrElse(JNull)
+}
