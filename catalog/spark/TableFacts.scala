@@ -28,6 +28,9 @@ private[lakelog] final case class TableFacts(json: JObject) {
   lazy val constraints: Seq[Constraint] = Json.objects(json, "constraints").map(Constraints.fromJson)
   val specId: Int = Json.long(json, "spec_id").toInt
 
+  /** What is known of whole columns, as estimates, each with the name of its column. */
+  val estimates: Seq[JObject] = Json.objects(json, "estimates")
+
   /** The schema with column ids and physical names in its metadata: never shown to users. */
   val schema: StructType =
     DataType.fromJson(JsonMethods.compact(JsonMethods.render(Json.child(json, "schema")))).asInstanceOf[StructType]

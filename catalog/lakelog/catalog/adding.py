@@ -122,6 +122,10 @@ class _Fitting:
             if value is None and not column.nullable:
                 self._refuse(f"has no value for {column.name}, which is NOT NULL")
             type = _plain(column.type)
+            if column.type.family in ("char", "varchar") and value is not None:
+                if len(value) > column.type.length:
+                    self._refuse(f"has {value!r} for {column.name}, which is {column.type}")
+                value = value.ljust(column.type.length) if column.type.family == "char" else value
             self._constants[column.id] = Constant(type=type.name, value=value)
             self._stats[column.id] = _stats_of(value, type, self._file.rows)
 

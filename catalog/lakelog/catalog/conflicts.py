@@ -20,6 +20,7 @@ from lakelog.catalog.events import (
     RolledBack,
     SchemaChanged,
     SortOrderChanged,
+    StatisticsComputed,
     TableAltered,
     TableCreated,
     TableDropped,
@@ -43,6 +44,7 @@ class Operation(Enum):
     REPLACE = "replace"
     ROLLBACK = "rollback"
     SET_CURRENT = "set-current-version"
+    COMPUTE_STATISTICS = "compute statistics"
     DROP = "drop"
 
 
@@ -91,6 +93,8 @@ def rule(operation: Operation, change: Change) -> Rule:
             return _for_rollback(change)
         case Operation.REPLACE:
             return _for_replace(change)
+        case Operation.COMPUTE_STATISTICS:
+            return _for_statistics(change)
         case Operation.DROP:
             return _for_drop(change)
     assert_never(operation)
@@ -180,6 +184,26 @@ def _for_rollback(change: Change) -> Rule:
     assert_never(change)
 
 
+def _for_statistics(change: Change) -> Rule:
+    match change:
+        case (
+            Change.ADDED_FILES
+            | Change.REMOVED_FILES
+            | Change.PARTITIONING
+            | Change.SORT_ORDER
+            | Change.PROPERTIES
+        ):
+            return Rule.REBASE
+        case Change.SCHEMA:
+            # They name columns by ids and say of which type their bounds are.
+            return Rule.REBASE
+        case Change.REPLACED:
+            return Rule.FAIL
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
 def _for_drop(change: Change) -> Rule:
     match change:
         case Change.ADDED_FILES | Change.REMOVED_FILES:
@@ -225,7 +249,7 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             )  # fmt: skip
         case TableDropped() | TablePurged():
             return (Change.DROPPED,)
-        case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed():
+        case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
             # Names and old versions are nobody's business here; what started before a drop has met that already.
             return ()
     assert_never(event)

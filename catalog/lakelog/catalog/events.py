@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, get_args
 
 import msgspec
 
+from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, RemovedFile
 from lakelog.catalog.definition import Definition
@@ -227,6 +228,12 @@ class RolledBack(_Event, frozen=True, tag="rolled-back"):
     metadata: Metadata | None = None
 
 
+class StatisticsComputed(_Event, frozen=True, tag="statistics-computed"):
+    """Somebody has looked at all rows of a version, and this is what it found of some columns."""
+
+    estimates: TableEstimates
+
+
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
     """Stands in the sealing commit: the moment at which the table is gone."""
 
@@ -299,6 +306,7 @@ TableEvent: TypeAlias = (
     | ConstraintDropped
     | FilesChanged
     | RolledBack
+    | StatisticsComputed
     | TableDropped
     | TableMoved
     | TableRestored

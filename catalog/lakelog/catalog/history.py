@@ -27,6 +27,7 @@ _WORDS = {
     "constraint-added": "add constraint",
     "constraint-dropped": "drop constraint",
     "rolled-back": Operation.ROLLBACK.value,
+    "statistics-computed": Operation.COMPUTE_STATISTICS.value,
     "table-dropped": "drop",
     "entry-forgotten": "forget",
     "entry-purged": "purge",
@@ -143,6 +144,8 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
         return {key: event[key] for key in _SHOWN[str(kind)] if key in event}
     if kind == "constraint-added":
         return {"kind": event["constraint"]["kind"], "name": event["constraint"]["name"]}
+    if kind == "statistics-computed":
+        return {name: event["estimates"][name] for name in ("version", "rows")}
     if kind in ("schema-changed", "table-created", "table-replaced"):
         return {"columns": [column["name"] for column in event["schema"]["fields"]]}
     return {}

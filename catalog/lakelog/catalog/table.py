@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lakelog.catalog import contents, rolling_back
 from lakelog.catalog.binding import bind
+from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.commits import (
     NothingToDo,
     Token,
@@ -33,6 +34,7 @@ from lakelog.catalog.events import (
     PartitioningChanged,
     SchemaChanged,
     SortOrderChanged,
+    StatisticsComputed,
     TableAltered,
     TableEvent,
     encode,
@@ -147,6 +149,11 @@ class Table:
     def own_location(self) -> bool:
         """Whether the user chose the place, rather than the catalog."""
         return self.metadata.own_location
+
+    @property
+    def estimates(self) -> TableEstimates | None:
+        """What `compute_statistics` found last, by column id; None where nobody has asked for it."""
+        return self._view.state.estimates
 
     @property
     def row_count(self) -> int:
@@ -362,6 +369,17 @@ class Table:
             return self.refresh()
         files = data_files(found, self.metadata, self.location, ignore_extra_columns=ignore_extra_columns)
         return self.commit_write(self.begin_write(), Operation.APPEND.value, files, token=token)
+
+    def commit_statistics(self, estimates: TableEstimates, *, token: Token | None = None) -> Table:
+        """Keep what somebody has found by looking at all rows of this version, for planners of queries."""
+        self._check_writable("compute statistics of")
+
+        def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+            written = Written(self.version, self.schema, no_files)
+            check(Operation.COMPUTE_STATISTICS, view, passed, written, self.name)
+            return Draft(events=encode([StatisticsComputed(estimates=estimates)]))
+
+        return self._commit(decide, token)
 
     # Going back
 

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 import msgspec
 import pyarrow as pa
 
+from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.constraints import without
 from lakelog.catalog.data_file import DataFile, RemovedFile, decode_files, decode_removed
 from lakelog.catalog.events import (
@@ -21,6 +22,7 @@ from lakelog.catalog.events import (
     RolledBack,
     SchemaChanged,
     SortOrderChanged,
+    StatisticsComputed,
     TableAltered,
     TableCreated,
     TableDropped,
@@ -47,6 +49,8 @@ COMMENT = "comment"
 class TableState:
     """A table at one version. `metadata` is None only before the first commit.
 
+    `estimates` are what `compute_statistics` found last.
+
     Versions before `expired` are let go of, whether or not they can still be read: no change may bring a file back that
     only they had.
     """
@@ -54,6 +58,7 @@ class TableState:
     metadata: Metadata | None = None
     files: FileSet = field(default_factory=FileSet.empty)
     expired: int = 0
+    estimates: TableEstimates | None = None
 
     @property
     def current(self) -> Metadata:
@@ -70,7 +75,7 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             metadata = _fresh(
                 event, version, _with_spec(state.current, event.spec), state.current.own_location
             )
-            return replace(state, metadata=metadata, files=state.files.cleared())
+            return replace(state, metadata=metadata, files=state.files.cleared(), estimates=None)
         case SchemaChanged():
             specs = tuple(with_schema(spec, event.schema) for spec in state.current.specs)
             return _with(state, schema=event.schema, specs=specs)
@@ -92,6 +97,8 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
                 if event.metadata is None
                 else replace(state, metadata=_as_before(event.metadata, version))
             )
+        case StatisticsComputed():
+            return replace(state, estimates=event.estimates.with_older(state.estimates))
         case TablePurged():
             return replace(state, files=state.files.cleared())
         case HistoryExpired():
@@ -157,6 +164,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metadata: Metadata
     files: Any
     expired: int = 0
+    estimates: TableEstimates | None = None
 
 
 ready(_Root)
@@ -186,7 +194,8 @@ class TableProjection:
 
     def dump(self, state: TableState, version: int) -> Dump:
         files, blobs = state.files.dump(version, self._fetch)
-        root = msgspec.to_builtins(_Root(metadata=state.current, files=files, expired=state.expired))
+        stored = _Root(metadata=state.current, files=files, expired=state.expired, estimates=state.estimates)
+        root = msgspec.to_builtins(stored)
         if not state.current.constraints:
             # As it was before there were any, so that older readers can read it.
             del root["metadata"]["constraints"]
@@ -204,10 +213,12 @@ class TableProjection:
 
     def load(self, root: Json) -> TableState:
         try:
-            stored = msgspec.convert(root, _Root)
+            stored = msgspec.convert(root, _Root, str_keys=True)
         except msgspec.ValidationError as error:
             raise InvalidInput(
                 f"what is there is not a table's log, but perhaps a namespace's ({error})"
             ) from None
         files = FileSet.load(stored.files)
-        return TableState(metadata=stored.metadata, files=files, expired=stored.expired)
+        return TableState(
+            metadata=stored.metadata, files=files, expired=stored.expired, estimates=stored.estimates
+        )

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from lakelog.catalog.constraints import Check, Constraint, ForeignKey
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, transform_to_json
 from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
@@ -23,8 +25,21 @@ def of_table(table: Table, *, past: bool = False) -> dict[str, Any]:
         "provider": table.provider,
         "comment": table.comment,
         "constraints": constraints_to_json(table.constraints, table.schema),
+        "estimates": _estimates(table),
         **_definition(table.schema, table.spec, table.sort_order, table.properties),
     }
+
+
+def _estimates(table: Table) -> list[dict[str, Any]]:
+    """Return what is known of whole columns that are there still, with their present names."""
+    known = table.estimates
+    if known is None:
+        return []
+    return [
+        {"column": field.name, **msgspec.to_builtins(known.columns[field.id])}
+        for field in table.schema.fields
+        if field.id in known.columns
+    ]
 
 
 def of_stage(stage: Stage) -> dict[str, Any]:
@@ -36,6 +51,7 @@ def of_stage(stage: Stage) -> dict[str, Any]:
         "step": 0,
         "location": stage.url,
         "own_location": stage.own_location,
+        "estimates": [],
         "provider": stage.provider,
         "comment": stage.comment,
         "constraints": constraints_to_json(stage.constraints, stage.schema),

@@ -39,7 +39,8 @@ private[lakelog] object FooterInternals {
     val there = roots.filter(root => root.getFileSystem(configuration).exists(root))
     if (there.isEmpty) Nil
     else new InMemoryFileIndex(session, there, settings + ("recursiveFileLookup" -> "true"), None)
-      .allFiles().map(status => status.getPath -> status.getLen).sortBy(_._1.toString)
+      .allFiles().filterNot(_.getPath.getName.startsWith(SummaryPrefix))
+      .map(status => status.getPath -> status.getLen).sortBy(_._1.toString)
   }
 
   /** The folders of a Parquet table of the session catalog, each with the values of its partition where these are known. */
@@ -77,6 +78,9 @@ private[lakelog] object FooterInternals {
   }
 
   private val TasksPerCore = 4
+
+  /** Spark does not hide `_metadata`, which repeats what the files beside it tell. */
+  private val SummaryPrefix = "_"
 }
 
 /** Looks into a Parquet file, on an executor. */

@@ -17,9 +17,14 @@ private[lakelog] object Constants {
   def row(json: String, schema: ShapedSchema): InternalRow = {
     val known = FileShape.constants(json)
     InternalRow.fromSeq(schema.constantIds.zip(schema.constants.fields).map { case (id, field) =>
-      val there = DataType.fromJson("\"" + Json.string(known(id), "type") + "\"")
-      converted(decode(Json.get(known(id), "value").getOrElse(JNull), there), there, field.dataType)
+      value(Json.get(known(id), "value").getOrElse(JNull), Json.string(known(id), "type"), field.dataType)
     })
+  }
+
+  /** A value of the type `from`, written as its JSON name, as the column is now that is of the type `to`. */
+  def value(json: JValue, from: String, to: DataType): Any = {
+    val there = DataType.fromJson("\"" + from + "\"")
+    converted(decode(json, there), there, to)
   }
 
   /** A column's type only ever gets wider, so that this cannot fail. */

@@ -1,11 +1,12 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.OptionalLong
+import java.util.{Map => JMap, OptionalLong}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -89,6 +90,7 @@ private[lakelog] final class LakeScan(
     new Statistics {
       override def sizeInBytes(): OptionalLong = OptionalLong.of(bytes)
       override def numRows(): OptionalLong = OptionalLong.of(rows)
+      override def columnStats(): JMap[NamedReference, ColumnStatistics] = ColumnEstimates.of(facts, required, rows)
     }
   }
 

@@ -200,6 +200,20 @@ def test_required_columns_and_lengths_that_a_footer_does_not_prove_are_refused(c
         short.add_files(source(pa.table({"id": [1], "code": ["long text"]}), "f.parquet"))
 
 
+def test_texts_in_folders_are_held_to_the_length_of_the_column(catalog, source):
+    table = catalog.create_table("t", pa.schema([("id", pa.int64())])).alter(
+        [
+            {"change": "add-column", "name": ["c"], "type": "char(3)"},
+            {"change": "add-column", "name": ["v"], "type": "varchar(3)"},
+        ]
+    )
+    folder = source(pa.table({"id": [1]}), "c=a", "v=abc", "f.parquet")
+    assert rows(table.add_files(folder)) == [{"id": 1, "c": "a  ", "v": "abc"}]
+    source(pa.table({"id": [1]}), "c=abcd", "v=b", "f.parquet")
+    with pytest.raises(InvalidInput, match=r"has 'abcd' for c, which is char\(3\)"):
+        table.refresh().add_files(f"{folder}/c=abcd")
+
+
 def test_narrower_types_in_other_units_and_layouts_read_right(catalog, source):
     when = dt.datetime(2024, 5, 6, 7, 8, 9)
     data = pa.table(

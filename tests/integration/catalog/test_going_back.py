@@ -11,6 +11,7 @@ import pytest
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.arrow_types import schema_from_arrow
+from lakelog.catalog.column_statistics import ColumnEstimates, TableEstimates
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.predicate import col
 from lakelog.catalog.rolling_back import _missing_value
@@ -223,3 +224,36 @@ def test_files_that_came_back_are_vacuumed_only_when_nothing_has_them(catalog, t
     assert found.files == 1
     assert rows(back) == [(1,)]
     assert not catalog.fsck(deep=True).found
+
+
+def test_estimates_stay_with_the_columns_that_they_are_of_and_go_with_a_replace(catalog, table):
+    def estimates(version: int, **columns: int) -> TableEstimates:
+        schema = catalog.load_table("t").schema
+        return TableEstimates(
+            version=version,
+            rows=2,
+            size_bytes=10,
+            columns={
+                schema.find((name,)).id: ColumnEstimates(type="integer", distinct=distinct)
+                for name, distinct in columns.items()
+            },
+        )
+
+    table.alter([{"change": "add-column", "name": ["n"], "type": "integer"}])
+    catalog.load_table("t").commit_statistics(estimates(4, id=2, n=0))
+    older = catalog.load_table("t")
+    catalog.load_table("t").append(ids(9))
+    older.commit_statistics(estimates(5, id=3))
+    now = Catalog(catalog.warehouse).load_table("t")
+    assert now.estimates.version == 5
+    assert {id: each.distinct for id, each in now.estimates.columns.items()} == {1: 3, 2: 0}
+    [entry] = now.history(limit=1)
+    assert (entry.operation, entry.details) == ("compute statistics", {"version": 5, "rows": 2})
+    for n in range(40):
+        now = now.append(ids(n))
+    assert Catalog(catalog.warehouse).load_table("t").estimates == now.estimates
+    catalog.commit_stage(catalog.stage("replace", "t", pa.schema([("other", pa.string())])))
+    assert catalog.load_table("t").estimates is None
+    with pytest.raises(CommitConflict, match="replaced the table"):
+        now.commit_statistics(now.estimates)
+    assert not catalog.fsck().found

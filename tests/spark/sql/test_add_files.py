@@ -28,17 +28,24 @@ def vectorized(request, lake):
 
 
 def test_files_are_read_where_they_are_by_everybody(lake, tmp_path):
-    place = written(lake, "SELECT id, CAST(id AS STRING) AS NAME FROM range(10)", tmp_path / "src")
-    lake.sql("CREATE TABLE lake.t (id BIGINT, name STRING, more INT DEFAULT 7)")
-    lake.sql("INSERT INTO lake.t VALUES (100, 'own', 1)")
+    query = "SELECT id, CAST(id AS STRING) AS NAME, timestamp_micros(id * 1000001) AS at FROM range(10)"
+    lake.spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    try:
+        place = written(lake, query, tmp_path / "src")
+    finally:
+        lake.spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    lake.sql("CREATE TABLE lake.t (id BIGINT, name STRING, at TIMESTAMP, more INT DEFAULT 7)")
+    lake.sql("INSERT INTO lake.t VALUES (100, 'own', NULL, 1)")
     [(files, rows, size, version)] = lake.sql(f"CALL lake.system.add_files('t', '{place}')")
     assert (files, rows, version) == (1, 10, 3) and size > 0
     assert lake.sql("SELECT count(*), sum(id) FROM lake.t") == [(11, 145)]
     assert lake.sql("SELECT name FROM lake.t WHERE id = 3") == [("3",)]
     assert lake.sql("SELECT id FROM lake.t WHERE name = '4'") == [(4,)]
+    assert lake.sql("SELECT id FROM lake.t WHERE at = timestamp_micros(5000005)") == [(5,)]
     assert another_session(lake).sql("SELECT count(*) FROM lake.t VERSION AS OF 2") == [(1,)]
     table = lake.catalog.load_table("t")
-    assert table.to_arrow().num_rows == 11
+    found = {row["id"]: row["at"] for row in table.to_arrow().to_pylist()}
+    assert len(found) == 11 and found[7] == dt.datetime.fromtimestamp(7.000007, dt.UTC)
     assert len(table.plan({"op": "=", "args": [{"col": ["id"]}, {"lit": 3}]})) == 1
     assert not lake.catalog.fsck(deep=True).found
     with pytest.raises(AnalysisException, match="already: its rows would be there twice"):
@@ -104,8 +111,8 @@ def test_names_of_folders_are_columns_and_partitions(lake, tmp_path, vectorized)
     lake.sql(f"CALL lake.system.add_files('q', '{place}', partition_filter => map('day', '2024-01-02'))")
     lake.sql("ALTER TABLE lake.q ALTER COLUMN part TYPE DECIMAL(9,4)")
     lake.sql("ALTER TABLE lake.q ALTER COLUMN day TYPE TIMESTAMP_NTZ")
-    lake.sql("ALTER TABLE lake.q RENAME COLUMN kind TO sort")
     lake.sql(f"CALL lake.system.add_files('q', '{place}/day=2024-01-03')")
+    lake.sql("ALTER TABLE lake.q RENAME COLUMN kind TO sort")
     assert lake.sql("SELECT id, sort, part, day FROM lake.q ORDER BY id") == [
         (1, "a b/1", Decimal("0.5000"), dt.datetime(2024, 1, 2)),
         (2, None, Decimal("1.0000"), dt.datetime(2024, 1, 3)),
@@ -122,7 +129,8 @@ def test_names_of_folders_are_columns_and_partitions(lake, tmp_path, vectorized)
         f"add_files('q', '{place}', map('hour', '1'))": "no partition column hour",
         f"add_files('p', '{place}', map('day', 'x'))": "'x', in the name of a folder, is no DATE",
         f"add_files('p', '{place}x')": "no files at",
-        "add_files('p', NULL)": "source is NULL",
+        "add_files('p', NULL)": "argument source of add_files is NULL",
+        "add_files('p', '')": "source is empty",
         "add_files('p', 'a.b.c')": "neither an absolute path nor a table",
     }.items():
         with pytest.raises(AnalysisException, match=message):

@@ -40,8 +40,9 @@ def shown(frame: DataFrame) -> str:
 
 
 def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
+    sql = statement.text.replace("/tmp/warehouse", warehouse)
     if statement.fails is None:
-        frame = session.sql(statement.text)
+        frame = session.sql(sql)
         if statement.output is not None:
             text = shown(frame).replace(warehouse, "/tmp/warehouse")
             assert same_output(text, statement.output), f"shows\n{text}"
@@ -49,7 +50,7 @@ def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
             frame.collect()
         return
     with pytest.raises((PySparkException, Py4JJavaError)) as error:
-        session.sql(statement.text).collect()
+        session.sql(sql).collect()
     known = isinstance(error.value, PySparkException) and error.value.getCondition()
     assert (known or type(error.value).__name__) == statement.fails, str(error.value)
 

@@ -103,10 +103,10 @@ def test_going_back_joins_the_sessions_transaction(lake):
     ("call", "message"),
     [
         ("rollback_to_version('t', 99)", "no version 99: its newest is 1"),
-        ("rollback_to_version('t', NULL)", "version is NULL"),
+        ("rollback_to_version('t', NULL)", "version of rollback_to_version is NULL"),
         ("rollback_to_version('nowhere', 1)", "nowhere"),
         ("set_current_version('t', -1)", "no version -1"),
-        ("rollback_to_timestamp('t', NULL)", "timestamp is NULL"),
+        ("rollback_to_timestamp('t', NULL)", "timestamp of rollback_to_timestamp is NULL"),
     ],
 )
 def test_a_version_or_table_that_there_is_not_is_refused_and_nothing_changes(lake, call, message):
@@ -132,7 +132,7 @@ def test_a_table_that_stands_at_a_place_gets_a_name(lake, tmp_path):
         f"register_table('a.t', '{place}')": "there is a table `a`.`t` already",
         f"register_table('b.t', '{place}')": "b",
         f"register_table('u', '{place}x')": "no table at",
-        "register_table('u', NULL)": "location is NULL",
+        "register_table('u', NULL)": "location of register_table is NULL",
     }.items():
         with pytest.raises(AnalysisException, match=message):
             lake.sql(f"CALL lake.system.{call}")

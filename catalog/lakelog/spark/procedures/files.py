@@ -27,14 +27,12 @@ def _prepare(call: Call) -> Mapping[str, Any]:
     }
 
 
-def _source(text: str | None) -> Mapping[str, Any]:
+def _source(text: str) -> Mapping[str, Any]:
     """Tell a path from a table of the session catalog, which may also be a path as `parquet`.`/path`."""
     from lakelog.catalog.names import identifier
 
     if not text:
-        raise InvalidInput(
-            "the source is NULL or empty: give a path, or the name of a table of spark_catalog"
-        )
+        raise InvalidInput("the source is empty: give a path, or the name of a table of spark_catalog")
     if _PATH.match(text):
         return {"path": text}
     parts = identifier(text)

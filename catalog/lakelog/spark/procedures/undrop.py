@@ -57,7 +57,7 @@ def _dropped(call: Call) -> Rows:
 def _register_table(call: Call) -> Rows:
     location = call["location"]
     if not location:
-        raise InvalidInput("the location is NULL or empty: give the folder or URL where the table's log is")
+        raise InvalidInput("the location is empty: give the folder or URL where the table's log is")
     table = call.catalog.register_table(
         call.table("table"), location, take_over=bool(call["take_over"]), token=call.token
     )

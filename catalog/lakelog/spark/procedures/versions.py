@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 
 if TYPE_CHECKING:
@@ -18,27 +17,24 @@ _COLUMNS = (
 )
 
 
-def _loaded(call: Call, *required: str) -> Table:
-    for parameter in required:
-        if call[parameter] is None:
-            raise InvalidInput(f"the argument {parameter} is NULL: give one")
+def _loaded(call: Call) -> Table:
     return call.catalog.load_table(call.table("table"))
 
 
 def _rollback_to_version(call: Call) -> Rows:
-    table = _loaded(call, "version")
+    table = _loaded(call)
     now = table.rollback_to_version(call["version"], token=call.token)
     return [(table.version, call["version"], now.version)]
 
 
 def _rollback_to_timestamp(call: Call) -> Rows:
-    table = _loaded(call, "timestamp")
+    table = _loaded(call)
     version = table.at(timestamp_us=call["timestamp"]).version
     return [(table.version, version, table.rollback_to_version(version, token=call.token).version)]
 
 
 def _set_current_version(call: Call) -> Rows:
-    table = _loaded(call, "version")
+    table = _loaded(call)
     now = table.set_current_version(call["version"], token=call.token)
     return [(table.version, call["version"], now.version)]
 

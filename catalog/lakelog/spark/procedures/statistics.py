@@ -1,0 +1,115 @@
+"""Statistics of whole columns, computed by a Spark job and kept in the table for Spark's cost-based optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+
+if TYPE_CHECKING:
+    from lakelog.catalog.table import Table
+
+_COUNTED = (
+    "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "char", "varchar",
+    "binary", "date", "timestamp", "timestamp_ntz",
+)  # fmt: skip
+
+
+def _prepare(call: Call) -> Mapping[str, Any]:
+    path = call.table("table")
+    return {
+        "kind": "statistics",
+        "table": list(path),
+        "columns": _columns(call.catalog.load_table(path), call["columns"]),
+    }
+
+
+def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
+    """Return the names of the columns that are meant. InvalidInput for one that cannot be counted."""
+    from lakelog.catalog.types import AtomicType
+
+    countable = {
+        field.name: isinstance(field.type, AtomicType) and field.type.family in _COUNTED
+        for field in table.schema.fields
+    }
+    if wanted is None:
+        return [name for name, counted in countable.items() if counted]
+    if not wanted or None in wanted:
+        raise InvalidInput("the columns are none, or one is NULL: name some, or leave them out for all")
+    names = list(dict.fromkeys(table.schema.find((str(name),)).name for name in wanted))
+    for name in names:
+        if not countable[name]:
+            kind = table.schema.find((name,)).type
+            raise InvalidInput(
+                f"the column {name} is {kind}, of which Spark computes no statistics: leave it out"
+            )
+    return names
+
+
+def _compute(call: Call) -> Rows:
+    from lakelog.catalog.column_statistics import ColumnEstimates, TableEstimates
+    from lakelog.catalog.errors import CommitConflict
+
+    result = call.result
+    newest = call.catalog.load_table(call.table("table"))
+    if newest.id != result["id"]:
+        raise CommitConflict(
+            f"{newest.name} is another table since its statistics were computed: compute them again",
+            version=newest.version,
+        )
+    table = newest if newest.version == result["version"] else newest.at(version=result["version"])
+    if table.metadata.generation != newest.metadata.generation:
+        raise CommitConflict(
+            f"{newest.name} was replaced while its statistics were computed: compute them again",
+            version=newest.version,
+        )
+    columns: dict[int, ColumnEstimates] = {}
+    for each in result["columns"]:
+        field = table.schema.find((each["name"],))
+        told = {key: value for key, value in each.items() if key != "name"}
+        columns[field.id] = ColumnEstimates(type=str(field.type), **told)
+    estimates = TableEstimates(
+        version=table.version, rows=result["rows"], size_bytes=table.size_bytes, columns=columns
+    )
+    newest.commit_statistics(estimates, token=call.token)
+    return [
+        (
+            each["name"], result["rows"], each["distinct"], each["nulls"], _shown(each["min"]), _shown(each["max"]),
+            each["average_bytes"], each["most_bytes"], table.version,
+        )
+        for each in result["columns"]
+    ]  # fmt: skip
+
+
+def _shown(literal: Any) -> str | None:
+    return None if literal is None else str(literal)
+
+
+PROCEDURES = (
+    Procedure(
+        name="compute_statistics",
+        description="Look at all rows of a table, for Spark's cost-based optimizer to know its columns.",
+        prepare=_prepare,
+        run=_compute,
+        parameters=(
+            Parameter("table", "STRING", "the table"),
+            Parameter(
+                "columns", "ARRAY<STRING>", "these columns; NULL: all that can be counted", default="NULL"
+            ),
+        ),
+        columns=(
+            Column("column", "STRING"),
+            Column("rows", "BIGINT", "of the table"),
+            Column("distinct_values", "BIGINT", "about so many, NULL not counted"),
+            Column("nulls", "BIGINT"),
+            Column("min", "STRING", "as the log has it: days, microseconds"),
+            Column("max", "STRING"),
+            Column("average_bytes", "BIGINT"),
+            Column("most_bytes", "BIGINT"),
+            Column("version", "BIGINT", "that was looked at"),
+        ),
+        changes=lambda call: call.table("table"),
+    ),
+)

@@ -1,0 +1,42 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Map => JMap, Optional, OptionalLong}
+
+import scala.jdk.CollectionConverters._
+
+import org.json4s.JsonAST.{JNull, JObject}
+
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/** What `compute_statistics` found of columns, for Spark's cost-based optimizer. */
+private[lakelog] object ColumnEstimates {
+
+  /** The estimates of the columns that are read. There may be fewer rows by now than when they were computed. */
+  def of(facts: TableFacts, required: StructType, rows: Long): JMap[NamedReference, ColumnStatistics] = {
+    val schema = SparkInternals.withoutCharVarchar(required)
+    facts.estimates.flatMap { estimate =>
+      val name = Json.string(estimate, "column")
+      schema.fields.find(_.name == name).map(field =>
+        SparkInternals.reference(Seq(name)) -> statistics(estimate, field.dataType, rows))
+    }.toMap.asJava
+  }
+
+  private def statistics(estimate: JObject, dataType: DataType, rows: Long): ColumnStatistics = new ColumnStatistics {
+    override def distinctCount(): OptionalLong = whole("distinct", rows)
+    override def nullCount(): OptionalLong = whole("nulls", rows)
+    override def avgLen(): OptionalLong = whole("average_bytes", Long.MaxValue)
+    override def maxLen(): OptionalLong = whole("most_bytes", Long.MaxValue)
+    override def min(): Optional[Object] = bound("min")
+    override def max(): Optional[Object] = bound("max")
+
+    private def whole(name: String, limit: Long): OptionalLong =
+      if (Json.get(estimate, name).isEmpty) OptionalLong.empty()
+      else OptionalLong.of(math.min(Json.long(estimate, name), limit))
+
+    private def bound(name: String): Optional[Object] = Optional.ofNullable(
+      Constants.value(Json.get(estimate, name).getOrElse(JNull), Json.string(estimate, "type"), dataType)
+        .asInstanceOf[Object])
+  }
+}

@@ -1,0 +1,95 @@
+"""CALL lake.system.compute_statistics: a job that counts, and a table that keeps what it found for the optimizer."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from pyspark.errors import AnalysisException
+from tests.spark.sessions import another_session
+
+pytestmark = pytest.mark.adapter
+
+
+@pytest.fixture
+def counted(lake):
+    lake.sql(
+        "CREATE TABLE lake.t AS SELECT id, id % 10 AS kind, IF(id < 5, NULL, concat('n', id % 3)) AS name, "
+        "DATE'2024-01-01' + CAST(id % 4 AS INT) AS day, CAST(id / 4 AS DECIMAL(9,2)) AS part, "
+        "array(id) AS list FROM range(100)"
+    )
+    return lake
+
+
+def expected_rows(lake, condition: str) -> int:
+    """How many rows Spark's optimizer expects."""
+    plan = lake.frame(f"SELECT * FROM lake.t WHERE {condition}")._jdf.queryExecution().optimizedPlan()
+    return int(plan.stats().rowCount().get().toString())
+
+
+def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_everybody(counted):
+    lake = counted
+    found = {row[0]: row[1:] for row in lake.sql("CALL lake.system.compute_statistics('t')")}
+    assert found["kind"][:5] == (100, 10, 0, "0", "9")
+    assert found["name"][:5] == (100, 3, 5, None, None)
+    assert found["name"][5:] == (2, 2, 1)
+    assert found["day"][3:5] == ("19723", "19726")
+    assert found["part"][3:5] == ("0.00", "24.75")
+    assert "list" not in found
+    table = lake.catalog.load_table("t")
+    assert (table.version, table.estimates.version, table.estimates.rows) == (2, 1, 100)
+    kind = table.estimates.columns[table.schema.find(("kind",)).id]
+    assert (kind.distinct, kind.nulls, kind.min, kind.max, kind.type) == (10, 0, 0, 9, "long")
+    assert [entry.operation for entry in table.history()] == ["compute statistics", "create, append"]
+    assert lake.sql("SELECT count(*) FROM lake.t") == [(100,)]
+
+
+def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(counted):
+    lake = counted
+    settings = ("spark.sql.cbo.enabled", "spark.sql.cbo.planStats.enabled")
+    other = another_session(lake)
+    for spark in (lake.spark, other.spark):
+        for setting in settings:
+            spark.conf.set(setting, "true")
+    try:
+        assert expected_rows(lake, "kind = 3") > 10
+        lake.sql("CALL lake.system.compute_statistics('t', array('kind'))")
+        lake.sql("CALL lake.system.compute_statistics(table => 't', columns => array('DAY', 'name'))")
+        assert expected_rows(lake, "kind = 3") == 10
+        assert expected_rows(lake, "day = DATE'2024-01-02'") == 25
+        assert expected_rows(lake, "name IS NULL") == 5
+        lake.sql("ALTER TABLE lake.t RENAME COLUMN kind TO sort")
+        lake.sql("ALTER TABLE lake.t ALTER COLUMN day TYPE TIMESTAMP_NTZ")
+        lake.sql("ALTER TABLE lake.t ADD COLUMN kind BIGINT")
+        assert expected_rows(other, "sort = 3") == 10
+        assert expected_rows(lake, "day = TIMESTAMP_NTZ'2024-01-02 00:00:00'") == 25
+        assert lake.sql("SELECT count(*) FROM lake.t WHERE sort = 3") == [(10,)]
+        lake.sql("CREATE OR REPLACE TABLE lake.t AS SELECT 1L AS sort")
+        assert lake.catalog.load_table("t").estimates is None
+    finally:
+        for setting in settings:
+            lake.spark.conf.unset(setting)
+
+
+def test_columns_that_there_are_not_or_that_cannot_be_counted_are_refused(counted):
+    for columns, message in {
+        "array('nothing')": "no column nothing",
+        "array('list')": "list is .*, of which Spark computes no statistics",
+        "array()": "name some",
+        "array(CAST(NULL AS STRING))": "one is NULL",
+    }.items():
+        with pytest.raises(AnalysisException, match=message):
+            counted.sql(f"CALL lake.system.compute_statistics('t', {columns})")
+    assert counted.catalog.load_table("t").version == 1
+
+
+def test_statistics_are_computed_in_the_sessions_transaction_too(counted):
+    lake = counted
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("INSERT INTO lake.t (id, day) VALUES (100, DATE'2030-01-01')")
+    [row] = lake.sql("CALL lake.system.compute_statistics('t', array('id'))")
+    assert row[1:5] == (101, pytest.approx(101, rel=0.1), 0, "0")
+    assert lake.catalog.load_table("t").estimates is None
+    lake.sql("CALL lake.system.commit_transaction()")
+    assert lake.catalog.load_table("t").estimates.rows == 101
+    assert dt.date(2030, 1, 1) in lake.catalog.load_table("t").to_arrow()["day"].to_pylist()
