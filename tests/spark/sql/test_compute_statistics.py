@@ -24,7 +24,7 @@ def counted(lake):
 def expected_rows(lake, condition: str) -> int:
     """How many rows Spark's optimizer expects."""
     plan = lake.frame(f"SELECT * FROM lake.t WHERE {condition}")._jdf.queryExecution().optimizedPlan()
-    return int(plan.stats().rowCount().get().toString())
+    return int(str(plan.stats().rowCount().get()))
 
 
 def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_everybody(counted):
