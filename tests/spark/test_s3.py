@@ -61,3 +61,27 @@ def test_a_bucket_that_is_missing_is_named(make_lake, lakelog_s3):
     with pytest.raises(Exception, match="no-such-bucket") as error:
         lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     assert "Traceback" not in str(error.value)
+
+
+def test_files_of_others_are_added_on_s3(on_s3):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from lakelog.catalog import Catalog
+
+    lake, options = on_s3
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}
+    catalog = Catalog(lake.warehouse, options=texts)
+    place = f"lakelog/files/{lake.name}-{lake.warehouse.rpartition('/')[2]}"
+    for day in (1, 2):
+        store, key = catalog._logs.places.open_url(f"s3://{place}/day={day}/f.parquet")
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"ID": [day * 10]}), sink)
+        store.put(key, sink.getvalue().to_pybytes())
+    lake.sql("CREATE TABLE lake.t (id BIGINT, day INT)")
+    lake.sql(f"CALL lake.system.add_files('t', 's3a://{place}/day=1')")
+    assert lake.sql("SELECT * FROM lake.t") == [(10, 1)]
+    catalog.load_table("t").add_files(f"s3://{place}", partition_filter={"day": "2"})
+    assert lake.sorted("SELECT * FROM lake.t") == [(10, 1), (20, 2)]
+    assert sorted(catalog.load_table("t").to_arrow()["id"].to_pylist()) == [10, 20]
+    assert not catalog.fsck(deep=True).found
