@@ -29,16 +29,25 @@ class ColumnEstimates(
 
 
 class TableEstimates(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Of the table at `version`, by column id. `size_bytes` is that of its files."""
+    """Of the table at `version`, by column id. `size_bytes` is that of its files.
+
+    `added_since` rows were added later: then planners had better not go by these, as values may lie outside of their
+    bounds.
+    """
 
     version: int
     rows: int
     size_bytes: int
     columns: dict[int, ColumnEstimates]
+    added_since: int = 0
+
+    def with_added(self, rows: int) -> TableEstimates:
+        """Return these estimates after so many rows were added."""
+        return msgspec.structs.replace(self, added_since=self.added_since + rows) if rows else self
 
     def with_older(self, older: TableEstimates | None) -> TableEstimates:
-        """Return these estimates with those of other columns that were known before."""
-        if older is None:
+        """Return these estimates with those of other columns that still hold."""
+        if older is None or older.added_since:
             return self
         return msgspec.structs.replace(self, columns={**older.columns, **self.columns})
 

@@ -31,6 +31,7 @@ from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import (
     ConstraintAdded,
     ConstraintDropped,
+    FilesChanged,
     PartitioningChanged,
     SchemaChanged,
     SortOrderChanged,
@@ -38,6 +39,7 @@ from lakelog.catalog.events import (
     TableAltered,
     TableEvent,
     encode,
+    table_events,
 )
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, TrackedLog
@@ -377,7 +379,12 @@ class Table:
         def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
             written = Written(self.version, self.schema, no_files)
             check(Operation.COMPUTE_STATISTICS, view, passed, written, self.name)
-            return Draft(events=encode([StatisticsComputed(estimates=estimates)]))
+            added = 0
+            if view.version > estimates.version:
+                commits = self._tracked.log.commits(first=estimates.version + 1, last=view.version)
+                events = [event for commit in commits for event in table_events(commit)]
+                added = sum(event.added_rows for event in events if isinstance(event, FilesChanged))
+            return Draft(events=encode([StatisticsComputed(estimates=estimates.with_added(added))]))
 
         return self._commit(decide, token)
 

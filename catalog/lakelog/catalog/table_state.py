@@ -90,7 +90,8 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
         case ConstraintDropped():
             return _with(state, constraints=without(state.current.constraints, event.name))
         case FilesChanged():
-            return replace(state, files=_changed(state, event, blobs))
+            known = state.estimates and state.estimates.with_added(event.added_rows)
+            return replace(state, files=_changed(state, event, blobs), estimates=known)
         case RolledBack():
             return (
                 state

@@ -31,9 +31,12 @@ def of_table(table: Table, *, past: bool = False) -> dict[str, Any]:
 
 
 def _estimates(table: Table) -> list[dict[str, Any]]:
-    """Return what is known of whole columns that are there still, with their present names."""
+    """Return what is known of whole columns that are there still, with their present names.
+
+    Nothing once rows were added, as for Spark's own tables: values outside of the bounds would be planned as none.
+    """
     known = table.estimates
-    if known is None:
+    if known is None or known.added_since:
         return []
     return [
         {"column": field.name, **msgspec.to_builtins(known.columns[field.id])}

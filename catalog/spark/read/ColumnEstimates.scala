@@ -8,7 +8,7 @@ import org.json4s.JsonAST.{JNull, JObject}
 
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types._
 
 /** What `compute_statistics` found of columns, for Spark's cost-based optimizer. */
 private[lakelog] object ColumnEstimates {
@@ -24,18 +24,24 @@ private[lakelog] object ColumnEstimates {
   }
 
   private def statistics(estimate: JObject, dataType: DataType, rows: Long): ColumnStatistics = new ColumnStatistics {
-    override def distinctCount(): OptionalLong = whole("distinct", rows)
+    override def distinctCount(): OptionalLong = if (isEstimated) whole("distinct", rows) else OptionalLong.empty()
     override def nullCount(): OptionalLong = whole("nulls", rows)
     override def avgLen(): OptionalLong = whole("average_bytes", Long.MaxValue)
     override def maxLen(): OptionalLong = whole("most_bytes", Long.MaxValue)
     override def min(): Optional[Object] = bound("min")
     override def max(): Optional[Object] = bound("max")
 
+    /** Of other types, Spark expects no rows without bounds, and fails over bounds. */
+    private val isEstimated = dataType match {
+      case _: NumericType | DateType | TimestampType | BooleanType | _: StringType | BinaryType => true
+      case _ => false
+    }
+
     private def whole(name: String, limit: Long): OptionalLong =
       if (Json.get(estimate, name).isEmpty) OptionalLong.empty()
       else OptionalLong.of(math.min(Json.long(estimate, name), limit))
 
-    private def bound(name: String): Optional[Object] = Optional.ofNullable(
+    private def bound(name: String): Optional[Object] = if (!isEstimated) Optional.empty() else Optional.ofNullable(
       Constants.value(Json.get(estimate, name).getOrElse(JNull), Json.string(estimate, "type"), dataType)
         .asInstanceOf[Object])
   }

@@ -240,13 +240,15 @@ def test_estimates_stay_with_the_columns_that_they_are_of_and_go_with_a_replace(
         )
 
     table.alter([{"change": "add-column", "name": ["n"], "type": "integer"}])
-    catalog.load_table("t").commit_statistics(estimates(4, id=2, n=0))
+    catalog.load_table("t").commit_statistics(estimates(4, n=0))
+    catalog.load_table("t").commit_statistics(estimates(4, id=2))
+    assert catalog.load_table("t").estimates.columns.keys() == {1, 2}
     older = catalog.load_table("t")
     catalog.load_table("t").append(ids(9))
     older.commit_statistics(estimates(5, id=3))
     now = Catalog(catalog.warehouse).load_table("t")
-    assert now.estimates.version == 5
-    assert {id: each.distinct for id, each in now.estimates.columns.items()} == {1: 3, 2: 0}
+    assert (now.estimates.version, now.estimates.added_since) == (5, 1)
+    assert {id: each.distinct for id, each in now.estimates.columns.items()} == {1: 3}
     [entry] = now.history(limit=1)
     assert (entry.operation, entry.details) == ("compute statistics", {"version": 5, "rows": 2})
     for n in range(40):
