@@ -67,7 +67,7 @@ def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(cou
         )  # Spark has no estimate of these
         assert lake.sql("SELECT count(*) FROM lake.t WHERE sort = 3") == [(10,)]
         lake.sql("INSERT INTO lake.t (sort) VALUES (1000)")
-        assert expected_rows(lake, "sort = 1000") > 10
+        assert expected_rows(lake, "sort = 3") == 100  # of the file that may have such rows
         assert lake.catalog.load_table("t").estimates.added_since == 1
         lake.sql("CREATE OR REPLACE TABLE lake.t AS SELECT 1L AS sort")
         assert lake.catalog.load_table("t").estimates is None
