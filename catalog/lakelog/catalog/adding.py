@@ -12,13 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.data_file import ColumnStats, Constant, DataFile
+from lakelog.catalog.data_file import ColumnStats, Constant, DataFile, files_to_arrow
 from lakelog.catalog.file_facts import EXACT_BELOW_BYTES
 from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.partitioning import PartitionField
+from lakelog.catalog.proofs import new_checks
+from lakelog.catalog.pruning import may_fail
 from lakelog.catalog.schema import dotted
 from lakelog.catalog.statistics import lower_text, upper_text
 from lakelog.catalog.transforms import apply_transform
@@ -62,7 +65,23 @@ def data_files(
     """Return entries for `found` in the table at `location`. InvalidInput where one of them does not fit the table."""
     if len({file.path for file in found}) < len(found):
         raise InvalidInput("a file is to be added twice: name each once")
-    return [_Fitting(file, metadata, location, ignore_extra_columns).entry() for file in found]
+    files = [_Fitting(file, metadata, location, ignore_extra_columns).entry() for file in found]
+    _check_conditions(files, metadata)
+    return files
+
+
+def _check_conditions(files: Sequence[DataFile], metadata: Metadata) -> None:
+    """Raise unless the bounds of the files prove that all of their rows satisfy the table's CHECKs."""
+    for requirement in new_checks(msgspec.structs.replace(metadata, constraints=()), metadata):
+        known = files_to_arrow(files, metadata.schema, metadata.specs)
+        for file, fails in zip(
+            files, may_fail(known, requirement.condition, metadata.specs).to_pylist(), strict=True
+        ):
+            if fails:
+                raise InvalidInput(
+                    f"the file {file.path} cannot be added: its footer does not prove that its rows satisfy "
+                    f"{requirement.words}; insert its rows by a query instead"
+                )
 
 
 class _Fitting:

@@ -192,6 +192,8 @@ def _for_statistics(change: Change) -> Rule:
             | Change.PARTITIONING
             | Change.SORT_ORDER
             | Change.PROPERTIES
+            | Change.CHECK
+            | Change.CONSTRAINTS
         ):
             return Rule.REBASE
         case Change.SCHEMA:

@@ -319,3 +319,20 @@ def test_many_files_stand_in_a_sidecar_and_in_snapshots(catalog, source):
     assert len(rows(other)) == 250
     assert rows(other, filter=(col("n") == 205)) == [{"id": 205, "n": 205}]
     assert not catalog.fsck(deep=True).found
+
+
+def test_files_have_to_prove_by_their_bounds_that_they_satisfy_a_check(catalog, source):
+    condition = {"op": ">", "args": [{"col": ["id"]}, {"lit": 0, "type": "long"}]}
+    check = {
+        "kind": "check",
+        "name": "positive",
+        "columns": [["id"]],
+        "sql": "id > 0",
+        "predicate": condition,
+    }
+    table = catalog.create_table("t", COLUMNS).alter([{"change": "add-constraint", "constraint": check}])
+    folder = source(pa.table({"id": [0, 5]}), "bad", "f.parquet")
+    source(pa.table({"id": [1, None]}), "good", "f.parquet")
+    with pytest.raises(InvalidInput, match=r"does not prove that its rows satisfy CHECK \(id > 0\)"):
+        table.add_files(f"{folder}/bad")
+    assert len(rows(table.add_files(f"{folder}/good"))) == 2
