@@ -6,10 +6,8 @@ import scala.jdk.CollectionConverters._
 
 import org.json4s.JsonAST.{JArray, JBool, JInt, JObject, JString, JValue}
 
-import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
-import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 import org.apache.spark.sql.connector.catalog.transactions.{Transaction, TransactionInfo}
 import org.apache.spark.sql.connector.expressions.Transform
@@ -23,7 +21,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * be asked for again when the Python process dies. An identifier without namespace whose name is a path or an url is
  * the table at that place.
  */
-class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with FunctionCatalog with ProcedureCatalog
+class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeFunctions with ProcedureCatalog
   with TransactionalCatalogPlugin with LakeViews with LakeConstraints {
 
   private var catalogName: String = _
@@ -257,17 +255,6 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with Funct
     val answer = asked.call("stage", params)
     new StagedLakeTable(table(ident, asked, Json.child(answer, "table")), Json.child(answer, "stage"))
   }
-
-  // ---- functions
-
-  override def listFunctions(names: Array[String]): Array[Identifier] =
-    if (names.isEmpty) TransformFunctions.names.map(Identifier.of(names, _)).toArray
-    else if (namespaceExists(names)) Array.empty
-    else failures.namespace(names)(throw new LakelogFailure("no-such-namespace", names.mkString(".")))
-
-  override def loadFunction(ident: Identifier): UnboundFunction =
-    Some(ident.name).filter(_ => ident.namespace.isEmpty).flatMap(TransformFunctions.named)
-      .getOrElse(throw new NoSuchFunctionException(ident))
 
   // ---- what lakelog has in the namespace `system`
 

@@ -33,7 +33,6 @@ pytestmark = pytest.mark.adapter
         "MERGE INTO lake.t USING lake.t AS s ON s.a = 1 WHEN MATCHED THEN DELETE",
         "ANALYZE TABLE lake.t COMPUTE STATISTICS",
         "DROP TABLE lake.t PURGE",
-        "CREATE FUNCTION lake.f AS 'x.Y'",
     ],
 )
 def test_what_is_not_there_is_refused_and_changes_nothing(lake, statement):

@@ -11,6 +11,7 @@ import pyspark
 import pytest
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.definition import FunctionDefinition
 from lakelog.spark import spark_conf
 from lakelog.spark.jar import jar_path
 
@@ -96,6 +97,44 @@ def test_executors_need_the_jar_only(tmp_path):
     text = run([sys.executable, str(job)], SPARK_HOME=str(HOME), SPARK_WORKER_DIR=str(tmp_path / "work"))
     (line,) = [line for line in text.splitlines() if line.startswith("OUT")]
     assert json.loads(line[3:]) == [50, 2500]
+
+
+def test_without_the_extension_spark_says_what_is_missing_and_calls_what_is_there(tmp_path):
+    """The functions of other sessions' making: scalar ones need no extension to be called."""
+    catalog = Catalog(str(tmp_path / "lake"))
+    catalog.create_namespace("a")
+    catalog.create_function(
+        "a.twice", FunctionDefinition(language="sql", body="x * 2", parameters="x INT", returns="INT")
+    )
+    settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
+    del settings["spark.sql.extensions"]
+    job = tmp_path / "job.py"
+    job.write_text(
+        textwrap.dedent(f"""
+            from pyspark.errors import AnalysisException
+            from pyspark.sql import SparkSession
+            builder = SparkSession.builder.master("local[1]")
+            for key, value in {settings!r}.items():
+                builder = builder.config(key, value)
+            spark = builder.getOrCreate()
+            print("OUT", *spark.sql("SELECT lake.a.twice(21), lake.bucket(16, 34)").collect()[0])
+            for statement in (
+                "CREATE FUNCTION lake.a.f() RETURNS INT RETURN 1", "CREATE FUNCTION lake.a.f AS 'x.Y'",
+                "DROP FUNCTION lake.a.twice",
+            ):
+                try:
+                    spark.sql(statement)
+                except AnalysisException as error:
+                    print("OUT", error.getCondition())
+        """)
+    )
+    assert [line[4:] for line in run([sys.executable, str(job)]).splitlines() if line.startswith("OUT")] == [
+        "42 3",
+        "MISSING_CATALOG_ABILITY.CREATE_FUNCTION",
+        "MISSING_CATALOG_ABILITY.CREATE_FUNCTION",
+        "MISSING_CATALOG_ABILITY.DROP_FUNCTION",
+    ]
+    assert catalog.list_functions("a") == [("a", "twice")]
 
 
 def test_the_command_prints_the_jar(tmp_path):

@@ -16,6 +16,7 @@ from lakelog.spark.asking import Answer, Params, token_of
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import Handles
 from lakelog.spark.jar import version
+from lakelog.spark.on_functions import OnFunctions
 from lakelog.spark.on_views import OnViews
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class VersionMismatch(LakelogError):
     kind = "version-mismatch"
 
 
-class Dispatch(OnViews):
+class Dispatch(OnFunctions, OnViews):
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:

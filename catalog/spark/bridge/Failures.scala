@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.json4s.JsonAST.{JBool, JObject}
 
-import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NoSuchViewException, NonEmptyNamespaceException, TableAlreadyExistsException, ViewAlreadyExistsException}
+import org.apache.spark.sql.catalyst.analysis.{FunctionAlreadyExistsException, NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NoSuchViewException, NonEmptyNamespaceException, TableAlreadyExistsException, ViewAlreadyExistsException}
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.QueryExecutionException
 
@@ -33,6 +33,10 @@ private[lakelog] final class Failures(catalog: String) {
   def namespace[T](names: Array[String])(ask: => T): T =
     try ask catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
 
+  /** Runs `ask`, which is about the function `ident`. */
+  def function[T](ident: Identifier)(ask: => T): T =
+    try ask catch { case failure: LakelogFailure => throw ofFunction(failure, ident) }
+
   /** Runs `ask`, whose subject only its own words tell. */
   def procedure[T](ask: => T): T =
     try ask catch { case failure: LakelogFailure => throw plain(failure) }
@@ -53,6 +57,11 @@ private[lakelog] final class Failures(catalog: String) {
       case _ if Failures.isTaken(failure) => new ViewAlreadyExistsException("VIEW_ALREADY_EXISTS", parameters)
       case _ => ofNamespace(failure, ident.namespace)
     }
+  }
+
+  private def ofFunction(failure: LakelogFailure, ident: Identifier): Throwable = failure.kind match {
+    case "function-already-exists" => new FunctionAlreadyExistsException(parts(ident.namespace :+ ident.name))
+    case _ => ofNamespace(failure, ident.namespace)
   }
 
   def ofNamespace(failure: LakelogFailure, names: Array[String]): Throwable = {

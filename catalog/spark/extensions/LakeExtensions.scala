@@ -26,13 +26,13 @@ private[lakelog] object LakeExtensions {
   val statements: Seq[LakeStatement] = Nil
 
   /**
-   * Rules that see a plan before Spark resolves any of it: the place to wrap what Spark would refuse for a catalog that is
-   * not its own. Spark applies them again and again until nothing changes.
+   * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
+   * that is not its own. Spark applies them again and again until nothing changes.
    */
-  val early: Seq[SparkSession => Rule[LogicalPlan]] = Nil
+  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(FunctionStatements, TableFunctionCalls)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
-  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SetNotNull.Resolution(_))
+  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_))

@@ -20,8 +20,8 @@ private[lakelog] trait LakeStatement {
 /**
  * Spark's parser, which is asked for whatever is none of lakelog's statements.
  *
- * A proxy, because the methods of the interface differ between versions of Spark, and because the parser below may be that
- * of another extension.
+ * A proxy, because the methods of the interface differ between versions of Spark, and because the parser below may be
+ * that of another extension.
  */
 private final class LakeParser(spark: ParserInterface, statements: Seq[LakeStatement]) extends InvocationHandler {
 

@@ -1,0 +1,55 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog}
+
+/** Which names lead into a lakelog catalog, by Spark's own rules, before Spark itself looks. */
+private[lakelog] object LakeNames {
+
+  private def state = SparkSession.active.sessionState
+
+  private final class Names(override protected val catalogManager: CatalogManager) extends LookupCatalog {
+    def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] = parts match {
+      case CatalogAndIdentifier(catalog: LakeCatalog, ident) => Some(catalog -> ident)
+      case _ => None
+    }
+  }
+
+  /** The lakelog catalog and the name in it, for a name in a statement. */
+  def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] =
+    if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
+
+  /**
+   * The places where a function of that name would be looked for, in their order: within a view or a function, those of
+   * its creation. None is one of Spark's own.
+   */
+  def functionPlaces(parts: Seq[String]): Seq[Option[(LakeCatalog, Identifier)]] = {
+    val context = AnalysisContext.get
+    val manager = state.catalogManager
+    val names = new Names(manager)
+    if (parts.length == 1) {
+      manager.resolutionPathEntriesForAnalysis(context.resolutionPathEntries, context.catalogAndNamespace)
+        .map(_ ++ parts).map(full => if (isOfSystem(full)) None else names.find(full))
+    } else {
+      val full =
+        if (context.catalogAndNamespace.isEmpty || manager.isCatalogRegistered(parts.head)) parts
+        else context.catalogAndNamespace.head +: parts
+      Seq(if (isOfSystem(parts)) None else names.find(full))
+    }
+  }
+
+  /** Whether it is a built-in or temporary function, which stand before those of catalogs. */
+  def isFunctionOfSpark(name: String): Boolean =
+    state.catalog.isBuiltinFunction(name) || state.catalog.isTemporaryFunction(FunctionIdentifier(name))
+
+  /** Whether it leads to Spark's own functions, of the session or all sessions. */
+  def isOfSystem(parts: Seq[String]): Boolean = {
+    val ofSystem = parts.length == 3 && parts.head.equalsIgnoreCase(CatalogManager.SYSTEM_CATALOG_NAME)
+    val namespace = if (ofSystem) Some(parts(1)) else if (parts.length == 2) Some(parts.head) else None
+    namespace.exists { name =>
+      Seq(CatalogManager.BUILTIN_NAMESPACE, CatalogManager.SESSION_NAMESPACE).exists(name.equalsIgnoreCase)
+    }
+  }
+}

@@ -1,0 +1,105 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import org.json4s.JsonAST.{JBool, JObject}
+
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.{FunctionAlreadyExistsException, NoSuchFunctionException}
+import org.apache.spark.sql.catalyst.expressions.ExpressionInfo
+import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+
+/**
+ * The functions of a catalog: the partition transforms in its root, and those that users have created anywhere.
+ *
+ * What creates and drops them are statements of the session extension; Spark's interface has no methods for that. As in
+ * Spark's own catalog, the names of functions are in small letters unless the session minds case.
+ */
+private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog =>
+
+  override def listFunctions(names: Array[String]): Array[Identifier] = {
+    val transforms = if (names.isEmpty) TransformFunctions.names.map(Identifier.of(names, _)) else Nil
+    val created = if (LakeCatalog.isSystem(names)) Nil else failures.namespace(names) {
+      Json.list(ask("list_functions", about(names)), "functions").map(Json.stringList(_).toArray).map { parts =>
+        Identifier.of(parts.init, parts.last)
+      }
+    }
+    (transforms ++ created).toArray
+  }
+
+  override def functionExists(ident: Identifier): Boolean = transform(ident).isDefined || stored(ident).isDefined
+
+  /** Of SQL, or of one of Spark's older kinds, it is what Spark's own catalog would give. */
+  override def loadFunction(ident: Identifier): UnboundFunction =
+    transform(ident).getOrElse(FunctionInternals.unbound(storedFunction(ident)))
+
+  private[lakelog] def storedFunction(ident: Identifier): StoredFunction =
+    stored(ident).getOrElse(throw new NoSuchFunctionException(ident))
+
+  /** The function that a user has created, if there is one. */
+  private[lakelog] def stored(ident: Identifier): Option[StoredFunction] = failures.function(ident) {
+    val found = Json.get(ask("load_function", functionAt(ident)), "function")
+    found.collect { case definition: JObject => new StoredFunction(self, folded(ident), definition) }
+  }
+
+  /** What DESCRIBE FUNCTION tells. */
+  private[lakelog] def describedFunction(ident: Identifier): ExpressionInfo = transform(ident) match {
+    case Some(function) =>
+      FunctionInternals.info(functionName(ident), function.getClass.getName, function.description)
+    case None => FunctionInternals.info(storedFunction(ident))
+  }
+
+  private[lakelog] def createFunction(
+      ident: Identifier, definition: JObject, replace: Boolean, ifNotExists: Boolean): Unit = {
+    refuseSystem(ident.namespace)
+    if (transform(ident).isDefined) {
+      if (!ifNotExists) throw new FunctionAlreadyExistsException(functionParts(ident))
+    } else failures.function(ident) {
+      change(
+        "create_function", functionAt(ident),
+        "definition" -> definition, "or_replace" -> JBool(replace), "if_not_exists" -> JBool(ifNotExists))
+    }
+  }
+
+  /** Whether there was such a function. */
+  private[lakelog] def dropFunction(ident: Identifier): Boolean = failures.function(ident) {
+    Json.bool(change("drop_function", functionAt(ident)), "dropped")
+  }
+
+  private[lakelog] def transform(ident: Identifier): Option[UnboundFunction] =
+    Some(ident.name).filter(_ => ident.namespace.isEmpty).flatMap(TransformFunctions.named)
+
+  /** As Spark's errors and DESCRIBE FUNCTION name it. Spark knows one namespace of a function; all of them are that. */
+  private[lakelog] def functionName(ident: Identifier): FunctionIdentifier = {
+    val name = folded(ident)
+    if (name.namespace.isEmpty) FunctionIdentifier(name.name, Some(self.name))
+    else FunctionIdentifier(name.name, Some(name.namespace.mkString(".")), Some(self.name))
+  }
+
+  private[lakelog] def functionParts(ident: Identifier): Seq[String] =
+    (name +: ident.namespace.toSeq) :+ folded(ident).name
+
+  private def folded(ident: Identifier): Identifier =
+    if (SparkInternals.conf.caseSensitiveAnalysis) ident
+    else Identifier.of(ident.namespace, ident.name.toLowerCase(Locale.ROOT))
+
+  private def functionAt(ident: Identifier): JObject = Json.obj(
+    "identifier" -> Json.texts(ident.namespace :+ folded(ident).name),
+    "case_sensitive" -> JBool(SparkInternals.conf.caseSensitiveAnalysis))
+}
+
+/** A function that a user has created, as Python keeps it. */
+private[lakelog] final class StoredFunction(
+    val catalog: LakeCatalog, val ident: Identifier, val definition: JObject) {
+
+  def name: FunctionIdentifier = catalog.functionName(ident)
+
+  def isSql: Boolean = Json.string(definition, "language") == "sql"
+
+  /** Whether it is a function of SQL that gives a table. */
+  def isTable: Boolean = isSql && Json.get(definition, "is_table").contains(JBool(true))
+
+  /** The text of a function of SQL, the class of one of Java. */
+  def body: String = Json.string(definition, "body")
+}

@@ -1,0 +1,57 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedLeafNode, UnresolvedTableValuedFunction}
+import org.apache.spark.sql.catalyst.catalog.UserDefinedFunctionErrors
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SupportsSubquery}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.Identifier
+
+/**
+ * Calls of functions that give a table, in FROM: Spark looks for those in its own catalog only, and refuses all others
+ * while it resolves functions. So they are taken out of its sight before.
+ */
+private[lakelog] object TableFunctionCalls extends EarlyRewrite {
+
+  override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case call @ UnresolvedTableValuedFunction(name, arguments, false) => found(name) match {
+      case Some(function) => LakeTableCall(function, arguments)
+      case None => call
+    }
+  }
+
+  /** The function, if it is in a lakelog catalog. None leaves the call to Spark. */
+  private def found(name: Seq[String]): Option[StoredFunction] =
+    if (name.length == 1 && LakeNames.isFunctionOfSpark(name.head)) None
+    else {
+      val places = LakeNames.functionPlaces(name).flatten
+      val functions = places.iterator.flatMap { case (catalog, ident) => lookUp(catalog, ident) }
+      // Spark would say that the catalog has no such functions at all.
+      if (places.isEmpty) None else functions.nextOption().orElse(throw FunctionInternals.noTableFunction(name))
+    }
+
+  private def lookUp(catalog: LakeCatalog, ident: Identifier): Option[StoredFunction] =
+    catalog.stored(ident) match {
+      case Some(function) if function.isTable => Some(function)
+      case None if catalog.transform(ident).isEmpty => None
+      case _ => throw UserDefinedFunctionErrors.notATableFunction(catalog.functionName(ident).nameParts)
+    }
+}
+
+/** A call whose arguments are not resolved yet. */
+private[lakelog] case class LakeTableCall(function: StoredFunction, arguments: Seq[Expression])
+  extends UnresolvedLeafNode with SupportsSubquery
+
+/** Puts Spark's own call of a table function in the place of ours, once its arguments are resolved. */
+private[lakelog] object ResolveTableFunctionCalls extends (SparkSession => Rule[LogicalPlan]) {
+
+  override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+    override val ruleName: String = "org.apache.spark.sql.lakelog.ResolveTableFunctionCalls"
+
+    override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+      case LakeTableCall(function, arguments) if arguments.forall(_.resolved) =>
+        FunctionInternals.table(function, arguments)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+"""Functions that are classes in a jar: of Spark's interface for catalogs, and of those that its own catalog takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, UnsupportedOperationException
+from tests.spark.sessions import another_session
+
+from lakelog.spark.jar import _build, spark_jars
+
+pytestmark = pytest.mark.adapter
+
+CLASSES = {
+    "plus": "Plus",
+    "length": "Length",
+    "longest": "Longest",
+    "shout": "Shout",
+    "product": "Product",
+    "nothing": "Nothing",
+    "needs_more": "NeedsMore",
+}
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory) -> Path:
+    return _build(
+        Path(__file__).parent / "classes", spark_jars(), tmp_path_factory.mktemp("jars") / "functions.jar"
+    )
+
+
+@pytest.fixture
+def lake(make_lake, jar):
+    lake = make_lake()
+    lake.sql("CREATE NAMESPACE lake.a")
+    for name, found in CLASSES.items():
+        lake.sql(f"CREATE FUNCTION lake.a.{name} AS 'lakelog.tests.{found}' USING JAR '{jar}'")
+    return lake
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["same session", "another session"])
+def test_classes_of_a_jar_are_functions(lake, own):
+    place = another_session(lake) if own else lake
+    assert place.sql(
+        "SELECT lake.a.plus(1, CAST(2 AS SMALLINT)), lake.a.length('four'), lake.a.shout('hey')"
+    ) == [(3, 4, "HEY!")]
+    rows = "VALUES ('a', 2L), ('ccc', 3L), ('bb', 7L) AS t(s, n)"
+    assert place.sql(f"SELECT lake.a.longest(s), lake.a.product(n) FROM {rows}") == [("ccc", 42)]
+    assert place.sql(f"SELECT lake.a.plus(n, n) FROM {rows} WHERE lake.a.length(s) > 1") == [(6,), (14,)]
+    place.sql(f"CREATE TABLE lake.a.t AS SELECT lake.a.plus(n, 1) AS n FROM {rows}")
+    place.sql("CREATE FUNCTION lake.a.wrapped(x BIGINT) RETURNS BIGINT RETURN lake.a.plus(x, 100)")
+    assert place.sorted("SELECT lake.a.wrapped(n) FROM lake.a.t") == [(103,), (104,), (108,)]
+
+
+def test_what_a_class_does_not_take_is_refused(lake):
+    for call in (
+        "lake.a.plus(1)",
+        "lake.a.plus('x', array(1))",
+        "lake.a.length(1)",
+        "lake.a.nothing(1)",
+        "lake.a.needs_more(1, 2)",
+    ):
+        with pytest.raises((AnalysisException, UnsupportedOperationException)) as error:
+            lake.sql(f"SELECT {call}")
+        assert "INTERNAL_ERROR" not in str(error.value), call
+    with pytest.raises(AnalysisException) as error:
+        lake.sql("SELECT * FROM lake.a.plus(1, 2)")
+    assert error.value.getCondition() == "NOT_A_TABLE_FUNCTION"
+
+
+def test_a_class_is_described_and_stored_with_its_jar(lake, jar):
+    assert lake.sql("DESCRIBE FUNCTION lake.a.plus")[:2] == [
+        (f"Function: {lake.name}.a.plus",),
+        ("Class: lakelog.tests.Plus",),
+    ]
+    stored = lake.catalog.load_function("a.plus")
+    assert (stored.language, stored.body, stored.resources) == (
+        "java",
+        "lakelog.tests.Plus",
+        (("jar", str(jar)),),
+    )
+
+
+def test_a_jar_that_is_not_there_fails_the_call_only(lake):
+    lake.sql("CREATE FUNCTION lake.a.lost AS 'lakelog.tests.Lost' USING JAR '/nowhere/lost.jar'")
+    with pytest.raises(AnalysisException) as error:
+        lake.sql("SELECT lake.a.lost(1)")
+    assert error.value.getCondition() == "CANNOT_LOAD_FUNCTION_CLASS"
+    assert lake.sql("DESCRIBE FUNCTION lake.a.lost")[1] == ("Class: lakelog.tests.Lost",)
+    assert (f"{lake.name}.a.lost",) in lake.sql("SHOW USER FUNCTIONS IN lake.a")
+    lake.sql("DROP FUNCTION lake.a.lost")
