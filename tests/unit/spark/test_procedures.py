@@ -8,7 +8,7 @@ from lakelog.catalog.errors import CommitConflict, NoSuchNamespace
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.jar import version
-from lakelog.spark.open_transactions import TransactionLost
+from lakelog.spark.open_transactions import TransactionEnded, TransactionLost
 from lakelog.spark.procedures import Call, all_procedures
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
@@ -114,7 +114,7 @@ def test_what_a_transaction_does_is_seen_by_its_requests_only(fresh):
     assert ask(side, "table_exists", identifier=["t"]) == {"exists": False}
     run(side, "commit_transaction", id, ask(side, "transaction_token", transaction=id))
     assert ask(side, "load_table", identifier=["t"])["version"] == 1
-    with pytest.raises(TransactionLost):
+    with pytest.raises(TransactionEnded):
         ask(side, "load_table", identifier=["t"], transaction=id)
 
 
@@ -165,7 +165,7 @@ def test_a_transaction_that_is_lost_or_abandoned_is_rolled_back_without_a_word(f
     ask(side, "abandon_transaction", transaction="unknown")
     id = begin(side)
     ask(side, "abandon_transaction", transaction=id)
-    with pytest.raises(TransactionLost):
+    with pytest.raises(TransactionEnded):
         ask(side, "list_tables", namespace=[], transaction=id)
 
 
@@ -178,7 +178,7 @@ def test_a_failed_commit_ends_the_transaction(fresh):
     ask(side, "drop_table", identifier=["t"], token=ask(side, "token", identifier=["t"]), query=WHO)
     with pytest.raises(CommitConflict):
         run(side, "commit_transaction", id, ask(side, "transaction_token", transaction=id))
-    with pytest.raises(TransactionLost):
+    with pytest.raises(TransactionEnded):
         ask(side, "list_tables", namespace=[], transaction=id)
 
 
