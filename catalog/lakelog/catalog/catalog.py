@@ -95,7 +95,10 @@ class Catalog(DefinedNames):
         if_not_exists: bool = False,
         token: Token | None = None,
     ) -> None:
-        """Create a namespace in an existing one. NamespaceExists (unless `if_not_exists`), NoSuchNamespace."""
+        """Create a namespace in an existing one. NamespaceExists (unless `if_not_exists`), NoSuchNamespace.
+
+        The property `location`, an absolute path or URL, says where its tables go; `comment` and `owner` are Spark's.
+        """
         path = identifier(namespace)
         if if_not_exists and self.namespace_exists(path):
             return

@@ -42,8 +42,9 @@ def median(values: list[float]) -> float:
 
 
 def spark_on(warehouse: str, **settings: str) -> SparkSession:
-    """Return a session on two cores with the catalog `lake`, and quiet."""
-    builder = configure(SparkSession.builder.master("local[2]").appName("lakelog bench"), warehouse=warehouse)
+    """Return a session on two cores with the catalog `lake`, and quiet. `spark.jars` are those beside the adapter's."""
+    plain = SparkSession.builder.master("local[2]").appName("lakelog bench")
+    builder = configure(plain.config("spark.jars", settings.pop("spark.jars", "")), warehouse=warehouse)
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
