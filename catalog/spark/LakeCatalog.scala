@@ -57,7 +57,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
     if (LakeCatalog.isSystem(names)) JMap.of("comment", "lakelog's own procedures and tables")
-    else Json.stringMap(ask("load_namespace", about(names)), "properties").asJava
+    else NamespaceLooks.once(session, names)(
+      Json.stringMap(ask("load_namespace", about(names)), "properties").asJava)
   }
 
   override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =

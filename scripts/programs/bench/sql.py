@@ -70,9 +70,9 @@ def main() -> None:
         )
         for catalog in (LAKE, MEMORY):
             spark.sql(f"CREATE NAMESPACE {catalog}.bench")
+        requests = _requests(spark, Path(folder))
         _measured(spark, arguments.warm_up, min(arguments.lists, 10))
         times = _measured(spark, arguments.tables, arguments.lists)
-        requests = _requests(spark, Path(folder))
         lines = []
         for name in times:
             ours, theirs = (median(times[name][catalog]) * 1000 for catalog in (LAKE, MEMORY))
@@ -115,7 +115,7 @@ def _requests(spark: SparkSession, folder: Path) -> dict[str, str]:
         str(folder / "counted"), name="counted", jar="unused", fsync=False, python=str(python)
     )
     for key, value in settings.items():
-        if key != "spark.jars":
+        if key.startswith("spark.sql.catalog."):
             spark.conf.set(key, value)
     spark.sql("CREATE NAMESPACE counted.bench")
 

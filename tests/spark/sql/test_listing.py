@@ -1,6 +1,7 @@
 """Lists of tables: what they cost, and tables that cannot be read."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +33,24 @@ def test_a_list_is_one_round_for_the_namespaces_above_however_many_tables_there_
     # The root, which says where the namespace is, and the namespace: it has not changed since it was known.
     assert costs == [["get", "get"]] * 3
     assert len(lake.sql("SHOW TABLES IN lake.a")) == 12
+
+
+def test_creating_and_dropping_a_table_ask_no_more_than_they_need(make_lake, tmp_path):
+    log = tmp_path / "requests"
+    lake = make_lake(python=wrapper(tmp_path, COUNTING.format(log=str(log))))
+    lake.sql("CREATE NAMESPACE lake.a")
+
+    def cost(statement):
+        log.write_text("")
+        lake.sql(statement)
+        return Counter(log.read_text().split())
+
+    for number in range(2):
+        created = cost(f"CREATE TABLE lake.a.t{number} (id INT)")
+        dropped = cost(f"DROP TABLE lake.a.t{number}")
+    # A look at two levels each: for the namespace's collation, the table that may be there, and to place the new one.
+    assert created["put_if_absent"] == 2 and created["get"] <= 9
+    assert dropped["put_if_absent"] == 3 and dropped["get"] <= 5
 
 
 @pytest.mark.parametrize("damage", ["removed", "emptied", "corrupt", "foreign"])
