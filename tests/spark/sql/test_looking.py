@@ -128,7 +128,7 @@ def test_the_owner_of_a_table_is_who_created_it(lake):
 def test_show_create_table_makes_the_very_table(lake):
     lake.sql("CREATE NAMESPACE lake.`a b`")
     lake.sql("""CREATE TABLE lake.`a b`.`t.x` (
-        b TINYINT, s SMALLINT, i INT NOT NULL, l BIGINT COMMENT 'it''s \\\\ "quoted"', f FLOAT, d DOUBLE,
+        b TINYINT, s SMALLINT, i INT NOT NULL, l BIGINT COMMENT 'it''s "quoted"', f FLOAT, d DOUBLE,
         dec DECIMAL(38, 10) DEFAULT 1.5, t BOOLEAN DEFAULT true, str STRING DEFAULT 'a''b', vc VARCHAR(7), ch CHAR(3),
         bin BINARY, dt DATE DEFAULT DATE'2020-02-29', ts TIMESTAMP DEFAULT TIMESTAMP'2020-01-01 00:00:00',
         ntz TIMESTAMP_NTZ, ym INTERVAL YEAR TO MONTH, ds INTERVAL DAY TO SECOND, v VARIANT,
