@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tests.sim_catalog import linearizability
+from functools import partial
+
+from tests.sim_catalog import definitions, linearizability
 from tests.sim_catalog.linearizability import Request
 from tests.sim_catalog.model import MISSING, Asked
 from tests.sim_catalog.names import SPACES, TABLES, Names, answered, full
+
+from lakelog.catalog.definition import FUNCTION, VIEW
 
 
 def judge(names: Names) -> list[str]:
@@ -35,6 +39,11 @@ def look_at_the_end(names: Names) -> None:
         names.history.append(
             Request(Asked("resolve", (path,)), "at the end", begun_at, names.world.tick(), answer)
         )
+        for kind in (VIEW, FUNCTION):
+            begun_at = names.world.tick()
+            means = answered(calm, partial(definitions.meaning, kind, path))
+            asked = Asked("meaning", (kind, path))
+            names.history.append(Request(asked, "at the end", begun_at, names.world.tick(), means))
         if answer != MISSING:
             mark = calm.load_table(full(path)).properties["mark"]
             begun_at = names.world.tick()

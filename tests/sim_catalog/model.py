@@ -11,20 +11,36 @@ from typing import Any
 
 OK, EXISTS, MISSING, NOT_EMPTY, ABSENT = "ok", "exists", "missing", "not empty", "absent"
 Names = tuple[tuple[str, str], ...]
-Path = tuple[str, str]  # the namespace ("" is the root) and the name of a table
+Path = tuple[str, str]  # the namespace ("" is the root) and the name of a table, view or function
+Meanings = tuple[tuple[str, str, str], ...]  # kind (view, function), name, and the mark in its definition
 
 
 @dataclass(frozen=True)
 class Space:
-    """A namespace: its tables by name, and what was dropped in it and can be restored."""
+    """A namespace: its tables, views and functions by name, and what was dropped in it and can be restored."""
 
     name: str
     id: str
     tables: Names = ()
     dropped: Names = ()
+    defined: Meanings = ()
+    undefined: Meanings = ()
 
     def table(self, name: str) -> str | None:
         return dict(self.tables).get(name)
+
+    def meaning(self, kind: str, name: str) -> str | None:
+        return next((mark for *what, mark in self.defined if what == [kind, name]), None)
+
+    def is_taken(self, name: str, kind: str = "view") -> bool:
+        """Whether a table or view has the name; or, of that kind, a function."""
+        return self.meaning(kind, name) is not None or (kind == "view" and self.table(name) is not None)
+
+    def with_meaning(self, kind: str, name: str, mark: str) -> Space:
+        return replace(self, defined=tuple(sorted((*self.without(kind, name).defined, (kind, name, mark)))))
+
+    def without(self, kind: str, name: str) -> Space:
+        return replace(self, defined=tuple(one for one in self.defined if one[:2] != (kind, name)))
 
     def linked(self, name: str, id: str) -> Space:
         return replace(
@@ -94,7 +110,7 @@ def _drop_space(state: State, name: str, cascade: bool) -> Iterator[tuple[Any, S
     space = state.space(name)
     if space is None:
         yield ABSENT, state
-    elif space.tables and not cascade:
+    elif (space.tables or space.defined) and not cascade:
         yield NOT_EMPTY, state
     else:
         after = state.without_space(space.id).scarred(space.id, *(id for _, id in space.tables))
@@ -120,7 +136,7 @@ def _create(state: State, path: Path) -> Iterator[tuple[Any, State]]:
     space = state.space(path[0])
     if space is None:
         yield MISSING, state
-    elif space.table(path[1]) is not None:
+    elif space.is_taken(path[1]):
         yield EXISTS, state
 
 
@@ -129,7 +145,7 @@ def _link(state: State, space_id: str, name: str, id: str, mark: str) -> Iterato
     space = state.space_of(space_id)
     if space is None or space_id in state.scars:
         yield MISSING, state
-    if space is not None and space.table(name) is not None:
+    if space is not None and space.is_taken(name):
         yield EXISTS, state
     elif space is not None:
         yield OK, state.with_space(space.linked(name, id)).marked(id, mark)
@@ -143,10 +159,11 @@ def _replace(
     there = space.table(name) if space is not None else None
     if state.is_open(id):
         yield OK, state.marked(id, mark)
-    if there not in (None, id) or (there == id and id in state.scars):
+    is_view = space is not None and space.meaning("view", name) is not None
+    if there not in (None, id) or (there == id and id in state.scars) or is_view:
         yield EXISTS, state
     if there != id or not state.is_open(id) or id in state.scars:
-        if new_id and space is not None and there is None:
+        if new_id and space is not None and there is None and not is_view:
             yield OK, state.with_space(space.linked(name, new_id)).marked(new_id, mark)
         yield MISSING, state
 
@@ -165,9 +182,9 @@ def _undrop(state: State, path: Path, to: Path, id: str | None) -> Iterator[tupl
     source, goal = state.space(path[0]), state.space(to[0])
     dropped = source.dropped if source is not None else ()
     meant = [one for name, one in dropped if (one == id if id is not None else name == path[1])]
-    is_taken = goal is not None and goal.table(to[1]) is not None
+    is_taken = goal is not None and goal.is_taken(to[1])
     yield from _refusals(state, goal, to, missing=not meant or is_taken)
-    if source is None or goal is None or goal.table(to[1]) is not None:
+    if source is None or goal is None or goal.is_taken(to[1]):
         return
     for one in meant:
         forgotten = replace(source, dropped=tuple(each for each in dropped if each[1] != one))
@@ -181,19 +198,84 @@ def _rename(state: State, old: Path, new: Path, id: str | None) -> Iterator[tupl
     missing = there is None or there != (id or there)
     missing_by_scars = any(one is not None and one.id in state.scars for one in (source, goal))
     yield from _refusals(state, goal, new, missing=missing or missing_by_scars or there in state.scars)
-    if source is None or goal is None or there is None or missing or goal.table(new[1]) is not None:
+    if source is None or goal is None or there is None or missing or goal.is_taken(new[1]):
         return
     unlinked = source.unlinked(old[1])
     goal_now = unlinked if goal.id == source.id else goal
     yield OK, state.with_space(unlinked).with_space(goal_now.linked(new[1], there))
 
 
-def _refusals(state: State, goal: Space | None, to: Path, *, missing: bool) -> Iterator[tuple[Any, State]]:
+def _refusals(
+    state: State, goal: Space | None, to: Path, *, missing: bool, kind: str = "view"
+) -> Iterator[tuple[Any, State]]:
     """Of several reasons to refuse, any may be told."""
     if missing or goal is None:
         yield MISSING, state
-    if goal is not None and goal.table(to[1]) is not None:
+    if goal is not None and goal.is_taken(to[1], kind):
         yield EXISTS, state
+
+
+def _define(
+    state: State, kind: str, path: Path, mark: str, create: bool, replaces: bool
+) -> Iterator[tuple[Any, State]]:
+    """Let a name stand for a view or function: a new one if `create`, instead of the present one if `replaces`."""
+    space = state.space(path[0])
+    there = space.meaning(kind, path[1]) if space is not None else None
+    if space is None or (there is None and not create):
+        yield MISSING, state
+    elif there is None and space.is_taken(path[1], kind) or (there is not None and not replaces):
+        yield EXISTS, state
+    else:
+        yield OK, state.with_space(space.with_meaning(kind, path[1], mark))
+
+
+def _undefine(state: State, kind: str, path: Path) -> Iterator[tuple[Any, State]]:
+    space = state.space(path[0])
+    there = space.meaning(kind, path[1]) if space is not None else None
+    if space is None or there is None:
+        yield ABSENT, state
+    else:
+        after = space.without(kind, path[1])
+        yield OK, state.with_space(replace(after, undefined=(*after.undefined, (kind, path[1], there))))
+
+
+def _define_again(state: State, kind: str, path: Path, to: Path) -> Iterator[tuple[Any, State]]:
+    """Restore a view or function that was dropped under that name: which is decided when it is looked up."""
+    source, goal = state.space(path[0]), state.space(to[0])
+    meant = [one for one in source.undefined if one[:2] == (kind, path[1])] if source is not None else []
+    is_taken = goal is not None and goal.is_taken(to[1], kind)
+    yield from _refusals(state, goal, to, missing=not meant or is_taken, kind=kind)
+    if source is None or goal is None or is_taken:
+        return
+    for one in meant:
+        at = source.undefined.index(one)
+        forgotten = replace(source, undefined=source.undefined[:at] + source.undefined[at + 1 :])
+        goal_now = forgotten if goal.id == source.id else goal
+        yield OK, state.with_space(forgotten).with_space(goal_now.with_meaning(kind, to[1], one[2]))
+
+
+def _rename_view(state: State, old: Path, new: Path) -> Iterator[tuple[Any, State]]:
+    source, goal = state.space(old[0]), state.space(new[0])
+    there = source.meaning("view", old[1]) if source is not None else None
+    yield from _refusals(state, goal, new, missing=there is None)
+    if source is None or goal is None or there is None or goal.is_taken(new[1]):
+        return
+    without = source.without("view", old[1])
+    goal_now = without if goal.id == source.id else goal
+    yield OK, state.with_space(without).with_space(goal_now.with_meaning("view", new[1], there))
+
+
+def _meaning(state: State, kind: str, path: Path) -> Iterator[tuple[Any, State]]:
+    space = state.space(path[0])
+    yield (space.meaning(kind, path[1]) if space is not None else None) or MISSING, state
+
+
+def _list_defined(state: State, kind: str, space_name: str) -> Iterator[tuple[Any, State]]:
+    space = state.space(space_name)
+    if space is None:
+        yield MISSING, state
+    else:
+        yield tuple(name for one, name, _ in space.defined if one == kind), state
 
 
 def _alter(state: State, id: str, mark: str) -> Iterator[tuple[Any, State]]:
@@ -254,6 +336,12 @@ _RULES: dict[str, Any] = {
     "undrop": _undrop,
     "rename": _rename,
     "alter": _alter,
+    "define": _define,
+    "undefine": _undefine,
+    "define again": _define_again,
+    "rename view": _rename_view,
+    "meaning": _meaning,
+    "list defined": _list_defined,
     "resolve": _resolve,
     "look": _look,
     "list": _list,

@@ -9,7 +9,17 @@ from unittest.mock import patch
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog import cut, dropping, log_cache, name_tree, restoring, staging, taken, transaction
+from lakelog.catalog import (
+    cut,
+    defining,
+    dropping,
+    log_cache,
+    name_tree,
+    restoring,
+    staging,
+    taken,
+    transaction,
+)
 from lakelog.catalog.commits import Token
 from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, encode
 from lakelog.catalog.log_cache import Change
@@ -60,6 +70,18 @@ def a_link_does_not_look_at_the_name_again(
     real: Any, found: Any, namespace: Any, decide: Any, token: Any
 ) -> Any:
     return real(found, namespace, _judged_once(Change(found.tracked, found.view, decide)).decide, token)
+
+
+@removes(defining, "commit_in")
+def a_view_does_not_look_at_the_name_again(
+    real: Any, found: Any, namespace: Any, decide: Any, token: Any
+) -> Any:
+    return real(found, namespace, _judged_once(Change(found.tracked, found.view, decide)).decide, token)
+
+
+@removes(defining, "check_free")
+def a_view_takes_a_name_that_is_taken(real: Any, state: Any, kind: str, identifier: Any) -> None:
+    return None
 
 
 @removes(restoring, "_linking")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.sim.scheduler import Crash
-from tests.sim_catalog import maintenance, world
+from tests.sim_catalog import definitions, maintenance, world
 from tests.sim_catalog.linearizability import Request
 from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, NOT_EMPTY, OK, Asked, Path, Space, State
 from tests.sim_catalog.world import CatalogWorld
@@ -129,8 +129,17 @@ class Names:
             self.ask_again(catalog)
             return
         choose = rng.choices(
-            [self.look, self.show, self.change_table, self.change_space, self.stage, self.transact],
-            (4, 4, 7, 3, 4, 4),
+            [
+                self.look,
+                self.show,
+                self.change_table,
+                self.change_space,
+                self.stage,
+                self.transact,
+                partial(definitions.look, self),
+                partial(definitions.change, self),
+            ],
+            (4, 4, 9, 3, 4, 4, 1, 3),
         )
         choose[0](catalog)
 
@@ -292,7 +301,7 @@ class Names:
             else:
                 try:
                     stage(catalog)
-                except NotFound:
+                except (AlreadyExists, NotFound):
                     return
             if rng.random() < 0.3:
                 return
@@ -340,9 +349,11 @@ class Names:
 
     def step(self, tx: Transaction) -> Asked | None:
         rng = self.world.rng
-        kind = rng.choice(("rename", "rename", "drop", "create", "undrop", "drop space"))
+        kind = rng.choice(("rename", "rename", "drop", "create", "undrop", "drop space", "define"))
         path, to = self.path(), self.path()
         try:
+            if kind == "define":
+                return definitions.step(self, tx)
             if kind == "rename":
                 id = tx.load_table(full(path)).id
                 tx.rename_table(full(path), full(to))
@@ -423,7 +434,9 @@ def populate(world: CatalogWorld) -> Names:
     for i in range(rng.randint(2, 4)):
         world.spawn(f"client {i}", rng.randint(3, 6), names.deed)
     if rng.random() < 0.5:
-        restless = names.restless_space if rng.random() < 0.5 else names.restless_table
+        restless = rng.choices(
+            (names.restless_space, names.restless_table, partial(definitions.restless, names)), (2, 2, 1)
+        )[0]
         names.busiest = (rng.choice(SPACES[1:]), rng.choice(TABLES))
         world.spawn("restless", rng.randint(2, 4), restless(*names.busiest))
     if rng.random() < 0.2:
@@ -438,9 +451,10 @@ def found(names: Names) -> None:
         token = calm.token(())
         calm.create_namespace(name, token=token)
         state = state.with_space(Space(name, token.commit_id))
-    for path in world.rng.sample([(s, t) for s in SPACES for t in TABLES], 4):
+    paths = world.rng.sample([(s, t) for s in SPACES for t in TABLES], 6)
+    for path in paths[:4]:
         table = calm.create_table(full(path), SCHEMA, properties={"mark": "first"})
         there = state.space(path[0])
         assert there is not None
         state = state.with_space(there.linked(path[1], table.id)).marked(table.id, "first")
-    names.initial = state
+    names.initial = definitions.found(state, calm, paths[4:5])

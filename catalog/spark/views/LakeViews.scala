@@ -46,9 +46,11 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
     if (Locations.isPath(ident)) throw Failures.invalid(s"A view is named, not placed: ${ident.name} is a path.")
     refuseRoot(ident)
     EvolvingViews.check(Option(view.schemaMode), SparkInternals.quoted(named(ident)))
+    val before = if (create) None else loaded.get.of(ident)
+    if (before.exists(Json.string(_, "text") != view.queryText)) ViewCycles.check(named(ident), view)
     change(
       "define_view", about(ident), "view" -> ViewJson.of(view, name), "create" -> JBool(create), "replace" -> JBool(replace),
-      "expected" -> (if (create) JNull else loaded.get.of(ident)))
+      "expected" -> before.getOrElse(JNull))
     view
   }
 
@@ -96,7 +98,7 @@ private final case class LoadedViews(statement: WeakReference[AnyRef], views: Ma
   def and(ident: Identifier, view: JObject): LoadedViews =
     if (views.contains(ident)) this else copy(views = views.updated(ident, view))
 
-  def of(ident: Identifier): JValue = views.getOrElse(ident, JNull)
+  def of(ident: Identifier): Option[JObject] = views.get(ident)
 }
 
 private object LoadedViews {

@@ -1,0 +1,160 @@
+"""Clients who define, replace, rename, drop and restore views and functions, among the names of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tests.sim_catalog.model import ABSENT, OK, Asked, Path, State
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.commits import Token
+from lakelog.catalog.definition import FUNCTION, VIEW, FunctionDefinition, ViewDefinition
+from lakelog.catalog.transaction import Transaction
+
+if TYPE_CHECKING:
+    from tests.sim_catalog.names import Names
+
+KINDS = (VIEW, VIEW, FUNCTION)
+
+Do = Callable[[Catalog], Any]
+
+
+def look(names: Names, catalog: Catalog) -> None:
+    """See what a name stands for, or which names of a namespace stand for something."""
+    kind, path = names.world.rng.choice(KINDS), names.path()
+    if names.world.rng.random() < 0.3:
+        names.ask(catalog, Asked("list defined", (kind, path[0])), partial(listed, kind, path[0]))
+    else:
+        names.ask(catalog, Asked("meaning", (kind, path)), partial(meaning, kind, path))
+
+
+def change(names: Names, catalog: Catalog) -> None:
+    token = catalog.token(full(names.path()))
+    asked, do = chosen(names, catalog, token)
+    names.ask(catalog, asked, do, token.commit_id)
+
+
+def step(names: Names, tx: Transaction) -> Asked | None:
+    """Do something in a transaction; raise what refuses it."""
+    asked, do = chosen(names, tx, None)
+    return asked if do(tx) == OK else None
+
+
+def chosen(names: Names, catalog: Catalog, token: Token | None) -> tuple[Asked, Do]:
+    """Return a change, and what asks for it and answers what became of it."""
+    rng = names.world.rng
+    kind, path, to = rng.choice(KINDS), names.path(), names.path()
+    what = rng.choice(("define", "define", "replace", "drop", "rename", "rename", "restore"))
+    if what == "rename":
+        kind = VIEW  # functions have no other names
+    there = catalog.list_views if kind == VIEW else catalog.list_functions
+    if what != "define" and rng.random() < 0.7 and (known := there(full(path)[:-1])):
+        path = (path[0], rng.choice(known)[-1])
+    if rng.random() < 0.3:
+        dropped = [one for one in catalog.dropped(full(path)[:-1]) if one.kind == kind]
+        if dropped:
+            what, path = "restore", (path[0], rng.choice(dropped).name[-1])
+    if what == "drop":
+        drop = Catalog.drop_view if kind == VIEW else Catalog.drop_function
+        return Asked(
+            "undefine", (kind, path)
+        ), lambda catalog: OK if drop(catalog, full(path), token=token) else ABSENT
+    if what == "restore":
+        restore = Catalog.undrop_view if kind == VIEW else Catalog.undrop_function
+        to = to if rng.random() < 0.4 else path
+        return Asked(
+            "define again", (kind, path, to)
+        ), lambda catalog: restore(catalog, full(path), to=full(to), token=token) and OK
+    if what == "rename":
+        return Asked(
+            "rename view", (path, to)
+        ), lambda catalog: catalog.rename_view(full(path), full(to), token=token) or OK
+    mark = names.world.new_id()[:6]
+    if what == "replace" and kind == VIEW:
+        return Asked(
+            "define", (kind, path, mark, False, True)
+        ), lambda catalog: catalog.replace_view(full(path), view(mark), token=token) or OK
+    replaces = rng.random() < 0.3
+    asked = Asked("define", (kind, path, mark, True, replaces))
+    if kind == VIEW:
+        return (
+            asked,
+            lambda catalog: (
+                catalog.create_view(full(path), view(mark), or_replace=replaces, token=token) or OK
+            ),
+        )
+    return (
+        asked,
+        lambda catalog: (
+            catalog.create_function(full(path), function(mark), or_replace=replaces, token=token) or OK
+        ),
+    )
+
+
+def found(state: State, calm: Catalog, free: Iterable[Path]) -> State:
+    """Define views under names that are free, and functions in all namespaces."""
+    for kind, path in [(VIEW, path) for path in free] + [(FUNCTION, (name, "t")) for name in ("", "x", "y")]:
+        if kind == VIEW:
+            calm.create_view(full(path), view("first"))
+        else:
+            calm.create_function(full(path), function("first"))
+        space = state.space(path[0])
+        assert space is not None
+        state = state.with_space(space.with_meaning(kind, path[1], "first"))
+    return state
+
+
+def restless(names: Names, space_name: str, name: str) -> Callable[[Catalog], None]:
+    """Define the same view, drop it and restore it: what others read of its name is soon out of date."""
+    path = (space_name, name)
+
+    def deed(catalog: Catalog) -> None:
+        mark = names.world.new_id()[:6]
+        steps: list[tuple[Asked, Callable[[Token], Do]]] = [
+            (
+                Asked("define", (VIEW, path, mark, True, True)),
+                lambda token: (
+                    lambda catalog: (
+                        catalog.create_view(full(path), view(mark), or_replace=True, token=token) or OK
+                    )
+                ),
+            ),
+            (
+                Asked("undefine", (VIEW, path)),
+                lambda token: lambda catalog: OK if catalog.drop_view(full(path), token=token) else ABSENT,
+            ),
+            (
+                Asked("define again", (VIEW, path, path)),
+                lambda token: lambda catalog: catalog.undrop_view(full(path), token=token) and OK,
+            ),
+        ]
+        for asked, do in steps:
+            token = catalog.token(full(path))
+            names.ask(catalog, asked, do(token), token.commit_id)
+
+    return deed
+
+
+def view(mark: str) -> ViewDefinition:
+    return ViewDefinition(text=mark, columns=())
+
+
+def function(mark: str) -> FunctionDefinition:
+    return FunctionDefinition(language="sql", body=mark)
+
+
+def meaning(kind: str, path: Path, catalog: Catalog) -> str:
+    if kind == VIEW:
+        return catalog.load_view(full(path)).text
+    return catalog.load_function(full(path)).body
+
+
+def listed(kind: str, name: str, catalog: Catalog) -> tuple[str, ...]:
+    found = (catalog.list_views if kind == VIEW else catalog.list_functions)((name,) if name else ())
+    return tuple(path[-1] for path in found)
+
+
+def full(path: Path) -> tuple[str, ...]:
+    return (path[0], path[1]) if path[0] else (path[1],)
