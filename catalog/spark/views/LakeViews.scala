@@ -28,7 +28,8 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
     else failures.namespace(names) {
       val answer = ask("list_relations", about(names))
       def summaries(member: String, kind: String) = identifiers(answer, member).map(TableSummary.of(_, kind))
-      summaries("tables", TableSummary.MANAGED_TABLE_TYPE) ++ summaries("views", TableSummary.VIEW_TABLE_TYPE)
+      val all = summaries("tables", TableSummary.MANAGED_TABLE_TYPE) ++ summaries("views", TableSummary.VIEW_TABLE_TYPE)
+      all.sortBy(_.identifier.name)
     }
 
   override def viewExists(ident: Identifier): Boolean =
