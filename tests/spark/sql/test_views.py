@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import UnsupportedOperationException
@@ -250,6 +251,8 @@ def test_a_view_cannot_be_made_of_itself(lake, session_catalog, statement):
     for place in (lake, session_catalog):
         if place is lake:
             place.sql("CREATE NAMESPACE lake.a")
+        elif pyspark.__version__ < "4.3" and statement == CYCLES[2]:
+            continue  # Spark 4.2 overlooks it
         place.sql("CREATE VIEW lake.a.v AS SELECT 1 AS id")
         place.sql("CREATE VIEW lake.a.w AS SELECT * FROM lake.a.v")
         assert refused(place, statement) == "RECURSIVE_VIEW"
