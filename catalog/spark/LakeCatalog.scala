@@ -90,9 +90,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   // ---- tables
 
-  override def capabilities(): JSet[TableCatalogCapability] =
-    JSet.of(
-      TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE, TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT)
+  override def capabilities(): JSet[TableCatalogCapability] = (Set(
+    TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE, TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT) ++
+    GeneratedColumns.capability.map(_ => TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS)).asJava
 
   override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
     systemTables.keys.toArray.sorted.map(Identifier.of(names, _))
@@ -158,10 +158,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
-    val inherited = source.properties.asScala.toMap -- SparkInternals.reservedProperties
+    Some(source).collect { case table: LakeTable => table.refuseUncomputed() }
+    val inherited = ColumnInternals.inherited(source, source.properties.asScala.toMap)
     val properties = (inherited ++ info.properties.asScala).asJava
+    val order = Some(source).collect { case table: LakeTable => "sort_by" -> table.facts.json \ "sort_order" }
     val schema = SparkInternals.schemaOf(info.columns)
-    val staged = stage("create", ident, schema, info.partitions, properties, info.constraints)
+    val staged = stage("create", ident, schema, info.partitions, properties, info.constraints, order)
     failures.table(ident)(staged.commit())
   }
 
@@ -182,9 +184,14 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     table(ident, asked, change(asked, "alter_table", about(ident), Seq("changes" -> wanted) ++ looked: _*))
   }
 
-  override def dropTable(ident: Identifier): Boolean = failures.table(ident) {
+  override def dropTable(ident: Identifier): Boolean = drop(ident, purge = false)
+
+  /** DROP TABLE … PURGE: nobody can undo it. */
+  override def purgeTable(ident: Identifier): Boolean = drop(ident, purge = true)
+
+  private def drop(ident: Identifier, purge: Boolean): Boolean = failures.table(ident) {
     if (systemTable(ident).isDefined) refuseSystem(ident.namespace)
-    Json.bool(change("drop_table", about(ident)), "dropped")
+    Json.bool(change("drop_table", about(ident), "purge" -> JBool(purge)), "dropped")
   }
 
   override def renameTable(from: Identifier, to: Identifier): Unit = {
@@ -245,13 +252,14 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
-      properties: JMap[String, String], constraints: Array[Constraint] = Array.empty): StagedLakeTable =
+      properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
+      order: Option[(String, JValue)] = None): StagedLakeTable =
     failures.table(ident) {
     refuseSystem(ident.namespace)
     checkNew(constraints)
     val params = Json.merge(
-      Requests.newTable(about(ident), schema, partitions, properties), "kind" -> JString(kind),
-      "constraints" -> JArray(constraints.map(Constraints.toJson(_, schema)).toList))
+      Requests.newTable(about(ident), schema, partitions, properties), Seq("kind" -> JString(kind),
+        "constraints" -> JArray(constraints.map(Constraints.toJson(_, schema)).toList)) ++ order: _*)
     val asked = channel
     val answer = asked.call("stage", params)
     new StagedLakeTable(table(ident, asked, Json.child(answer, "table")), Json.child(answer, "stage"))

@@ -54,12 +54,15 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def schema: StructType = physical.logical
 
-  override def columns: Array[Column] = SparkInternals.columnsOf(schema)
+  override def columns: Array[Column] = GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema)
 
   /** Spark holds the CHECKs among them against what it writes here. */
   override def constraints: Array[Constraint] = facts.constraints.toArray
 
-  override def partitioning: Array[Transform] = facts.partitionFields.map(_.toSpark).toArray
+  override def partitioning: Array[Transform] = {
+    val clustering = Some(facts.clustering).filter(_.nonEmpty).map(ColumnInternals.clusterBy)
+    (facts.partitionFields.map(_.toSpark) ++ clustering).toArray
+  }
 
   /** The user's properties, and those by which Spark knows provider, comment and location; no others. */
   override def properties: JMap[String, String] = {
@@ -70,10 +73,10 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     (facts.properties ++ reserved).asJava
   }
 
-  override def capabilities: JSet[TableCapability] = JSet.of(
+  override def capabilities: JSet[TableCapability] = (Set(
     TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
     TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
-    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION)
+    TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability).asJava
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     refuseUnknown(options, "read", LakeTable.ReadOptions)
@@ -84,8 +87,11 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     refuseUnknown(info.options, "write", Set.empty)
     refuseStreaming()
+    refuseUncomputed()
     new LakeWriteBuilder(this, info, new TableCommit(access, facts))
   }
+
+  def refuseUncomputed(): Unit = GeneratedColumns.refuseUnlessComputed(name, facts.schema)
 
   /** A streaming query goes on when the transaction has ended that its table was loaded in. */
   private def refuseStreaming(): Unit =

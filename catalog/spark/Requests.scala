@@ -8,7 +8,7 @@ import org.json4s.JsonAST._
 import org.json4s.jackson.JsonMethods
 
 import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue, TableCatalog, TableChange}
-import org.apache.spark.sql.connector.expressions.{ClusterByTransform, Literal, NamedReference, Transform}
+import org.apache.spark.sql.connector.expressions.{Literal, NamedReference, Transform}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /** What Spark asks for, as Python takes it. What lakelog does not have is refused here by its name. */
@@ -24,11 +24,13 @@ private[lakelog] object Requests {
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
     stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
+    val (clustering, partitioning) = partitions.partition(isClustering)
     val visible = (stated -- NotStored).toList.sorted.map { case (key, value) => key -> JString(value) }
     Json.merge(
       about,
-      "schema" -> JsonMethods.parse(schema.json),
-      "partitioning" -> JArray(partitions.map(transform).toList),
+      "schema" -> JsonMethods.parse(GeneratedColumns.toPython(schema).json),
+      "partitioning" -> JArray(partitioning.map(transform).toList),
+      "cluster_by" -> JArray(clustering.flatMap(_.references).map(c => Json.texts(c.fieldNames)).toList),
       "properties" -> JObject(visible),
       "provider" -> optional(stated.get(TableCatalog.PROP_PROVIDER)),
       "comment" -> optional(stated.get(TableCatalog.PROP_COMMENT)),
@@ -52,8 +54,16 @@ private[lakelog] object Requests {
     TableCatalog.PROP_PROVIDER, TableCatalog.PROP_COMMENT, TableCatalog.PROP_LOCATION, TableCatalog.PROP_EXTERNAL,
     TableCatalog.PROP_IS_MANAGED_LOCATION, TableCatalog.PROP_TABLE_TYPE)
 
-  def transform(transform: Transform): JObject = transform match {
-    case _: ClusterByTransform => throw notClustered
+  /** CLUSTER BY, which SHOW CREATE TABLE prints as if it was a transform. */
+  private def isClustering(transform: Transform): Boolean = transform.name == "cluster_by"
+
+  def transform(transform: Transform): JObject = transform.name match {
+    case "sorted_bucket" => throw Failures.unsupported(
+      "lakelog does not keep CLUSTERED BY … SORTED BY … INTO … BUCKETS: leave out SORTED BY, or partition by " +
+        "bucket(n, column), and CLUSTER BY what rows are to be sorted by.")
+    case "bucket" if transform.references.length > 1 => throw Failures.unsupported(
+      "lakelog has buckets of one column, as Iceberg does, not of several together: partition by a bucket of each, as in " +
+        "PARTITIONED BY (bucket(4, a), bucket(4, b)).")
     case _ =>
       val arguments = transform.arguments.toSeq
       val columns = arguments.collect { case reference: NamedReference => Json.texts(reference.fieldNames) }
@@ -61,8 +71,6 @@ private[lakelog] object Requests {
       Json.obj(
         "transform" -> JString(transform.name), "args" -> JArray(literals.toList), "columns" -> JArray(columns.toList))
   }
-
-  private def notClustered = Failures.unsupported("lakelog tables are not clustered yet: leave out CLUSTER BY.")
 
   private def number(transform: Transform, literal: Literal[_]): JValue = literal.value match {
     case value: Int => JLong(value.toLong)
@@ -106,7 +114,8 @@ private[lakelog] object Requests {
       of("update-column-default", "name" -> Json.texts(c.fieldNames), "default" -> default)
     case c: TableChange.DeleteColumn =>
       of("delete-column", "name" -> Json.texts(c.fieldNames), "if_exists" -> JBool(c.ifExists))
-    case _: TableChange.ClusterBy => throw notClustered
+    case c: TableChange.ClusterBy =>
+      of("set-clustering", "columns" -> JArray(c.clusteringColumns.map(column => Json.texts(column.fieldNames)).toList))
     case c: TableChange.AddConstraint =>
       of("add-constraint", "constraint" -> Constraints.toJson(c.constraint, columns.get))
     // Nothing depends on a constraint, so that CASCADE has nothing more to drop.
@@ -116,7 +125,10 @@ private[lakelog] object Requests {
   }
 
   private def refuseReserved(property: String): Unit = property match {
-    case TableCatalog.PROP_LOCATION => throw Failures.unsupported("The location of a lakelog table cannot be changed.")
+    case TableCatalog.PROP_LOCATION => throw Failures.unsupported(
+      "The location of a lakelog table cannot be changed, as its log and its rows are there: create a table at the other " +
+        "place by CREATE TABLE … LOCATION … AS SELECT, or give a name to one that is there by CALL " +
+        "<catalog>.system.register_table.")
     case TableCatalog.PROP_PROVIDER => throw Failures.unsupported("The provider of a lakelog table cannot be changed.")
     case _ =>
   }

@@ -52,6 +52,9 @@ private[lakelog] final case class TableFacts(json: JObject) {
       nullsFirst = Json.string(field, "nulls") == "first")
   }
 
+  /** The columns by which writes cluster their rows. */
+  val clustering: Seq[Seq[String]] = Json.list(json, "clustering").map(Json.stringList)
+
   /** Data files are closed when they reach about this size. */
   val targetFileBytes: Long = Json.long(json, "target_file_size_bytes")
   val compressionCodec: String = Json.string(json, "compression_codec")

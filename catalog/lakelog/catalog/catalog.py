@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakelog.catalog import (
     audit,
     dropping,
+    dropping_for_good,
     fsck,
     namespaces,
     registering,
@@ -210,6 +211,7 @@ class Catalog(DefinedNames):
         *,
         partition_by: Sequence[str | Mapping[str, Any]] = (),
         sort_by: Sequence[str | Mapping[str, Any]] = (),
+        cluster_by: Sequence[str | Sequence[str]] = (),
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
         comment: str | None = None,
@@ -218,7 +220,7 @@ class Catalog(DefinedNames):
         """Create an empty table. TableExists (unless `if_not_exists`), NoSuchNamespace, InvalidInput.
 
         `partition_by` and `sort_by` hold names of columns, or transforms of one:
-        `{"transform": "bucket", "args": [16], "column": ["id"]}`.
+        `{"transform": "bucket", "args": [16], "column": ["id"]}`. `cluster_by` holds names of columns.
         """
         path = table_identifier(name)
         try:
@@ -228,6 +230,7 @@ class Catalog(DefinedNames):
                 schema,
                 partitioning=partition_by,
                 sort_by=sort_by,
+                cluster_by=cluster_by,
                 properties=properties,
                 location=location,
                 comment=comment,
@@ -258,9 +261,10 @@ class Catalog(DefinedNames):
         registering.register(self._tree, path, location, take_over, token)
         return self.load_table(path)
 
-    def drop_table(self, name: Name, *, token: Token | None = None) -> bool:
-        """Drop a table; False where there is none. It can be restored until vacuum purges it."""
-        return dropping.drop_table(self._tree, table_identifier(name), token)
+    def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
+        """Drop a table; False where there is none. It can be restored until vacuum purges it, or never with `purge`."""
+        drop = dropping_for_good.drop_table if purge else dropping.drop_table
+        return drop(self._tree, table_identifier(name), token)
 
     def undrop_table(
         self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
@@ -294,6 +298,7 @@ class Catalog(DefinedNames):
         *,
         partitioning: Sequence[str | Mapping[str, Any]] = (),
         sort_by: Sequence[str | Mapping[str, Any]] = (),
+        cluster_by: Sequence[str | Sequence[str]] = (),
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
         comment: str | None = None,
@@ -311,6 +316,7 @@ class Catalog(DefinedNames):
             schema=schema,
             partitioning=partitioning,
             sort_by=sort_by,
+            cluster_by=cluster_by,
             properties=properties or {},
             location=location,
             comment=comment,

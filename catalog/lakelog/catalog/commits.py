@@ -13,6 +13,7 @@ from lakelog.catalog.conflicts import Change, Operation, Rule, changes, rule
 from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import FilesChanged, table_events
+from lakelog.catalog.generated import not_generated
 from lakelog.catalog.log_cache import Change as LogChange
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.metadata import Metadata
@@ -256,6 +257,9 @@ def _misfit(base: Schema, current: Schema) -> str | None:
             return f"the column {dotted(path)} is a {field.type} now, and was a {before.type}"
         if before.nullable and not field.nullable:
             return f"the column {dotted(path)} is NOT NULL now"
+    generated = not_generated(base, current)
+    if generated is not None:
+        return f"the column {generated.name} is generated now, and the files do not have its values"
     for field in current.fields:
         if (
             field.id not in known

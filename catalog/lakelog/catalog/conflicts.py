@@ -11,6 +11,7 @@ from typing import assert_never
 
 from lakelog.catalog.constraints import Check
 from lakelog.catalog.events import (
+    ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
     FilesChanged,
@@ -55,7 +56,7 @@ class Change(Enum):
     REMOVED_FILES = "removed files"
     SCHEMA = "changed the schema"
     PARTITIONING = "changed the partitioning"
-    SORT_ORDER = "changed the sort order"
+    SORT_ORDER = "changed the sort order"  # or the clustering, which is one too
     PROPERTIES = "changed the properties"
     CHECK = "added a CHECK"
     CONSTRAINTS = "changed other constraints"
@@ -228,7 +229,7 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             return (Change.SCHEMA,)
         case PartitioningChanged():
             return (Change.PARTITIONING,)
-        case SortOrderChanged():
+        case SortOrderChanged() | ClusteringChanged():
             return (Change.SORT_ORDER,)
         case TableAltered():
             return (Change.PROPERTIES,)

@@ -16,7 +16,7 @@ from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, RemovedFile
 from lakelog.catalog.definition import Definition
-from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.metadata import Metadata, leave_out_empty
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.stored_types import ready
@@ -179,6 +179,12 @@ class SortOrderChanged(_Event, frozen=True, tag="sort-order-changed"):
     sort_order: SortOrder
 
 
+class ClusteringChanged(_Event, frozen=True, tag="clustering-changed"):
+    """From here on writes cluster their rows by these columns, given by their ids; by none: not at all."""
+
+    columns: tuple[int, ...]
+
+
 class TableAltered(_Event, frozen=True, tag="table-altered"):
     """Properties (and the comment, which is one of them to Spark) were set or removed."""
 
@@ -301,6 +307,7 @@ TableEvent: TypeAlias = (
     | SchemaChanged
     | PartitioningChanged
     | SortOrderChanged
+    | ClusteringChanged
     | TableAltered
     | ConstraintAdded
     | ConstraintDropped
@@ -321,7 +328,14 @@ ready(NamespaceEvent, TableEvent)
 
 def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
     """Return `events` as the JSON objects that a commit carries."""
-    return tuple(msgspec.to_builtins(event, order=None) for event in events)
+    return tuple(map(_encoded, events))
+
+
+def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
+    encoded: dict[str, Json] = msgspec.to_builtins(event, order=None)
+    if isinstance(event, RolledBack) and event.metadata is not None:
+        leave_out_empty(encoded["metadata"])
+    return encoded
 
 
 def namespace_events(commit: Commit) -> list[NamespaceEvent]:

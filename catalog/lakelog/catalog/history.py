@@ -23,6 +23,7 @@ _WORDS = {
     "schema-changed": "change schema",
     "partitioning-changed": "change partitioning",
     "sort-order-changed": "change sort order",
+    "clustering-changed": "change clustering",
     "table-altered": "set properties",
     "constraint-added": "add constraint",
     "constraint-dropped": "drop constraint",

@@ -8,9 +8,11 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from lakelog.catalog.arrow_types import schema_to_arrow
+from lakelog.catalog.clustered_by import order_within_files
 from lakelog.catalog.conform import conform
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.enforcing import checks_of, enforce
+from lakelog.catalog.generated import refuse_generated
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.parquet_write import write_files
@@ -49,8 +51,10 @@ def written_files(
 ) -> list[DataFile]:
     """Write the rows of `data` as data files of the table and return them; they are not committed yet.
 
-    CheckViolated for rows that violate a CHECK, Unsupported for a CHECK that is not understood here.
+    CheckViolated for rows that violate a CHECK, Unsupported for a CHECK that is not understood here, and for generated
+    columns.
     """
+    refuse_generated(metadata.schema, "write to this table with Spark")
     reader = reader_of(data)
     checks = checks_of(metadata)
 
@@ -68,6 +72,6 @@ def written_files(
         rows,
         metadata.schema,
         metadata.spec,
-        metadata.sort_order,
+        order_within_files(metadata.clustering, metadata.sort_order),
         properties=metadata.properties,
     )

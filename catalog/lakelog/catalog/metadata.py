@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from lakelog.catalog.constraints import Constraint
@@ -15,7 +17,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
     version of the create or replace that this metadata goes back to: writes that started in another one are for another
-    table.
+    table. `clustering` has the ids of the columns by which writes cluster their rows.
     """
 
     schema: Schema
@@ -27,6 +29,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     own_location: bool = False
     generation: int = 0
     constraints: tuple[Constraint, ...] = ()
+    clustering: tuple[int, ...] = ()
 
     @property
     def spec(self) -> PartitionSpec:
@@ -35,6 +38,12 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def specs_by_id(self) -> dict[int, PartitionSpec]:
         return {spec.id: spec for spec in self.specs}
+
+
+def leave_out_empty(metadata: dict[str, Any]) -> None:
+    """Take out of stored metadata what says nothing, and was not there before tables could be clustered."""
+    if not metadata["clustering"]:
+        del metadata["clustering"]
 
 
 ready(Metadata)

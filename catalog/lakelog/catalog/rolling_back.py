@@ -18,6 +18,7 @@ from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.contents import as_removed, files_only_in
 from lakelog.catalog.data_file import encode_table
 from lakelog.catalog.events import RolledBack, TableEvent, encode
+from lakelog.catalog.generated import not_generated
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.proofs import new_checks
@@ -113,6 +114,9 @@ def _check_conditions(added: pa.Table, now: Metadata, then: Metadata, version: i
 
 def _missing_value(then: Schema, now: Schema) -> str | None:
     """Say which column has to have values now, and might have none in rows of then; None where all have."""
+    generated = not_generated(then, now)
+    if generated is not None:
+        return f"the column {dotted((generated.name,))} is generated now, and was not"
     parents = {path: field.id for path, field in now.walk()}
     for path, field in now.walk():
         if field.nullable:

@@ -13,7 +13,9 @@ from typing import Any, Protocol, assert_never
 
 import msgspec
 
+from lakelog.catalog.clustered_by import clustering_from
 from lakelog.catalog.constraints import Constraint, refuse_dependent, with_all, without
+from lakelog.catalog.generated import check_kept
 from lakelog.catalog.partitioning import (
     PartitionSpec,
     SortOrder,
@@ -36,6 +38,7 @@ from lakelog.catalog.table_changes import (
     Position,
     RemoveProperty,
     RenameColumn,
+    SetClustering,
     SetPartitioning,
     SetProperty,
     SetSortOrder,
@@ -88,6 +91,8 @@ class Definition(Protocol):
     def comment(self) -> str | None: ...
     @property
     def constraints(self) -> tuple[Constraint, ...]: ...
+    @property
+    def clustering(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +105,7 @@ class Altered:
     properties: Mapping[str, str]
     comment: str | None
     constraints: tuple[Constraint, ...] = ()
+    clustering: tuple[int, ...] = ()
 
     @property
     def spec(self) -> PartitionSpec:
@@ -121,12 +127,14 @@ def apply_changes(
         properties=definition.properties,
         comment=definition.comment,
         constraints=definition.constraints,
+        clustering=definition.clustering,
     )
     for change in changes:
         altered = _apply(altered, change, case_sensitive)
     # On the way the table may be without columns: REPLACE COLUMNS drops them all before it adds others.
     if not altered.schema.fields:
         raise InvalidInput("cannot drop the last column of the table: add another one with the same changes")
+    check_kept(definition.schema, altered.schema)
     return altered
 
 
@@ -144,6 +152,9 @@ def _apply(table: Altered, change: TableChange, case_sensitive: bool) -> Altered
         case SetSortOrder():
             order = sort_order_from(change.fields, table.schema, case_sensitive=case_sensitive)
             return replace(table, sort_order=order)
+        case SetClustering():
+            clustering = clustering_from(change.columns, table.schema, case_sensitive=case_sensitive)
+            return replace(table, clustering=clustering)
         case AddColumn():
             return _with_fields(table, *_add_column(table.schema, change, case_sensitive))
         case AddConstraint():
@@ -433,6 +444,10 @@ def _refuse_used(table: Altered, field: Field, path: Path) -> None:
     if any(sorted_by.source_id in gone for sorted_by in table.sort_order.fields):
         raise InvalidInput(
             f"cannot drop {dotted(path)}: the table is sorted by it; change the sort order first"
+        )
+    if any(id in gone for id in table.clustering):
+        raise InvalidInput(
+            f"cannot drop {dotted(path)}: the table is clustered by it; ALTER TABLE … CLUSTER BY others, or NONE, first"
         )
 
 

@@ -1,8 +1,8 @@
 """Schemas as Spark's JSON writes them, both ways.
 
 Comments, defaults and char/varchar travel in a field's metadata under Spark's keys; the rest of the metadata
-is the user's and kept word for word. What the table could not honour (generated and identity columns,
-collations, types without a place in Parquet) is refused by name, because Spark itself accepts it and would
+is the user's and kept word for word. What the table could not honour (identity columns, collations, types
+without a place in Parquet) is refused by name, because Spark itself accepts it and would
 write NULLs.
 """
 
@@ -18,6 +18,7 @@ from lakelog.catalog.types import (
     AtomicType,
     Default,
     Field,
+    Generated,
     ListType,
     MapType,
     StructType,
@@ -38,6 +39,7 @@ RESERVED = "lakelog."
 FIELD_ID = "lakelog.id"
 PHYSICAL_NAME = "lakelog.physical"
 PART_IDS = "lakelog.part-ids"
+GENERATED = "lakelog.generated"
 
 _BINARY_COLLATION = "UTF8_BINARY"
 _ALIASES = {
@@ -154,6 +156,7 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
     metadata = dict(json.get("metadata") or {})
     _refuse_what_would_be_ignored(metadata, path)
     type = type_from_spark(json["type"], path)
+    generated = _generated_from_spark(metadata, path)
     raw = metadata.pop(CHAR_VARCHAR, None)
     if raw is not None:
         type = _with_length(type, raw, path)
@@ -164,16 +167,27 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
         nullable=bool(json.get("nullable", True)),
         comment=metadata.pop(COMMENT, None),
         default=None if current is None and exists is None else Default(current=current, exists=exists),
+        generated=generated,
         metadata={key: value for key, value in metadata.items() if not key.startswith(RESERVED)},
     )
+
+
+def _generated_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Generated | None:
+    """Take the expression out of a field's metadata, where the adapter has put it with the columns in it."""
+    given = metadata.pop(GENERATED, None)
+    if given is None:
+        return None
+    if len(path) > 1:
+        raise Unsupported(f"the nested field {dotted(path)} cannot be generated: generate whole columns")
+    return Generated(sql=given["sql"], columns=tuple(given["columns"]))
 
 
 def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...]) -> None:
     for key in metadata:
         if key == "GENERATION_EXPRESSION" or key.endswith(".generationExpression"):
             raise Unsupported(
-                f"the column {dotted(path)} is generated from {metadata[key]!r}; generated columns are not "
-                "supported: compute it in the query that writes"
+                f"the column {dotted(path)} is generated from {metadata[key]!r}; generated columns are made by "
+                "GENERATED ALWAYS AS in a CREATE TABLE, and not by metadata"
             )
         if key.startswith("identity.") or ".identity." in key:
             raise Unsupported(
@@ -188,7 +202,13 @@ def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...
 
 
 def _with_length(type: Type, raw: str, path: tuple[str, ...]) -> Type:
-    """Return the char or varchar that Spark hid behind the string type."""
+    """Return the char or varchar that Spark hid behind the string type, or, at times, shows as well."""
+    if (
+        isinstance(type, AtomicType)
+        and type.family in ("char", "varchar")
+        and type == _atomic(raw, dotted(path))
+    ):
+        return type
     if type == AtomicType("string") and re.fullmatch(
         rf"(var)?char\(\d+\)( ?collate {_BINARY_COLLATION})?", raw
     ):
@@ -211,6 +231,8 @@ def _field_to_spark(field: Field, internal: bool) -> dict[str, Any]:
         if field.default.exists is not None:
             metadata[EXISTS_DEFAULT] = field.default.exists
     if internal:
+        if field.generated is not None:
+            metadata[GENERATED] = {"sql": field.generated.sql, "columns": list(field.generated.columns)}
         metadata[FIELD_ID] = field.id
         metadata[PHYSICAL_NAME] = field.physical
         part_ids = dict(_part_ids(field.type, ""))

@@ -18,6 +18,7 @@ from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, check_files, check_written_by, file_path, of_write
 from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
 from lakelog.catalog.events import (
+    ClusteringChanged,
     ConstraintAdded,
     EntryLinked,
     TableCreated,
@@ -74,6 +75,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     replaced: int | None
     write: WriteRef
     constraints: tuple[Constraint, ...] = ()
+    clustering: tuple[int, ...] = ()
 
     @property
     def title(self) -> str:
@@ -167,7 +169,7 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         )
         metadata = msgspec.structs.replace(view.state.current, schema=stage.schema, specs=(stage.spec,))
         changed, blobs = files_event(Operation.REPLACE, files, (), metadata)
-        events: list[TableEvent] = [replaced, *_constraints(stage), *([changed] if files else [])]
+        events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
     own = tracked.own_since_staged(stage.commit_id)
@@ -221,8 +223,10 @@ def _replace_what_is_gone(
     return _create(tree, new, namespace, moved)
 
 
-def _constraints(stage: Stage) -> list[TableEvent]:
-    return [ConstraintAdded(constraint=each) for each in stage.constraints]
+def _beside(stage: Stage) -> list[TableEvent]:
+    """Return what a new table has beside that which every table has."""
+    clustering = [ClusteringChanged(columns=stage.clustering)] if stage.clustering else []
+    return [*clustering, *(ConstraintAdded(constraint=each) for each in stage.constraints)]
 
 
 def _key(prefix: str, path: str) -> str:
@@ -246,7 +250,7 @@ def _create(
     )
     metadata = apply(TableState(), created, 1, ()).current
     changed, blobs = files_event(Operation.APPEND, files, (), metadata)
-    events: list[TableEvent] = [created, *_constraints(stage), *([changed] if files else [])]
+    events: list[TableEvent] = [created, *_beside(stage), *([changed] if files else [])]
     draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
     if namespace is not None:
         _check_free(tree, stage, namespace)

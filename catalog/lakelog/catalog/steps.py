@@ -22,8 +22,8 @@ S = TypeVar("S")
 
 _SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
 _OF_METADATA = (
-    "schema-changed", "partitioning-changed", "sort-order-changed", "constraint-added", "constraint-dropped",
-    "rolled-back",
+    "schema-changed", "partitioning-changed", "sort-order-changed", "clustering-changed", "constraint-added",
+    "constraint-dropped", "rolled-back",
 )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, check_written_by
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import (
+    ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
     FilesChanged,
@@ -128,6 +129,11 @@ class Table:
     @property
     def sort_order(self) -> SortOrder:
         return self.metadata.sort_order
+
+    @property
+    def clustering(self) -> tuple[tuple[str, ...], ...]:
+        """The columns by which writes cluster their rows, each by the names that lead to it."""
+        return tuple(map(self.schema.path_of, self.metadata.clustering))
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -532,6 +538,8 @@ def _events(metadata: Metadata, altered: Altered) -> list[TableEvent]:
     events.extend(
         ConstraintAdded(constraint=each) for each in altered.constraints if each not in metadata.constraints
     )
+    if altered.clustering != metadata.clustering:
+        events.append(ClusteringChanged(columns=altered.clustering))
     before, after = (
         _properties(metadata.properties, metadata.comment),
         _properties(altered.properties, altered.comment),

@@ -111,6 +111,12 @@ class DropConstraint(_Change, frozen=True, tag="drop-constraint"):
     if_exists: bool = False
 
 
+class SetClustering(_Change, frozen=True, tag="set-clustering"):
+    """Clusters new rows by these columns; none of them ends it."""
+
+    columns: tuple[Path, ...]
+
+
 TableChange: TypeAlias = (
     SetProperty
     | RemoveProperty
@@ -126,6 +132,7 @@ TableChange: TypeAlias = (
     | SetSortOrder
     | AddConstraint
     | DropConstraint
+    | SetClustering
 )
 
 ready(TableChange)

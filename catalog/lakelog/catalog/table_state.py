@@ -13,6 +13,7 @@ from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.constraints import without
 from lakelog.catalog.data_file import DataFile, RemovedFile, decode_files, decode_removed
 from lakelog.catalog.events import (
+    ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
     FilesChanged,
@@ -35,7 +36,7 @@ from lakelog.catalog.events import (
 )
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.manifests import Fetch
-from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.metadata import Metadata, leave_out_empty
 from lakelog.catalog.partitioning import PartitionSpec, with_schema
 from lakelog.catalog.stored_types import ready
 from lakelog.log import Commit, Dump, Json
@@ -83,6 +84,8 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             return _with(state, specs=_with_spec(state.current, event.spec))
         case SortOrderChanged():
             return _with(state, sort_order=event.sort_order)
+        case ClusteringChanged():
+            return _with(state, clustering=event.columns)
         case TableAltered():
             return _with(state, **_altered(state.current, event.set, event.removed))
         case ConstraintAdded():
@@ -200,6 +203,7 @@ class TableProjection:
         if not state.current.constraints:
             # As it was before there were any, so that older readers can read it.
             del root["metadata"]["constraints"]
+        leave_out_empty(root["metadata"])
         return _TableDump(
             root=root,
             blobs=blobs,

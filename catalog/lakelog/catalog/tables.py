@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog import staging, table_places
+from lakelog.catalog.clustered_by import clustering_from
 from lakelog.catalog.commits import (
     Token,
     base_past_seals,
@@ -20,6 +21,7 @@ from lakelog.catalog.commits import (
 from lakelog.catalog.constraints import Stated, with_all
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
+from lakelog.catalog.generated import check_defined
 from lakelog.catalog.log_cache import Change
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.name_tree import (
@@ -53,6 +55,7 @@ class Request:
     schema: Schema | pa.Schema
     partitioning: Sequence[str | Mapping[str, Any]]
     sort_by: Sequence[str | Mapping[str, Any]]
+    cluster_by: Sequence[str | Sequence[str]]
     properties: Mapping[str, str]
     location: str | None
     comment: str | None
@@ -219,6 +222,7 @@ def _stage(
         schema=schema,
         spec=spec_from_transforms(request.partitioning, schema, existing=specs),
         sort_order=sort_order_from(request.sort_by, schema),
+        clustering=clustering_from(request.cluster_by, schema),
         properties=properties,
         provider=request.provider,
         comment=comment,
@@ -236,6 +240,7 @@ def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
         return schema_from_arrow(schema, after_id)
     if not isinstance(schema, Schema):
         raise InvalidInput(f"a {type(schema).__name__} is not a schema: give a pyarrow.Schema")
+    check_defined(schema)
     return assign_ids(schema, after_id)
 
 

@@ -78,6 +78,16 @@ class Default(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     exists: str | None = None
 
 
+class Generated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a column's values follow from others of the same row: an expression in Spark's SQL, and the columns in it.
+
+    These are columns of the table, by their names, which stay as they are as long as this column is there.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+
+
 class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A column, or a field of a struct. An id of 0 means "not assigned yet" and never stands in a log."""
 
@@ -88,6 +98,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     nullable: bool = True
     comment: str | None = None
     default: Default | None = None
+    generated: Generated | None = None
     metadata: dict[str, Any] = {}
 
 

@@ -133,9 +133,17 @@ class Dispatch(OnFunctions, OnViews):
         return self._handles.facts(params, altered)
 
     def on_drop_table(self, params: Params) -> Params:
+        catalog = self._catalog(params)
         if "identifier" in params:
-            return {"dropped": self._catalog(params).drop_table(params["identifier"], token=token_of(params))}
-        return {"dropped": self._catalog(params).drop_table_at(params["location"], token=token_of(params))}
+            dropped = catalog.drop_table(
+                params["identifier"], purge=params.get("purge", False), token=token_of(params)
+            )
+            return {"dropped": dropped}
+        if params.get("purge", False):
+            raise Unsupported(
+                f"the table at {params['location']} keeps its files when it is dropped: leave out PURGE"
+            )
+        return {"dropped": catalog.drop_table_at(params["location"], token=token_of(params))}
 
     def on_rename_table(self, params: Params) -> Params:
         self._catalog(params).rename_table(params["identifier"], params["to"], token=token_of(params))
@@ -152,6 +160,8 @@ class Dispatch(OnFunctions, OnViews):
             params.get("identifier"),
             schema_from_spark(params["schema"]),
             partitioning=params["partitioning"],
+            sort_by=params.get("sort_by", ()),
+            cluster_by=params.get("cluster_by", ()),
             properties=params["properties"],
             location=params.get("location") or params["own_location"],
             comment=params["comment"],

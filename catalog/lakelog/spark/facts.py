@@ -26,7 +26,9 @@ def of_table(table: Table, *, past: bool = False) -> dict[str, Any]:
         "comment": table.comment,
         "constraints": constraints_to_json(table.constraints, table.schema),
         "estimates": _estimates(table),
-        **_definition(table.schema, table.spec, table.sort_order, table.properties),
+        **_definition(
+            table.schema, table.spec, table.sort_order, table.metadata.clustering, table.properties
+        ),
     }
 
 
@@ -58,12 +60,16 @@ def of_stage(stage: Stage) -> dict[str, Any]:
         "provider": stage.provider,
         "comment": stage.comment,
         "constraints": constraints_to_json(stage.constraints, stage.schema),
-        **_definition(stage.schema, stage.spec, stage.sort_order, stage.properties),
+        **_definition(stage.schema, stage.spec, stage.sort_order, stage.clustering, stage.properties),
     }
 
 
 def _definition(
-    schema: Schema, spec: PartitionSpec, order: SortOrder, properties: Mapping[str, str]
+    schema: Schema,
+    spec: PartitionSpec,
+    order: SortOrder,
+    clustering: Sequence[int],
+    properties: Mapping[str, str],
 ) -> dict[str, Any]:
     return {
         "schema": schema_to_spark(schema, internal=True),
@@ -80,6 +86,7 @@ def _definition(
             }
             for field in order.fields
         ],
+        "clustering": [list(schema.path_of(id)) for id in clustering],
         "properties": dict(properties),
         "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
         "compression_codec": value_of(properties, COMPRESSION_CODEC),

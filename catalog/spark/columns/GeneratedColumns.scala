@@ -1,0 +1,56 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.connector.catalog.{Column, TableCapability}
+import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
+
+/**
+ * Columns whose values are generated from others of the same row.
+ *
+ * Spark computes them where a write does not give them, and holds those that are given against their expression, for
+ * tables that ask for it: from 4.3 on. Before that, such tables are neither made nor written.
+ */
+private[lakelog] object GeneratedColumns {
+
+  /** Under this key, Python and the adapter tell each other the expression and the columns in it. */
+  val Key = "lakelog.generated"
+
+  private val SparkKey = "GENERATION_EXPRESSION"
+
+  /** What a table asks Spark for, where Spark has it. */
+  val capability: Option[TableCapability] =
+    TableCapability.values.find(_.name == "GENERATE_COLUMN_VALUES_ON_WRITE")
+
+  /** The schema of a new table as Python takes it. */
+  def toPython(schema: StructType): StructType = StructType(schema.fields.map { field =>
+    if (!field.metadata.contains(SparkKey)) field
+    else {
+      val sql = field.metadata.getString(SparkKey)
+      val generated = new MetadataBuilder()
+        .putString("sql", sql)
+        .putStringArray("columns", ColumnInternals.columnsIn(sql, schema).toArray)
+        .build()
+      val metadata = new MetadataBuilder().withMetadata(field.metadata).remove(SparkKey).putMetadata(Key, generated)
+      field.copy(metadata = metadata.build())
+    }
+  })
+
+  def exist(internal: StructType): Boolean = internal.exists(field => isGenerated(field.metadata))
+
+  /** The columns with their expressions, which stand in the schema that Python sends; for a Spark that computes them. */
+  def describe(columns: Array[Column], internal: StructType): Array[Column] =
+    if (capability.isEmpty) columns
+    else columns.zip(internal.fields).map { case (column, field) =>
+      if (!isGenerated(field.metadata)) column
+      else Column.create(
+        column.name, column.dataType, column.nullable, column.comment,
+        field.metadata.getMetadata(Key).getString("sql"), column.metadataInJSON)
+    }
+
+  /** Refuses a write to a table with such columns where Spark would fill them with nulls. */
+  def refuseUnlessComputed(table: String, internal: StructType): Unit = if (capability.isEmpty && exist(internal)) {
+    throw Failures.unsupported(
+      s"The table $table has generated columns, whose values Spark computes from version 4.3 on: write to it with that.")
+  }
+
+  private def isGenerated(metadata: Metadata): Boolean = metadata.contains(Key)
+}

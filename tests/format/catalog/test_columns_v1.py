@@ -1,0 +1,30 @@
+"""The words of clustering and generated columns, as they stand in logs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lakelog.catalog.events import ClusteringChanged, SchemaChanged, TableEvent, encode
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.types import AtomicType, Field, Generated
+
+CLUSTERED = '[{"event":"clustering-changed","columns":[3,1]}]'
+GENERATED = (
+    '[{"event":"schema-changed","schema":{"fields":[{"id":1,"name":"a","physical":"a_1","type":{"kind":"atomic",'
+    '"name":"integer"}},{"id":2,"name":"b","physical":"b_2","type":{"kind":"atomic","name":"integer"},'
+    '"generated":{"sql":"a + 1","columns":["a"]}}],"last_id":2}}]'
+)
+
+
+def field(id: int, name: str, generated: Generated | None = None) -> Field:
+    return Field(id=id, name=name, physical=f"{name}_{id}", type=AtomicType("integer"), generated=generated)
+
+
+def test_events_are_written_and_read_as_they_always_were() -> None:
+    schema = Schema(fields=(field(1, "a"), field(2, "b", Generated(sql="a + 1", columns=("a",)))), last_id=2)
+    for event, text in (
+        (ClusteringChanged(columns=(3, 1)), CLUSTERED),
+        (SchemaChanged(schema=schema), GENERATED),
+    ):
+        assert msgspec.json.encode(encode([event])).decode() == text
+        assert msgspec.convert(msgspec.json.decode(text), list[TableEvent]) == [event]
