@@ -38,7 +38,8 @@ private[lakelog] final case class TableAccess(
 
 /** One version of a table. It never changes: Spark loads the table anew for each statement. */
 private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
-  extends SupportsRead with SupportsWrite with SupportsDeleteV2 with SupportsSchemaEvolution {
+  extends SupportsRead with SupportsWrite with SupportsDeleteV2 with SupportsSchemaEvolution
+  with LakePartitions {
 
   val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
 
@@ -131,7 +132,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     true
   }
 
-  private def change(method: String, params: (String, org.json4s.JValue)*): Unit = {
+  private[lakelog] def change(method: String, params: (String, org.json4s.JValue)*): Unit = {
     val token = access.token(facts.reference)
     access.change(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
   }

@@ -40,7 +40,9 @@ private[lakelog] final case class TableFacts(json: JObject) {
     PartitionField(
       Json.long(field, "field_id").toInt,
       PartitionTransform(Json.string(field, "transform"), arguments),
-      Json.stringList(Json.get(field, "column").get))
+      Json.stringList(Json.get(field, "column").get),
+      Json.string(field, "name"),
+      DataType.fromJson(JsonMethods.compact(JsonMethods.render(Json.get(field, "result").get))))
   }
 
   val sortFields: Seq[SortField] = Json.objects(json, "sort_order").map { field =>
@@ -92,8 +94,9 @@ private[lakelog] object TableVersion {
   }
 }
 
-/** A field of the partition spec: what it is computed from, and how. */
-private[lakelog] final case class PartitionField(id: Int, transform: PartitionTransform, column: Seq[String]) {
+/** A field of the partition spec: what it is computed from, and how; what its values are called, and their type. */
+private[lakelog] final case class PartitionField(
+    id: Int, transform: PartitionTransform, column: Seq[String], name: String, result: DataType) {
   def toSpark: Transform = transform.toSpark(column)
 }
 

@@ -22,7 +22,9 @@ from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
-from lakelog.catalog.planning import partition_key, partition_keys
+from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.partitions import keys_of, partition_of_files, predicate_of_keys
+from lakelog.catalog.planning import partition_key
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
@@ -34,7 +36,10 @@ from lakelog.log.errors import InvalidInput, Unsupported
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation."""
+    """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation.
+
+    A delete has files only where they have no rows: they stand for partitions that are to stay.
+    """
 
     operation: Operation
     files: Sequence[DataFile] = ()
@@ -116,7 +121,8 @@ def removable(
     removed: list[RemovedFile] = []
     for chunk in chunks_of(tracked, view):
         result = match_files(chunk, bound, view.state.current.specs)
-        if not pc.all(pc.or_(result.all, result.none), min_count=0).as_py():
+        settled = pc.or_(pc.or_(result.all, result.none), pc.equal(chunk["rows"], 0))
+        if not pc.all(settled, min_count=0).as_py():
             return None
         removed.extend(as_removed(chunk.filter(result.all)))
     return removed
@@ -152,18 +158,30 @@ def _removed(
 def _in_partitions(
     tracked: TrackedLog[TableState], view: View[TableState], files: Sequence[DataFile], name: str
 ) -> list[RemovedFile]:
-    metadata = view.state.current
-    touched = {partition_key(file, metadata.spec) for file in files}
     removed: list[RemovedFile] = []
     for chunk in chunks_of(tracked, view):
-        if not pc.all(pc.equal(chunk["spec"], metadata.spec.id), min_count=0).as_py():
+        inside, unsure = _touched(chunk, files, view.state.current)
+        if pc.any(unsure, min_count=0).as_py():
             raise Unsupported(
-                f"{name} holds files of an earlier partitioning, of which it is not known which of today's partitions "
-                "they belong to: overwrite by a filter instead of by partition, or rewrite those files first"
+                f"{name} holds files of an earlier partitioning, which may have rows of the partitions that are "
+                "overwritten, and of others too: overwrite by a filter instead of by partition, or rewrite those files "
+                "first"
             )
-        keys = partition_keys(chunk, metadata.spec)
-        removed.extend(as_removed(chunk.filter(pa.array([key in touched for key in keys], pa.bool_()))))
+        removed.extend(as_removed(chunk.filter(inside)))
     return removed
+
+
+def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
+    """Return which of the files in `chunk` are of the partitions of `files`, and of which that is not known."""
+    touched = {partition_key(file, metadata.spec) for file in files}
+    values, known = partition_of_files(chunk, metadata)
+    keys = keys_of(values, chunk.num_rows)
+    inside = pc.and_(known, pa.array([key in touched for key in keys], pa.bool_()))
+    if pc.all(known, min_count=0).as_py():
+        return inside, pc.invert(known)
+    bound = bind(predicate_of_keys(metadata, touched), metadata.schema, case_sensitive=True)
+    unknown = pc.and_not(pc.greater(chunk["rows"].combine_chunks(), 0), known)
+    return inside, pc.and_(may_match(chunk, bound, metadata.specs), unknown)
 
 
 def _replaced(
@@ -179,10 +197,8 @@ def _replaced(
     files = files_only_in(tracked, here, there)
     metadata = current.state.current
     if change.operation is Operation.OVERWRITE_PARTITIONS:
-        touched = {partition_key(file, metadata.spec) for file in change.files}
-        if not pc.all(pc.equal(files["spec"], metadata.spec.id), min_count=0).as_py():
-            return True
-        return any(key in touched for key in partition_keys(files, metadata.spec))
+        inside, unsure = _touched(files, change.files, metadata)
+        return bool(pc.any(pc.or_(inside, unsure), min_count=0).as_py())
     assert bound is not None, "an overwrite has a filter"
     return bool(pc.any(may_match(files, bound, metadata.specs), min_count=0).as_py())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from lakelog.catalog.enforcing import checks_of, enforce
 from lakelog.catalog.generated import refuse_generated
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
-from lakelog.catalog.parquet_write import write_files
+from lakelog.catalog.parquet_write import write_empty_files, write_files
 from lakelog.catalog.table_state import TableState
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
@@ -73,5 +73,20 @@ def written_files(
         metadata.schema,
         metadata.spec,
         order_within_files(metadata.clustering, metadata.sort_order),
+        properties=metadata.properties,
+    )
+
+
+def written_partitions(
+    tracked: TrackedLog[TableState], metadata: Metadata, write: WriteRef, keys: Sequence[tuple[Any, ...]]
+) -> list[DataFile]:
+    """Write a file without rows for each partition, given by its values (see `write_empty_files`)."""
+    return write_empty_files(
+        tracked.store,
+        tracked.prefix,
+        write,
+        keys,
+        metadata.schema,
+        metadata.spec,
         properties=metadata.properties,
     )

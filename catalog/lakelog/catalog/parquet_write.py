@@ -60,6 +60,30 @@ def write_files(
         raise
 
 
+def write_empty_files(
+    store: ObjectStore,
+    prefix: str,
+    write: WriteRef,
+    partitions: Sequence[tuple[Any, ...]],
+    schema: Schema,
+    spec: PartitionSpec,
+    *,
+    properties: Mapping[str, str],
+) -> list[DataFile]:
+    """Write a file without rows for each of `partitions`, as `write_files` does.
+
+    Each is the JSON literals of the fields of `spec`, in their order.
+    """
+    writing = _Writing(store, prefix, write, schema, spec, properties)
+    try:
+        for key in partitions:
+            writing.write_nothing(key)
+        return writing.finish()
+    except BaseException:
+        writing.discard()
+        raise
+
+
 def _buffered(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
     batches: list[pa.RecordBatch] = []
     size = 0
@@ -117,6 +141,10 @@ class _Writing:
         while len(self._open) > OPEN_FILES_LIMIT or self._open_bytes() > OPEN_BYTES_LIMIT:
             oldest = next(iter(self._open))
             self._close(oldest, self._open.pop(oldest))
+
+    def write_nothing(self, key: tuple[Any, ...]) -> None:
+        """Put a file without rows of one partition."""
+        self._close(key, _OpenFile(self._physical, self._codec))
 
     def finish(self) -> list[DataFile]:
         for key, file in self._open.items():

@@ -7,7 +7,7 @@ were written with. The values themselves are computed in `transforms`; this modu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -151,8 +151,8 @@ def spec_from_transforms(
     """Return the spec that `transforms` ask for.
 
     A transform is `{"transform": "bucket", "args": [16], "column": ["a"]}`, or the name of a column for
-    identity. A spec of `existing` that is the same is returned as it is; otherwise the new one has the next
-    id, and fields that an existing spec has too keep their ids.
+    identity; a `name` may be given to its values. A spec of `existing` that is the same is returned as it is;
+    otherwise the new one has the next id, and fields that an existing spec has too keep their ids.
     """
     specs = list(existing)
     known = {(field.source_id, field.transform): field for spec in specs for field in spec.fields}
@@ -168,14 +168,31 @@ def spec_from_transforms(
             id, next_id = next_id, next_id + 1
         else:
             id = old.id
-        name = _unused(schema, source_id, transform, fields)
+        wanted = None if isinstance(written, str) else written.get("name")
+        if wanted is None:
+            name = _unused(schema, source_id, transform, fields)
+        else:
+            name = _checked_name(wanted, schema, source_id, transform, fields)
         fields.append(
             PartitionField(id=id, source_id=source_id, name=name, transform=transform, result=result)
         )
     for spec in specs:
-        if [(f.id, f.transform) for f in spec.fields] == [(f.id, f.transform) for f in fields]:
+        if list(map(_sameness, spec.fields)) == list(map(_sameness, fields)):
             return spec
     return PartitionSpec(id=max((spec.id for spec in specs), default=-1) + 1, fields=tuple(fields))
+
+
+def shown_names(spec: PartitionSpec, schema: Schema) -> list[str]:
+    """Return what the fields of a table's present spec are called: as their column for identity, else by their name.
+
+    Columns may have got other names since, so a number is added where two would be called the same.
+    """
+    shown: list[str] = []
+    for field in spec.fields:
+        is_identity = field.transform == IDENTITY and schema.has_id(field.source_id)
+        name = ".".join(schema.path_of(field.source_id)) if is_identity else field.name
+        shown.append(_numbered(name, {other.lower() for other in shown}))
+    return shown
 
 
 def sort_order_from(
@@ -190,6 +207,8 @@ def sort_order_from(
         transform, path = _read(written)
         source_id, _ = _source(schema, transform, path, case_sensitive)
         options = {} if isinstance(written, str) else written
+        if "name" in options:
+            raise InvalidInput(f"a field of a sort order has no name: leave {options['name']!r} out")
         direction: Any = options.get("direction") or "asc"
         nulls: Any = options.get("nulls") or ("first" if direction == "asc" else "last")
         if direction not in ("asc", "desc") or nulls not in ("first", "last"):
@@ -199,6 +218,15 @@ def sort_order_from(
             )
         read.append(SortField(source_id=source_id, transform=transform, direction=direction, nulls=nulls))
     return SortOrder(fields=tuple(read))
+
+
+def source_of(
+    written: str | Mapping[str, Any], schema: Schema, case_sensitive: bool = False
+) -> tuple[int, Transform]:
+    """Return the id of the column and the transform that are meant. Raises as `spec_from_transforms` does."""
+    transform, path = _read(written)
+    source_id, _ = _source(schema, transform, path, case_sensitive)
+    return source_id, transform
 
 
 def transform_to_json(schema: Schema, source_id: int, transform: Transform) -> dict[str, Any]:
@@ -228,7 +256,7 @@ def with_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
 def _read(written: str | Mapping[str, Any]) -> tuple[Transform, tuple[str, ...]]:
     if isinstance(written, str):
         return IDENTITY, (written,)
-    unknown = set(written) - {"transform", "args", "column", "columns", "direction", "nulls"}
+    unknown = set(written) - {"transform", "args", "column", "columns", "direction", "nulls", "name"}
     if unknown:
         raise InvalidInput(
             f"the transform {dict(written)!r} holds {sorted(unknown)}, which lakelog does not know"
@@ -270,7 +298,37 @@ def _unused(schema: Schema, source_id: int, transform: Transform, fields: Sequen
     name = field_name(transform, ".".join(schema.path_of(source_id)))
     taken = {field.name.lower() for field in fields}
     taken |= {c.name.lower() for c in schema.fields if c.id != source_id or transform.name != "identity"}
+    return _numbered(name, taken)
+
+
+def _checked_name(
+    name: object, schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]
+) -> str:
+    """Return the name that the user gives to a field. InvalidInput for one that would be another's."""
+    own = field_name(transform, ".".join(schema.path_of(source_id)))
+    if not isinstance(name, str) or not name:
+        raise InvalidInput(f"{name!r} is not a name of a partition field: give a text that is not empty")
+    if transform == IDENTITY:
+        if name.lower() != own.lower():
+            raise InvalidInput(
+                f"the partition field {name!r} has the values of the column {own} and is called as it: leave the name "
+                "out, and name transforms only"
+            )
+        return own
+    if any(field.name.lower() == name.lower() for field in fields):
+        raise InvalidInput(f"there is a partition field {name!r} already: give another name")
+    if any(column.name.lower() == name.lower() for column in schema.fields):
+        raise InvalidInput(f"a partition field cannot be called {name!r}, as a column is: give another name")
+    return name
+
+
+def _numbered(name: str, taken: Collection[str]) -> str:
     unused, number = name, 2
     while unused.lower() in taken:
         unused, number = f"{name}_{number}", number + 1
     return unused
+
+
+def _sameness(field: PartitionField) -> tuple[int, Transform, str]:
+    """What makes a field of two specs the same; the name of an identity is that of its column."""
+    return field.id, field.transform, "" if field.transform == IDENTITY else field.name

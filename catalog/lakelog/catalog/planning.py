@@ -70,15 +70,8 @@ def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) 
     return total
 
 
-def partition_keys(files: pa.Table, spec: PartitionSpec) -> list[tuple[object, ...]]:
-    """Return each file's partition values in the order of the spec's fields, as JSON literals; all are of `spec`."""
-    if not spec.fields:
-        return [()] * files.num_rows
-    return list(zip(*(from_arrow(partition_values(files, field)) for field in spec.fields), strict=True))
-
-
 def partition_key(file: DataFile, spec: PartitionSpec) -> tuple[object, ...]:
-    """Return the key of one file, equal to what `partition_keys` has for it."""
+    """Return the partition of one file: its values in the order of the spec's fields, as lakelog itself writes them."""
     return tuple(_normal(file.partition.get(field.id), field) for field in spec.fields)
 
 

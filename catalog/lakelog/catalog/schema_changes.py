@@ -16,6 +16,7 @@ import msgspec
 from lakelog.catalog.clustered_by import clustering_from
 from lakelog.catalog.constraints import Constraint, refuse_dependent, with_all, without
 from lakelog.catalog.generated import check_kept
+from lakelog.catalog.partition_evolution import evolved
 from lakelog.catalog.partitioning import (
     PartitionSpec,
     SortOrder,
@@ -31,13 +32,16 @@ from lakelog.catalog.sql_literals import parse_literal
 from lakelog.catalog.table_changes import (
     AddColumn,
     AddConstraint,
+    AddPartitionField,
     After,
     DeleteColumn,
     DropConstraint,
+    DropPartitionField,
     Path,
     Position,
     RemoveProperty,
     RenameColumn,
+    ReplacePartitionField,
     SetClustering,
     SetPartitioning,
     SetProperty,
@@ -148,7 +152,9 @@ def _apply(table: Altered, change: TableChange, case_sensitive: bool) -> Altered
             spec = spec_from_transforms(
                 change.fields, table.schema, existing=table.specs, case_sensitive=case_sensitive
             )
-            return replace(table, specs=(*(s for s in table.specs if s.id != spec.id), spec))
+            return _with_spec(table, spec)
+        case AddPartitionField() | DropPartitionField() | ReplacePartitionField():
+            return _with_spec(table, evolved(table.specs, table.schema, change, case_sensitive))
         case SetSortOrder():
             order = sort_order_from(change.fields, table.schema, case_sensitive=case_sensitive)
             return replace(table, sort_order=order)
@@ -193,6 +199,10 @@ def _apply(table: Altered, change: TableChange, case_sensitive: bool) -> Altered
             assert_never(change)
     table.schema.find(change.name, case_sensitive)
     return _with_fields(table, _edited(table.schema.fields, change.name, edit, case_sensitive))
+
+
+def _with_spec(table: Altered, spec: PartitionSpec) -> Altered:
+    return replace(table, specs=(*(other for other in table.specs if other.id != spec.id), spec))
 
 
 def _with_fields(table: Altered, fields: tuple[Field, ...], last_id: int | None = None) -> Altered:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import contents, rolling_back
+from lakelog.catalog import contents, partition_changes, rolling_back
 from lakelog.catalog.binding import bind
 from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.commits import (
@@ -47,6 +47,7 @@ from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
+from lakelog.catalog.partitions import Values
 from lakelog.catalog.planning import plan
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.proofs import check_rows, required
@@ -393,6 +394,34 @@ class Table:
             return Draft(events=encode([StatisticsComputed(estimates=estimates.with_added(added))]))
 
         return self._commit(decide, token)
+
+    # Partitions, each given by its values: JSON literals by the names of the partition fields
+
+    def partitions(self, where: Values | None = None) -> pa.Table:
+        """Return the partitions that have these values: a column for each field, and `files`, `rows` and `bytes`.
+
+        Unsupported where files of an older partitioning may have rows of several of them.
+        """
+        return partition_changes.listed(self._tracked, self._view, where)
+
+    def add_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
+        """Add partitions without rows. One that is there already stays as it is."""
+        self._check_writable("add partitions to")
+        return partition_changes.add(self._with(self._newest()), self._tracked, partitions, token)
+
+    def drop_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
+        """Remove the rows of partitions, and these with them; what is not there is gone already."""
+        return partition_changes.drop(self, partitions, token)
+
+    def truncate_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
+        """Remove the rows of partitions, which stay as empty ones."""
+        self._check_writable("truncate partitions of")
+        return self._with(partition_changes.truncate(self, self._tracked, self._view, partitions, token))
+
+    def rename_partition(self, old: Values, new: Values, *, token: Token | None = None) -> Table:
+        """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists."""
+        self._check_writable("rename partitions of")
+        return partition_changes.rename(self, self._tracked, old, new, token)
 
     # Going back
 

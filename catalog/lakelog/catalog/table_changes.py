@@ -96,6 +96,27 @@ class SetPartitioning(_Change, frozen=True, tag="set-partitioning"):
     fields: tuple[str | dict[str, Any], ...]
 
 
+class AddPartitionField(_Change, frozen=True, tag="add-partition-field"):
+    """Partitions new files by `field` too. `name` is what its values are called; None: a name made of the column's."""
+
+    field: str | dict[str, Any]
+    name: str | None = None
+
+
+class DropPartitionField(_Change, frozen=True, tag="drop-partition-field"):
+    """`field` is the name of a partition field, or what it is computed by: a column name or transform."""
+
+    field: str | dict[str, Any]
+
+
+class ReplacePartitionField(_Change, frozen=True, tag="replace-partition-field"):
+    """Puts `by` in the place of `field`, which is meant as by `DropPartitionField`."""
+
+    field: str | dict[str, Any]
+    by: str | dict[str, Any]
+    name: str | None = None
+
+
 class SetSortOrder(_Change, frozen=True, tag="set-sort-order"):
     """`fields` are column names or transforms, as `partitioning.sort_order_from` reads them."""
 
@@ -129,6 +150,9 @@ TableChange: TypeAlias = (
     | UpdateColumnDefault
     | DeleteColumn
     | SetPartitioning
+    | AddPartitionField
+    | DropPartitionField
+    | ReplacePartitionField
     | SetSortOrder
     | AddConstraint
     | DropConstraint

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.constraints import Check, Constraint, ForeignKey
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, transform_to_json
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder, shown_names, transform_to_json
 from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.spark_types import schema_to_spark
@@ -75,8 +75,13 @@ def _definition(
         "schema": schema_to_spark(schema, internal=True),
         "spec_id": spec.id,
         "partitioning": [
-            {"field_id": field.id, **transform_to_json(schema, field.source_id, field.transform)}
-            for field in spec.fields
+            {
+                "field_id": field.id,
+                "name": name,
+                "result": field.result.name,
+                **transform_to_json(schema, field.source_id, field.transform),
+            }
+            for name, field in zip(shown_names(spec, schema), spec.fields, strict=True)
         ],
         "sort_order": [
             {

@@ -23,7 +23,7 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
 private[lakelog] object LakeExtensions {
 
   /** Statements of lakelog's own, each tried on every text before Spark's parser is. */
-  val statements: Seq[LakeStatement] = Nil
+  val statements: Seq[LakeStatement] = Seq(EvolutionStatements)
 
   /**
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
@@ -32,7 +32,7 @@ private[lakelog] object LakeExtensions {
   val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(FunctionStatements, TableFunctionCalls)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
-  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls)
+  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_))

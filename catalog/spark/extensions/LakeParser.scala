@@ -2,7 +2,10 @@ package org.apache.spark.sql.lakelog
 
 import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
 
-import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.catalyst.parser.{NamedParameterContext, ParameterContext, ParseException, ParserInterface, PositionalParameterContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 
@@ -12,7 +15,7 @@ private[lakelog] trait LakeStatement {
   /**
    * The statement's plan, with names unresolved; None for any other text, which has to be told quickly: Spark's parser
    * takes it then. A text that can be nothing else and is wrong throws a ParseException. `spark` is Spark's own parser,
-   * for the expressions and names in it.
+   * for the expressions and names in it. No other checked exception may be thrown.
    */
   def parse(text: String, spark: ParserInterface): Option[LogicalPlan]
 }
@@ -28,16 +31,41 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
   override def invoke(proxy: AnyRef, method: Method, arguments: Array[AnyRef]): AnyRef = {
     val own = (method.getName, Option(arguments).toSeq.flatten) match {
       case ("parsePlan", Seq(text: String)) => parse(text)
-      case ("parsePlanWithParameters", Seq(text: String, _: ParameterContext)) =>
-        parse(text).map { _ =>
-          throw Failures.invalid("This statement of lakelog's takes no parameters: write the values into its text.")
+      case ("parsePlanWithParameters", Seq(text: String, parameters: ParameterContext)) =>
+        parse(text).map { plan =>
+          if (!isEmpty(parameters)) {
+            throw Failures.unsupported("This statement of lakelog's takes no parameters: write the values into its text.")
+          }
+          plan
         }
       case _ => None
     }
     own.getOrElse {
       try method.invoke(spark, arguments: _*)
-      catch { case failed: InvocationTargetException => throw failed.getCause }
+      catch { case failed: InvocationTargetException => throw declared(failed.getCause, arguments) }
     }
+  }
+
+  /** Python has a context for every statement, be it without parameters. */
+  private def isEmpty(parameters: ParameterContext): Boolean = parameters match {
+    case named: NamedParameterContext => named.params.isEmpty
+    case positional: PositionalParameterContext => positional.params.isEmpty
+    case _ => false
+  }
+
+  /**
+   * The same error as one that a proxy may throw: Spark's parser throws others than it says that it does, of scripts for
+   * example.
+   */
+  private def declared(error: Throwable, arguments: Array[AnyRef]): Throwable = error match {
+    case known @ (_: ParseException | _: RuntimeException | _: Error) => known
+    case other: SparkThrowable if other.getCondition != null =>
+      val text = arguments.collectFirst { case text: String => text }
+      val parameters = other.getMessageParameters.asScala.toMap
+      val same = new ParseException(text, Origin(sqlText = text), other.getCondition, parameters)
+      same.addSuppressed(error)
+      same
+    case other => other
   }
 
   private def parse(text: String): Option[LogicalPlan] = {

@@ -9,8 +9,10 @@ import pytest
 from lakelog.catalog.binding import bind
 from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
 from lakelog.catalog.file_set import FileSet
-from lakelog.catalog.partitioning import PartitionSpec, spec_from_transforms
-from lakelog.catalog.planning import count_rows, partition_key, partition_keys, plan
+from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder, spec_from_transforms
+from lakelog.catalog.partitions import keys_of, partition_of_files
+from lakelog.catalog.planning import count_rows, partition_key, plan
 from lakelog.catalog.predicate import Predicate, as_predicate, col
 from lakelog.catalog.pruning import match, may_match
 from lakelog.catalog.schema import assign_ids
@@ -209,9 +211,10 @@ def test_partition_keys_are_the_same_from_files_and_from_tables() -> None:
     spec = spec_from_transforms(["f", {"transform": "day", "column": ["ts"]}], SCHEMA)
     values = ({1000: "NaN", 1001: 5}, {1000: None}, {1001: -1}, {1000: 1})
     files = [a_file(spec=spec, partition=each) for each in values]
-    assert partition_keys(files_to_arrow(files, SCHEMA, [spec]), spec) == [
-        partition_key(file, spec) for file in files
-    ]
+    metadata = Metadata(schema=SCHEMA, specs=(spec,), sort_order=SortOrder(), properties={})
+    partitions, known = partition_of_files(files_to_arrow(files, SCHEMA, [spec]), metadata)
+    assert keys_of(partitions, len(files)) == [partition_key(file, spec) for file in files]
+    assert known.to_pylist() == [True] * len(files)
 
 
 def test_transforms_bound_their_column_to_the_last_microsecond_character_and_number() -> None:

@@ -1,0 +1,49 @@
+"""What the adapter can ask about single partitions of a table that was loaded: thin over `lakelog.catalog.Table`."""
+
+from typing import TYPE_CHECKING
+
+from lakelog.spark.asking import Answer, Params, token_of
+from lakelog.spark.handles import Handles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class OnPartitions:
+    _handles: Handles
+
+    def on_partitions(self, params: Params) -> Answer:
+        """Answer partitions as an Arrow stream of Spark's representation, with the columns files, rows and bytes."""
+        import pyarrow as pa
+
+        found = self._handles.loaded(params).partitions(params["where"])
+        columns = [_as_spark(column) for column in found.columns]
+        table = pa.Table.from_arrays(columns, names=found.column_names)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return {}, sink.getvalue().to_pybytes()
+
+    def on_add_partitions(self, params: Params) -> Params:
+        self._handles.writable(params).add_partitions(params["partitions"], token=token_of(params))
+        return {}
+
+    def on_drop_partitions(self, params: Params) -> Params:
+        self._handles.writable(params).drop_partitions(params["partitions"], token=token_of(params))
+        return {}
+
+    def on_truncate_partitions(self, params: Params) -> Params:
+        self._handles.writable(params).truncate_partitions(params["partitions"], token=token_of(params))
+        return {}
+
+    def on_rename_partition(self, params: Params) -> Params:
+        self._handles.writable(params).rename_partition(params["old"], params["new"], token=token_of(params))
+        return {}
+
+
+def _as_spark(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    """Return times as nanoseconds, as Spark has them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.multiply(column.cast(pa.int64()), 1000) if pa.types.is_time64(column.type) else column

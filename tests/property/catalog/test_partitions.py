@@ -1,0 +1,184 @@
+"""However a table was partitioned and becomes so, its rows, filters and partitions are those of a list of rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from lakelog.catalog import Catalog, col
+from lakelog.catalog.literals import from_arrow
+from lakelog.catalog.partitions import fields_of
+from lakelog.catalog.table import Table
+from lakelog.catalog.transforms import apply_transform
+from lakelog.catalog.types import AtomicType
+from lakelog.log import LakelogError, Unsupported
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("k", pa.string()), ("x", pa.float64()), ("at", pa.timestamp("us", "UTC"))]
+)
+DOMAINS: dict[str, list[Any]] = {
+    "id": [-(2**63), -7, 0, 1, 2, 15, 2**63 - 1],
+    "k": [None, "", "a", "ab", "abc", "b" * 40, "b" * 40 + "c"],
+    "x": [None, 0.0, -1.5, 1.5, float("nan"), float("inf")],
+    "at": [None, *(dt.datetime(2020, month, 28, 23, tzinfo=dt.UTC) for month in (1, 2, 12))],
+}
+TRANSFORMS: list[Any] = [
+    "k", "x", "id",
+    {"transform": "bucket", "args": [3], "column": ["id"]}, {"transform": "bucket", "args": [2], "column": ["k"]},
+    {"transform": "truncate", "args": [2], "column": ["k"]}, {"transform": "truncate", "args": [10], "column": ["id"]},
+    {"transform": "month", "column": ["at"]}, {"transform": "day", "column": ["at"]},
+]  # fmt: skip
+
+rows = st.lists(
+    st.fixed_dictionaries({name: st.sampled_from(domain) for name, domain in DOMAINS.items()}), max_size=4
+)
+transforms = st.sampled_from(TRANSFORMS)
+evolutions = st.one_of(
+    st.builds(lambda field: {"change": "add-partition-field", "field": field}, transforms),
+    st.builds(lambda field: {"change": "drop-partition-field", "field": field}, transforms),
+    st.builds(
+        lambda field, by: {"change": "replace-partition-field", "field": field, "by": by},
+        transforms,
+        transforms,
+    ),
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), rows),
+        st.tuples(st.just("evolve"), evolutions),
+        st.tuples(st.just("overwrite"), rows),
+        st.tuples(st.sampled_from(["add", "drop", "truncate"]), rows),
+        st.tuples(st.just("rename"), rows.filter(lambda rows: len(rows) > 1)),
+    ),
+    max_size=8,
+)
+
+
+def key(table: Table, row: dict[str, Any]) -> tuple[Any, ...]:
+    found = []
+    for field in table.spec.fields:
+        column = table.schema.field_by_id(field.source_id)
+        assert isinstance(column.type, AtomicType)
+        values = pa.array([row[column.name]], SCHEMA.field(column.name).type)
+        found += from_arrow(apply_transform(field.transform, values, column.type))
+    return tuple(found)
+
+
+def values(table: Table, row: dict[str, Any]) -> dict[str, Any]:
+    return dict(zip(fields_of(table.metadata), key(table, row), strict=True))
+
+
+def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return sorted(str([row[name] for name in ("id", "k", "x")] + [str(row["at"])]) for row in rows)
+
+
+def listed(table: Table) -> dict[tuple[Any, ...], int]:
+    found = table.partitions()
+    names = list(fields_of(table.metadata))
+    keys = zip(*(from_arrow(found[name].combine_chunks()) for name in names), strict=True)
+    return dict(zip(keys, found["rows"].to_pylist(), strict=True))
+
+
+class Model:
+    """The rows of a table, and the partitions that it has without rows."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.rows: list[dict[str, Any]] = []
+        self.empty: set[tuple[Any, ...]] = set()
+        self.versions: dict[int, list[dict[str, Any]]] = {table.version: []}
+
+    def take(self, kind: str, given: Any) -> None:
+        table = self.table
+        match kind:
+            case "append":
+                self.table = table.append(pa.Table.from_pylist(given, SCHEMA))
+                self.rows = self.rows + given
+            case "evolve":
+                self.table = table.alter([given])
+                # Which of them were of partitions that are still there is not told apart here.
+                self.empty = set()
+            case "overwrite":
+                touched = {key(table, row) for row in given}
+                self.table = table.overwrite_partitions(pa.Table.from_pylist(given, SCHEMA))
+                self.rows = [row for row in self.rows if key(table, row) not in touched] + given
+                self.empty -= touched
+            case "add":
+                self.table = table.add_partitions([values(table, row) for row in given])
+                self.empty |= {key(table, row) for row in given}
+            case "drop" | "truncate":
+                named = {key(table, row) for row in given}
+                change = table.drop_partitions if kind == "drop" else table.truncate_partitions
+                self.table = change([values(table, row) for row in given])
+                self.rows = [row for row in self.rows if key(table, row) not in named]
+                self.empty = self.empty - named if kind == "drop" else self.empty | named
+            case "rename":
+                self.rename(*given[:2])
+        self.versions[self.table.version] = self.rows
+
+    def rename(self, old: dict[str, Any], new: dict[str, Any]) -> None:
+        table, was, becomes = self.table, key(self.table, old), key(self.table, new)
+        self.table = table.rename_partition(values(table, old), values(table, new))
+        names = [table.schema.path_of(field.source_id)[0] for field in table.spec.fields]
+        changed = {n: new[n] for n, a, b in zip(names, was, becomes, strict=True) if a != b}
+        self.rows = [{**row, **changed} if key(table, row) == was else row for row in self.rows]
+        self.empty = {becomes if each == was else each for each in self.empty}
+
+
+@settings(max_examples=100)
+@given(first=st.lists(transforms, max_size=2), taken=steps, data=st.data())
+def test_a_table_of_many_partitionings_is_its_rows(
+    first: list[Any], taken: list[Any], data: st.DataObject
+) -> None:
+    catalog = Catalog(f"memory://{uuid.uuid4()}")
+    try:
+        model = Model(catalog.create_table("t", SCHEMA, partition_by=first))
+    except LakelogError:
+        return
+    for kind, given_ in taken:
+        try:
+            model.take(kind, given_)
+            event(f"{kind} done")
+        except LakelogError as error:
+            event(f"{kind} refused: {type(error).__name__}")
+    table = model.table
+    assert shown(table.to_arrow().to_pylist()) == shown(model.rows)
+    _check_filters(model, data)
+    _check_partitions(model)
+    again = Catalog(catalog.warehouse).load_table("t")
+    for version, rows in model.versions.items():
+        assert shown(again.at(version=version).to_arrow().to_pylist()) == shown(rows)
+
+
+def _check_filters(model: Model, data: st.DataObject) -> None:
+    for name in ("id", "k", "at"):
+        value = data.draw(st.sampled_from(DOMAINS[name]))
+        if value is None:
+            wanted, condition = [row for row in model.rows if row[name] is None], col(name).is_null()
+        else:
+            below = [row for row in model.rows if row[name] is not None and row[name] <= value]
+            wanted, condition = below, col(name) <= value
+        assert shown(model.table.scan(filter=condition).to_arrow().to_pylist()) == shown(wanted)
+
+
+def _check_partitions(model: Model) -> None:
+    table = model.table
+    if not table.spec.fields:
+        return
+    try:
+        found = listed(table)
+    except Unsupported:
+        assert len(table.specs) > 1
+        return
+    wanted: dict[tuple[Any, ...], int] = {}
+    for row in model.rows:
+        wanted[key(table, row)] = wanted.get(key(table, row), 0) + 1
+    assert {each: count for each, count in found.items() if count} == wanted
+    if len(table.specs) == 1:
+        assert found.keys() == wanted.keys() | model.empty
