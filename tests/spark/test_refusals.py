@@ -27,7 +27,7 @@ pytestmark = pytest.mark.adapter
         "DELETE FROM lake.t WHERE a = 2",
         "UPDATE lake.t SET a = 3",
         "MERGE INTO lake.t USING lake.t AS s ON s.a = 1 WHEN MATCHED THEN DELETE",
-        "ANALYZE TABLE lake.t COMPUTE STATISTICS",
+        "ANALYZE TABLE lake.t PARTITION (a = 1) COMPUTE STATISTICS",
     ],
 )
 def test_what_is_not_there_is_refused_and_changes_nothing(lake, statement):

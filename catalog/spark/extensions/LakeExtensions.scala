@@ -32,7 +32,8 @@ private[lakelog] object LakeExtensions {
   val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(FunctionStatements, TableFunctionCalls)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
-  val resolution: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable)
+  val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
+    Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable, AnalyzeStatements)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_))

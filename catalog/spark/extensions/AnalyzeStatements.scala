@@ -1,0 +1,44 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.plans.logical.{AnalyzeColumn, AnalyzeTable, LogicalPlan}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
+
+/** ANALYZE TABLE, which Spark has for its session catalog only, by the procedure compute_statistics. */
+private[lakelog] object AnalyzeStatements extends (SparkSession => Rule[LogicalPlan]) {
+
+  override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+      case AnalyzeColumn(ResolvedTable(_, _, table: LakeTable, _), columns, _) => AnalyzeLakeTable(table, columns)
+      case AnalyzeTable(ResolvedTable(_, _, table: LakeTable, _), partitions, _) if partitions.nonEmpty =>
+        throw Failures.unsupported(
+          s"How much there is of each partition of ${table.name} is known at any time (SHOW TABLE EXTENDED … PARTITION tells " +
+            "it), and columns are analyzed for all of them: leave PARTITION out.")
+      case AnalyzeTable(ResolvedTable(_, _, _: LakeTable, _), _, _) => AnalyzeNothing()
+    }
+  }
+}
+
+/** Counts the values of columns; None: of all that can be counted. */
+private[lakelog] case class AnalyzeLakeTable(table: LakeTable, columns: Option[Seq[String]]) extends LeafRunnableCommand {
+
+  override def run(session: SparkSession): Seq[Row] = {
+    val ident = table.access.ident
+    val name = if (Locations.isPath(ident)) s"`${ident.name.replace("`", "``")}`"
+      else SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)
+    val wanted = columns.fold("NULL")(_.map(literal).mkString("array(", ", ", ")"))
+    session.sql(
+      s"CALL ${SparkInternals.quoted(Seq(table.access.catalog))}.system.compute_statistics(" +
+        s"table => ${literal(name)}, columns => $wanted)")
+    Nil
+  }
+
+  private def literal(text: String): String = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+}
+
+/** The numbers of rows and bytes of a table, which is all that is asked for, are exact in every version. */
+private[lakelog] case class AnalyzeNothing() extends LeafRunnableCommand {
+  override def run(session: SparkSession): Seq[Row] = Nil
+}
