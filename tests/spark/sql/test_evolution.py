@@ -193,7 +193,10 @@ def test_the_statements_are_for_tables_of_lakelog_and_leave_other_statements_alo
     assert spec(table) == []
 
 
-def test_parameters_are_for_sparks_statements_only(table):
+def test_other_statements_and_parameters_are_for_sparks_own_parser(table):
+    with pytest.raises(AnalysisException) as error:
+        table.sql("BEGIN SELECT 1; DECLARE x INT; END")
+    assert error.value.getCondition() == "INVALID_VARIABLE_DECLARATION.ONLY_AT_BEGINNING"
     assert table.spark.sql("SELECT :a AS a", args={"a": 1}).collect() == [(1,)]
     with pytest.raises(UnsupportedOperationException, match="takes no parameters"):
         table.spark.sql(f"ALTER TABLE {table.name}.t WRITE UNORDERED", args={"a": 1})
