@@ -187,7 +187,7 @@ def test_a_child_that_dies_at_every_request_ends_in_one_clear_error(make_lake, t
     dying = """
 import os, signal
 from lakelog.spark.dispatch import Dispatch
-Dispatch.on_list_tables = lambda self, params: os.kill(os.getpid(), signal.SIGKILL)
+Dispatch.on_list_relations = lambda self, params: os.kill(os.getpid(), signal.SIGKILL)
 """
     lake = make_lake(python=wrapper(tmp_path, dying))
     with pytest.raises(Exception, match="ended 4 times"):

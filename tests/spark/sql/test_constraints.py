@@ -1,5 +1,7 @@
 """CHECK conditions and keys: stated, shown, held against every write, and given up."""
 
+import sys
+
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, SparkRuntimeException
@@ -220,7 +222,9 @@ def test_rows_that_came_while_spark_looked_conflict_with_the_check(lake):
     assert lake.catalog.load_table("t").constraints == ()
 
 
-def test_a_write_that_began_before_the_check_conflicts_with_it(lake):
+def test_a_write_that_began_before_the_check_conflicts_with_it(lake, monkeypatch):
+    # The function needs lakelog, which not every Python on the path has.
+    monkeypatch.setattr(lake.spark.sparkContext, "pythonExec", sys.executable)
     lake.sql("CREATE TABLE lake.t (id INT)")
     warehouse = lake.warehouse
 

@@ -49,7 +49,7 @@ def test_a_rollback_brings_back_rows_columns_and_properties_for_everybody(lake):
     assert ("Comment", "first", "") in other.sql("DESCRIBE TABLE EXTENDED lake.a.t")
     table = lake.catalog.load_table("a.t")
     assert (table.properties, table.comment, table.to_arrow().to_pylist()) == (
-        {},
+        {"owner": lake.spark.sparkContext.sparkUser()},
         "first",
         [{"id": 1, "name": "x"}],
     )
