@@ -25,6 +25,8 @@ from lakelog.catalog.proofs import new_checks
 from lakelog.catalog.pruning import may_fail
 from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.table_state import TableState
+from lakelog.catalog.type_widening import is_widening
+from lakelog.catalog.types import AtomicType
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -97,7 +99,7 @@ def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> N
         raise InvalidInput(
             f"{name} was replaced after version {version}, whose rows have none of its columns of now: {back}"
         )
-    misfit = _missing_value(then.schema, now.schema)
+    misfit = _missing_value(then.schema, now.schema) or _wider_type(then.schema, now.schema)
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
 
@@ -128,4 +130,20 @@ def _missing_value(then: Schema, now: Schema) -> str | None:
                 return f"the column {dotted(path)} is required now, and was not there"
         elif then.field_by_id(field.id).nullable:
             return f"the column {dotted(path)} is NOT NULL now, and was not"
+    return None
+
+
+def _wider_type(then: Schema, now: Schema) -> str | None:
+    """Say which column may have values that its type of now does not hold; None where there is none.
+
+    Types only widen, but a rollback makes them what they were: what was written in between is of the wider ones.
+    """
+    for path, field in now.walk():
+        if isinstance(field.type, AtomicType) and then.has_id(field.id):
+            old = then.field_by_id(field.id).type
+            assert isinstance(old, AtomicType), "a type's kind never changes"
+            if not is_widening(old, field.type):
+                return (
+                    f"the column {dotted(path)} is of type {field.type} now, and was of the wider type {old}"
+                )
     return None

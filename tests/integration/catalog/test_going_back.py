@@ -151,6 +151,22 @@ def test_rows_that_lack_what_is_required_now_are_refused():
     assert _missing_value(without_s, now) is None
 
 
+def test_rows_of_a_type_that_a_rollback_made_narrower_again_are_not_set(catalog):
+    fields = pa.schema([("id", pa.int32()), ("at", pa.list_(pa.date32()))])
+    made = catalog.create_table("u", fields).append(ids(1))
+    wider = made.alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
+    wider.append(pa.table({"id": [2**40]}))
+    table = catalog.load_table("u").rollback_to_version(2)
+    table.alter([{"change": "update-column-type", "name": ["at", "element"], "type": "timestamp_ntz"}])
+    table = catalog.load_table("u").rollback_to_version(2)
+    for version, words in {4: "column id is of type integer", 6: "column at.element is of type date"}.items():
+        with pytest.raises(InvalidInput, match=f"{words} now, and was of the wider type"):
+            table.set_current_version(version)
+    assert rows(table) == [(1, None)]
+    assert rows(table.set_current_version(1)) == []
+    assert rows(table.rollback_to_version(4)) == [(1, None), (2**40, None)]
+
+
 def test_what_is_so_already_makes_no_version(table):
     assert table.rollback_to_version(3).version == 3
     assert table.set_current_version(3).version == 3
