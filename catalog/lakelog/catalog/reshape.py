@@ -94,7 +94,7 @@ def default_values(field: Field, sql: str | None, length: int, *, physical: bool
     """Return `length` times the literal `sql`, or NULL where there is none."""
     type = type_to_arrow(field.type, physical=physical)
     value = None if sql is None else parse_literal(sql, field.type)
-    return pa.nulls(length, type) if value is None else pa.repeat(pa.scalar(value, type), length)
+    return _nulls(length, type) if value is None else pa.repeat(pa.scalar(value, type), length)
 
 
 def reshape(array: pa.Array, type: Type, path: Path, rules: Rules) -> pa.Array:
@@ -105,7 +105,7 @@ def reshape(array: pa.Array, type: Type, path: Path, rules: Rules) -> pa.Array:
         case AtomicType():
             return rules.atomic(array, type, path)
         case _ if pa.types.is_null(array.type):
-            return pa.nulls(len(array), type_to_arrow(type, physical=rules.physical))
+            return _nulls(len(array), type_to_arrow(type, physical=rules.physical))
         case StructType():
             return _struct(array, type, path, rules)
         case ListType():
@@ -140,9 +140,10 @@ def _struct(array: pa.Array, type: StructType, path: Path, rules: Rules) -> pa.A
     for field, index in zip(type.fields, picked, strict=True):
         here = (*path, field.name)
         if index is None:
-            parts.append(rules.missing(field, len(array), here))
+            part = rules.missing(field, len(array), here)
         else:
-            parts.append(_field_values(array.field(index), field, array, here, rules))
+            part = _field_values(array.field(index), field, array, here, rules)
+        parts.append(part if field.nullable else _filled(part, array))
     fields = [field_to_arrow(field, physical=rules.physical) for field in type.fields]
     return pa.StructArray.from_arrays(parts, fields=fields, mask=_mask(array))
 
@@ -168,6 +169,24 @@ def _map(array: pa.Array, type: MapType, path: Path, rules: Rules) -> pa.Array:
     target = type_to_arrow(type, physical=rules.physical)
     relative = pa.array(offsets - first, type=pa.int32())
     return pa.MapArray.from_arrays(relative, keys, items, type=target, mask=_mask(array))
+
+
+# Parquet's writer looks at a NOT NULL field by itself, so that it has to have some value where its struct is NULL.
+
+
+def _nulls(length: int, type: pa.DataType) -> pa.Array:
+    """Return NULLs. Unlike those of `pa.nulls`, a NULL struct has values in its NOT NULL fields."""
+    return pa.array([None], type).take(pa.array(np.zeros(length, dtype=np.int64)))
+
+
+def _filled(values: pa.Array, owners: pa.Array) -> pa.Array:
+    """Return `values` with some value for a NULL whose owner is NULL."""
+    if not owners.null_count or not values.null_count:
+        return values
+    some = pa.array([None], pa.struct([pa.field("", values.type, nullable=False)])).field(0)
+    places = np.arange(len(values))
+    places[pc.and_(values.is_null(), owners.is_null()).to_numpy(zero_copy_only=False)] = len(values)
+    return pa.concat_arrays([values, some]).take(pa.array(places))
 
 
 def _offsets(lengths: Any) -> pa.Array:

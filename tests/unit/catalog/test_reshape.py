@@ -53,6 +53,40 @@ def test_rows_come_back_from_a_file_as_they_were() -> None:
     assert back.schema.equals(schema_to_arrow(schema), check_metadata=True)
 
 
+POINTS: list[Any] = [None, {"x": 1.0, "at": None}, {"x": 2.0, "at": {"z": 3}}]
+POINTS_TYPE = pa.struct([("x", pa.float64()), ("at", pa.struct([("z", pa.int32())]))])
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "kept"),
+    [
+        ("id", pa.array([1, 2]), None),
+        ("p", pa.nulls(2), [None, None]),
+        ("p", pa.array(POINTS, POINTS_TYPE), POINTS),
+        ("p", pa.nulls(2, pa.struct([("x", pa.float64())])), [None, None]),
+        ("p", pa.array([None, {"x": 1.0}]), [None, {"x": 1.0, "at": None}]),
+        ("ps", pa.array([[None, POINTS[1]], None], pa.list_(POINTS_TYPE)), [[None, POINTS[1]], None]),
+        ("ps", pa.array([None, [None]], pa.list_(pa.null())), [None, [None]]),
+        ("m", pa.array([[("a", None), ("b", POINTS[2])]], pa.map_(pa.string(), POINTS_TYPE)),
+         [[("a", None), ("b", POINTS[2])]]),
+    ],
+)  # fmt: skip
+def test_structs_are_null_though_their_fields_may_not_be(
+    column: str, given: pa.Array, kept: list[Any] | None
+) -> None:
+    at = pa.struct([pa.field("z", pa.int32(), nullable=False)])
+    point = pa.struct([pa.field("x", pa.float64(), nullable=False), pa.field("at", at)])
+    types = {"id": pa.int64(), "p": point, "ps": pa.list_(point), "m": pa.map_(pa.string(), point)}
+    schema = schema_from_arrow(pa.schema(list(types.items())))
+    file = io.BytesIO()
+    pq.write_table(to_physical(conform(pa.table({column: given}), schema), schema), file)
+    read = to_logical(pq.read_table(io.BytesIO(file.getvalue())), schema)
+    for name in types:
+        expected = (kept or given.to_pylist()) if name == column else [None] * len(given)
+        assert read[name].to_pylist() == expected
+    assert to_physical(conform(read, schema), schema).num_rows == len(given)
+
+
 def test_slices_are_written_and_read_by_their_own_rows_only() -> None:
     file, schema = written()
     part = conform(pa.concat_tables([ROWS, ROWS]), schema).slice(2, 3)
