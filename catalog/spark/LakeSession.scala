@@ -50,7 +50,9 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
         throw Failures.unsupported(
           s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
       }
-      run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
+      val rows = run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
+      if (procedure.changes) CachedTables.refresh(plugin)
+      rows
   }
 
   private def begin(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = synchronized {
@@ -59,7 +61,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
         s"The transaction ${transaction.id} is open in this session already, and transactions do not nest: " +
           s"commit or roll it back first, by CALL $catalog.system.commit_transaction() or rollback_transaction().")
     }
-    SparkInternals.uncache(plugin)
+    CachedTables.drop(plugin)
     val (transaction, rows) = begun(procedure.name, arguments)
     open.set(transaction)
     rows
@@ -96,7 +98,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   /** What Spark has cached inside is of the transaction only, as what it had cached before was not of it. */
   private def end(): Unit = {
     Option(open.getAndSet(null)).foreach(_.hasEnded = true)
-    SparkInternals.uncache(plugin)
+    CachedTables.drop(plugin)
   }
 
   private def opened: OpenTransaction = Option(open.get).getOrElse(throw Failures.invalid(

@@ -29,15 +29,15 @@ import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPl
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{CatalogPlugin, CatalogV2Util, Column}
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.errors.QueryCompilationErrors
-import org.apache.spark.sql.execution.{CacheManager, CachedData, QueryExecution, SQLExecution}
+import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FilePartitionReaderFactory}
+import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
 import org.apache.spark.sql.execution.datasources.v2.parquet.{ParquetPartitionReaderFactory, ParquetScan}
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
@@ -67,21 +67,6 @@ private[lakelog] object SparkInternals {
     if (manager.currentCatalog.name == catalog) manager.currentNamespace.toSeq else Nil
   }
 
-  /**
-   * Drops what Spark has cached of the catalog's tables, in this session: a cached table is looked up by its name before
-   * the catalog is asked for it.
-   */
-  def uncache(catalog: CatalogPlugin): Unit = {
-    val manager = session.sharedState.cacheManager
-    // Spark tells the plans that it has cached to nobody.
-    val entries = classOf[CacheManager].getDeclaredMethod("cachedData")
-    entries.setAccessible(true)
-    entries.invoke(manager).asInstanceOf[Iterable[CachedData]].map(_.plan).filter(_.exists {
-      case relation: DataSourceV2Relation => relation.catalog.contains(catalog)
-      case _ => false
-    }).foreach(plan => manager.uncacheQuery(session, plan, cascade = true, blocking = false))
-  }
-
   /** What stands for the statement that this thread analyses or optimises. */
   def statementTracker: Option[AnyRef] = QueryPlanningTracker.get
 
@@ -96,7 +81,7 @@ private[lakelog] object SparkInternals {
     })
 
   /** The command that this thread executes. */
-  private def running: Option[QueryExecution] =
+  def running: Option[QueryExecution] =
     Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
       .flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
 

@@ -48,6 +48,9 @@ private[lakelog] final class ProcedureDeclaration(json: JObject, intervals: Map[
   /** Whether Spark has to run a job before Python can do the rest. */
   val hasJob: Boolean = Json.bool(json, "job")
 
+  /** Whether it may change what tables hold, or names lead to. */
+  val changes: Boolean = Json.bool(json, "changes")
+
   val inTransaction: Boolean = Json.bool(json, "in_transaction")
 
   private def typeOf(typed: JObject): DataType = DataType.fromDDL(Json.string(typed, "type"))

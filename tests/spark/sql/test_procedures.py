@@ -87,6 +87,31 @@ def test_setting_the_current_version_brings_back_rows_by_the_columns_of_now(lake
     assert lake.sql("SELECT * FROM lake.t") == [(2,)]
 
 
+def test_what_is_cached_is_read_anew_after_a_procedure_changed_it(lake, tmp_path):
+    lake.spark.range(7, 8).write.parquet(str(tmp_path / "files"))
+    lake.sql("CREATE NAMESPACE lake.n")
+    lake.sql("CREATE TABLE lake.n.t AS SELECT 1L AS id")
+    lake.sql("CREATE VIEW lake.n.v AS SELECT id + 100 AS id FROM lake.n.t")
+    lake.sql("INSERT INTO lake.n.t VALUES (2)")
+    lake.sql("CACHE TABLE lake.n.t")
+    lake.sql("CACHE TABLE lake.n.v")
+    for call, expected in [
+        ("rollback_to_version('n.t', 1)", [1]),
+        ("set_current_version('n.t', 2)", [1, 2]),
+        (f"add_files('n.t', '{tmp_path}/files')", [1, 2, 7]),
+    ]:
+        lake.sql(f"CALL lake.system.{call}")
+        assert lake.sorted("SELECT * FROM lake.n.t") == [(id,) for id in expected], call
+        assert lake.sorted("SELECT * FROM lake.n.v") == [(id + 100,) for id in expected], call
+        assert "InMemory" in lake.sql("EXPLAIN SELECT * FROM lake.n.t")[0][0]
+    lake.sql("ALTER TABLE lake.n.t ADD COLUMN more INT")
+    lake.sql("SELECT * FROM lake.n.t")
+    lake.sql("CALL lake.system.rollback_to_version('n.t', 1)")
+    assert lake.sql("SELECT * FROM lake.n.t") == [(1,)]
+    lake.sql("UNCACHE TABLE IF EXISTS lake.n.t")
+    lake.sql("UNCACHE TABLE IF EXISTS lake.n.v")
+
+
 def test_going_back_joins_the_sessions_transaction(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     lake.sql("INSERT INTO lake.t VALUES (2)")

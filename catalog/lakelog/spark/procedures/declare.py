@@ -131,6 +131,7 @@ class Procedure:
                 for p in self.parameters
             ],
             "columns": [{"name": c.name, "type": c.type, "comment": c.comment} for c in self.columns],
+            "changes": self.changes is not None,
             "session": self.session,
             "in_transaction": self.in_transaction,
             "job": self.prepare is not None,

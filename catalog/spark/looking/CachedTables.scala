@@ -1,0 +1,43 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.execution.{CacheManager, CachedData}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+/**
+ * What Spark has cached of a catalog's tables, for what changes them without Spark's knowledge: a cached table is looked up
+ * by its name before the catalog is asked for it.
+ */
+private[lakelog] object CachedTables {
+
+  private def session = SparkSession.active
+
+  private def manager = session.sharedState.cacheManager
+
+  /** Forgets all of it, in this session. */
+  def drop(catalog: CatalogPlugin): Unit =
+    plans.filter(relationsIn(_).exists(_.catalog.contains(catalog)))
+      .foreach(manager.uncacheQuery(session, _, cascade = true, blocking = false))
+
+  /** Has what is cached of the newest version of each table read anew, as after a write of Spark's. */
+  def refresh(catalog: CatalogPlugin): Unit = {
+    val names = for {
+      plan <- plans
+      relation <- relationsIn(plan) if relation.catalog.exists(_.name == catalog.name)
+      ident <- relation.identifier
+    } yield catalog.name +: ident.namespace.toSeq :+ ident.name
+    names.toSeq.distinct.foreach(manager.recacheTableOrView(session, _, includeTimeTravel = false))
+  }
+
+  /** Spark tells the plans that it has cached to nobody. */
+  private def plans: Iterable[LogicalPlan] = {
+    val entries = classOf[CacheManager].getDeclaredMethod("cachedData")
+    entries.setAccessible(true)
+    entries.invoke(manager).asInstanceOf[Iterable[CachedData]].map(_.plan)
+  }
+
+  private def relationsIn(plan: LogicalPlan): Seq[DataSourceV2Relation] =
+    plan.collect { case relation: DataSourceV2Relation => relation }
+}
