@@ -27,13 +27,17 @@ private[lakelog] object EvolutionStatements extends LakeStatement {
     else {
       val words = new StatementWords(text)
       if (!words.take("ALTER", "TABLE")) None
-      else words.name().flatMap { name =>
-        new Parsing(words, spark).changes().map { case (changes, isDistributed) =>
-          EvolveTable(
-            UnresolvedTable(spark.parseMultipartIdentifier(name), "ALTER TABLE", false), changes, isDistributed)
+      else words.name().filter(_ => Begins.exists(words.are(_: _*))).map(spark.parseMultipartIdentifier)
+        .filter(LakeNames.find(_).isDefined).flatMap { name =>
+          new Parsing(words, spark).changes().map { case (changes, isDistributed) =>
+            EvolveTable(UnresolvedTable(name, "ALTER TABLE", false), changes, isDistributed)
+          }
         }
-      }
     }
+
+  /** How what stands behind the name begins. Of another catalog's table, another extension may have the same words. */
+  private val Begins = Seq(
+    Seq("ADD", "PARTITION", "FIELD"), Seq("DROP", "PARTITION", "FIELD"), Seq("REPLACE", "PARTITION", "FIELD"), Seq("WRITE"))
 
   /** What stands behind the table's name. */
   private final class Parsing(words: StatementWords, spark: ParserInterface) {
