@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.{Column, functions}
 import org.apache.spark.sql.catalyst.analysis.{LiteralFunctionResolution, UnresolvedAttribute}
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
-import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand
+import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, View}
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableChange}
@@ -48,6 +48,18 @@ private[lakelog] object ConstraintInternals {
   /** Refuses, by Spark's own errors, constraints whose names are taken, or not there to be dropped. */
   def checkNames(table: LakeTable, changes: Seq[TableChange]): Unit =
     CatalogV2Util.collectConstraintChanges(table, changes)
+
+  /**
+   * Refuses, as Spark does for all other constraints, a CHECK of a view. Spark would hold it against the rows that the view
+   * shows, under the names that columns have there, and add it to the table below.
+   */
+  def refuseOfView(): Unit = SparkInternals.running.foreach(_.logical.foreach {
+    case view: View => throw new org.apache.spark.sql.AnalysisException(
+      errorClass = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
+      messageParameters = Map(
+        "viewName" -> SparkInternals.quoted(view.desc.identifier.nameParts), "operation" -> "ALTER TABLE ... ADD CONSTRAINT"))
+    case _ =>
+  })
 
   def multiplePrimaryKeys(columns: Seq[String]): Throwable = new org.apache.spark.sql.AnalysisException(
     errorClass = "MULTIPLE_PRIMARY_KEYS", messageParameters = Map("columns" -> columns.mkString(", ")))

@@ -20,6 +20,7 @@ private[lakelog] trait LakeConstraints { this: LakeCatalog =>
    * Spark has read it before it asks for the change, so that others may have added rows meanwhile: Python sees to that.
    */
   private[lakelog] def lookedAt(table: LakeTable, changes: Seq[TableChange]): Option[JObject] = {
+    ConstraintInternals.refuseOfView()
     ConstraintInternals.checkNames(table, changes)
     val added = changes.collect { case change: TableChange.AddConstraint => change }
     val keys = (table.constraints.toSeq ++ added.map(_.constraint)).collect { case key: PrimaryKey => key }

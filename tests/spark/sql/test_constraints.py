@@ -275,3 +275,20 @@ def test_python_leaves_rows_to_spark_where_only_spark_knows_the_condition(lake):
         before.commit_write(write, "append", [])
     lake.sql("INSERT INTO lake.t VALUES (1)")
     assert outcome(lake, "INSERT INTO lake.t VALUES (2)").condition == VIOLATED
+
+
+def test_a_check_is_not_added_through_a_view_to_the_table_below(lake):
+    lake.sql("CREATE NAMESPACE lake.n")
+    lake.sql("CREATE TABLE lake.n.t AS SELECT -1 AS a, 5 AS b UNION ALL SELECT -2, -900")
+    query = f"SELECT b AS a, a AS b FROM {lake.name}.n.t WHERE b > 0"
+    lake.sql(f"CREATE VIEW lake.n.v AS {query}")
+    lake.sql(f"CREATE TEMPORARY VIEW check_of_view AS {query}")
+    try:
+        for view in ("lake.n.v", "check_of_view"):
+            with pytest.raises(AnalysisException) as error:
+                # The rows that the view shows satisfy it; of the table's, one has another b, which is not looked at.
+                lake.sql(f"ALTER TABLE {view} ADD CONSTRAINT c CHECK (b > -100)")
+            assert error.value.getCondition() == "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+    finally:
+        lake.sql("DROP VIEW check_of_view")
+    assert lake.catalog.load_table("n.t").constraints == ()
