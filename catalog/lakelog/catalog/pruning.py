@@ -32,7 +32,14 @@ from lakelog.catalog.bound import (
     Unevaluable,
     unknown_parts,
 )
-from lakelog.catalog.file_facts import Facts, facts_of, partition_fields, partition_values, specs_list
+from lakelog.catalog.file_facts import (
+    Facts,
+    array_of,
+    facts_of,
+    partition_fields,
+    partition_values,
+    specs_list,
+)
 from lakelog.catalog.partitioning import PartitionSpec
 from lakelog.catalog.transforms import apply_transform
 from lakelog.catalog.types import AtomicType
@@ -64,8 +71,11 @@ def may_match(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
 
 
 def may_fail(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
-    """Return for each file whether the condition may be false for a row; NULL is not false. False is a proof."""
-    return _Evaluation(files, specs).possible(bound).false
+    """Return for each file whether the condition may be false for a row; NULL is not false. False is a proof.
+
+    A file without rows, which stands for an empty partition, has none to be false for.
+    """
+    return pc.and_(_Evaluation(files, specs).possible(bound).false, pc.greater(array_of(files, "rows"), 0))
 
 
 def match(files: pa.Table, bound: Bound, specs: Specs) -> Match:

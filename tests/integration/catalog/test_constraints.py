@@ -172,6 +172,17 @@ def test_a_check_needs_a_proof_for_the_rows_that_are_there(table: Table) -> None
     assert table.alter([add(OPAQUE)], looked_at=table.refresh()).constraints[1].name == "odd"
 
 
+def test_an_empty_partition_has_no_rows_that_need_a_proof(catalog: Catalog) -> None:
+    table = catalog.create_table("parts", SCHEMA, partition_by=["id"])
+    table = table.append(rows(3, 5)).add_partitions([{"id": -1}, {"id": None}])
+    with_check = table.alter([add(over(2)), require("id")])
+    assert not with_check.schema.find(["id"]).nullable and with_check.row_count == 2
+    emptied = with_check.truncate_partitions([{"id": 3}])
+    assert [each.name for each in emptied.alter([add(over(4))]).constraints] == ["over_2", "over_4"]
+    with pytest.raises(RowsUnproven):
+        emptied.alter([add(over(5))])
+
+
 def test_what_was_looked_at_is_one_version(table: Table, other: Table) -> None:
     seen = table.append(rows(1))
     other.refresh().append(rows(2))
