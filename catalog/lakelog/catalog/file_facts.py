@@ -19,6 +19,7 @@ from lakelog.catalog.exact import DAY_US, range_of, scalar_of
 from lakelog.catalog.file_tables import converted
 from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.partitioning import PartitionField, PartitionSpec, Transform
+from lakelog.catalog.transforms import apply_transform
 from lakelog.catalog.types import AtomicType
 
 EXACT_BELOW_BYTES = 29
@@ -46,6 +47,8 @@ class Facts:
 def facts_of(files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
     """Return what is known of `term` in each of `files` (see `data_file` for their columns)."""
     facts = _from_statistics(files, term)
+    if term.transform is not None:
+        facts = _from_column(facts, files, term, specs)
     for field, mask in partition_fields(files, term.column_id, specs):
         if field.transform == (term.transform or Transform("identity")):
             facts = _chosen(mask, _from_partition(files, field, term), facts)
@@ -111,6 +114,40 @@ def _from_statistics(files: pa.Table, term: Term) -> Facts:
     may_nan = pc.and_(may_nan, pc.fill_null(pc.less(nulls, rows), True))
     may_value = pc.fill_null(pc.less(pc.add(nulls, pc.fill_null(nans, 0)), rows), True)
     return Facts(lo, hi, may_null, may_nan, may_value)
+
+
+def single_result(facts: Facts, transform: Transform, source: AtomicType) -> tuple[pa.Array, pa.Array]:
+    """Return what a transform makes of all values of a column but NULL, and where that is one and the same for certain.
+
+    Elsewhere the result says nothing. `facts` are those of the column.
+    """
+    bounded = pc.and_(pc.is_valid(facts.lo), pc.and_not(pc.is_valid(facts.hi), facts.may_nan))
+    # What is not bounded on both sides is not looked at: a bound alone may be one that the transform does not take.
+    lo, hi = (pc.if_else(bounded, bound, pa.scalar(None, bound.type)) for bound in (facts.lo, facts.hi))
+    first, last = (apply_transform(transform, bound, source) for bound in (lo, hi))
+    # All transforms but bucket keep the order, so what lies between two values of the same result has it too.
+    same = pc.equal(lo, hi) if transform.name == "bucket" else pc.equal(first, last)
+    if transform.name == "truncate":
+        # But for the lowest numbers, which wrap around to the top.
+        same = pc.and_(same, pc.less_equal(first, lo))
+    return first, pc.fill_null(same, False)
+
+
+def column_of(term: Term) -> Term:
+    """Return the column that `term` is, or is a transform of."""
+    assert isinstance(term.source, AtomicType)
+    type = pa.float64() if term.source.family in ("float", "double") else value_type(term.source)
+    return replace(term, type=type, transform=None)
+
+
+def _from_column(facts: Facts, files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
+    """Return the facts of a transform where those of its column tell its result."""
+    assert term.transform is not None and term.type is not None and isinstance(term.source, AtomicType)
+    column = facts_of(files, column_of(term), specs)
+    result, single = single_result(column, term.transform, term.source)
+    bound = pc.if_else(single, result.cast(term.type), pa.scalar(None, term.type))
+    may_value = pc.or_(column.may_value, column.may_nan)
+    return replace(facts, lo=bound, hi=bound, may_null=column.may_null, may_value=may_value)
 
 
 def _from_partition(files: pa.Table, field: PartitionField, term: Term) -> Facts:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.binding import bind
 from lakelog.catalog.bound import Term
-from lakelog.catalog.file_facts import Facts, array_of, facts_of, partition_values
+from lakelog.catalog.file_facts import array_of, column_of, facts_of, partition_values, single_result
 from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.partitioning import IDENTITY, PartitionField, PartitionSpec, shown_names
@@ -172,22 +172,12 @@ def _from_facts(files: pa.Table, field: PartitionField, metadata: Metadata) -> t
     source = metadata.schema.field_by_id(field.source_id).type
     assert isinstance(source, AtomicType)
     path = metadata.schema.path_of(field.source_id)
-    compared = pa.float64() if source.family in ("float", "double") else value_type(source)
-    facts: Facts = facts_of(files, Term(field.source_id, path, source, compared), metadata.specs)
+    facts = facts_of(files, column_of(Term(field.source_id, path, source, None)), metadata.specs)
     only_null = pc.and_(facts.may_null, pc.invert(pc.or_(facts.may_nan, facts.may_value)))
     only_value = pc.and_(facts.may_value, pc.invert(pc.or_(facts.may_nan, facts.may_null)))
-    bounded = pc.and_(only_value, pc.and_(pc.is_valid(facts.lo), pc.is_valid(facts.hi)))
-    # What is not bounded on both sides is not looked at: a bound alone may be one that the transform does not take.
-    lo, hi = (pc.if_else(bounded, bound, pa.scalar(None, bound.type)) for bound in (facts.lo, facts.hi))
-    first = apply_transform(field.transform, lo, source)
-    last = apply_transform(field.transform, hi, source)
-    # All transforms but bucket keep the order, so what lies between two values of the same result has it too.
-    same = pc.equal(lo, hi) if field.transform.name == "bucket" else pc.equal(first, last)
-    if field.transform.name == "truncate":
-        # But for the lowest numbers, which wrap around to the top.
-        same = pc.and_(same, pc.less_equal(first, lo))
-    single = pc.fill_null(same, False)
-    result = first.cast(value_type(field.result))
+    value, is_single = single_result(facts, field.transform, source)
+    single = pc.and_(only_value, is_single)
+    result = value.cast(value_type(field.result))
     return pc.if_else(single, result, pa.scalar(None, result.type)), pc.or_(single, only_null)
 
 

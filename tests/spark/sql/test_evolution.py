@@ -108,6 +108,33 @@ def test_partitions_of_older_files_are_shown_where_they_are_certain_and_never_gu
     assert lake.sorted("SELECT id FROM lake.t") == [(22,), (3,), (4,)]
 
 
+def test_partitions_of_older_files_that_are_shown_are_truncated_and_dropped(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, at DATE, k STRING)")
+    for id, day, k in [(1, "2026-01-01", "one"), (2, "2026-02-02", "two"), (3, "2026-02-03", "one")]:
+        lake.sql(f"INSERT INTO lake.t VALUES ({id}, DATE'{day}', '{k}')")
+    for field in ("months(at)", "bucket(8, id)", "truncate(2, k)"):
+        lake.sql(f"ALTER TABLE lake.t ADD PARTITION FIELD {field}")
+    lake.sql("INSERT INTO lake.t VALUES (1, DATE'2026-01-31', 'ontario')")
+    shown = {
+        tuple(part.partition("=")[2] for part in row[0].split("/"))
+        for row in lake.sql("SHOW PARTITIONS lake.t")
+    }
+    assert {(month, k) for month, _, k in shown} == {("672", "on"), ("673", "tw"), ("673", "on")} and len(
+        shown
+    ) == 3
+    [first] = [each for each in shown if each[0] == "672"]
+    [second] = [each for each in shown if each[2] == "tw"]
+
+    def named(values):
+        return "at_month = {}, id_bucket = {}, k_trunc = '{}'".format(*values)
+
+    lake.sql(f"ALTER TABLE lake.t DROP PARTITION ({named(first)})")
+    assert lake.sorted("SELECT id FROM lake.t") == [(2,), (3,)]
+    lake.sql(f"TRUNCATE TABLE lake.t PARTITION ({named(second)})")
+    assert another_session(lake).sql("SELECT id, k FROM lake.t") == [(3, "one")]
+    assert len(lake.sql("SHOW PARTITIONS lake.t")) == 2
+
+
 def test_new_files_have_their_rows_in_the_order_that_is_asked_for(table):
     for statement, expected in [
         ("ORDERED BY k DESC, id", [("k", "identity", "desc", "last"), ("id", "identity", "asc", "first")]),
@@ -181,8 +208,17 @@ def test_what_cannot_be_is_refused_and_changes_nothing(table, statement, error, 
 
 def test_the_statements_are_for_tables_of_lakelog_and_leave_other_statements_alone(table, memory):
     memory.sql("CREATE TABLE lake.m (id BIGINT)")
+    for statement, word in [
+        ("WRITE UNORDERED", "WRITE"),
+        ("WRITE", "WRITE"),
+        ("ADD PARTITION FIELD id", "FIELD"),
+    ]:
+        with pytest.raises(ParseException) as refused:
+            memory.sql(f"ALTER TABLE lake.m {statement}")
+        # Spark's own words: another extension may have such statements for that catalog's tables.
+        assert f"near '{word}'" in str(refused.value)
     with pytest.raises(UnsupportedOperationException, match="no table of lakelog"):
-        memory.sql("ALTER TABLE lake.m WRITE UNORDERED")
+        table.sql("ALTER TABLE lake.system.audit WRITE UNORDERED")
     with pytest.raises(AnalysisException) as error:
         table.sql("ALTER TABLE lake.nope ADD PARTITION FIELD id")
     assert error.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
