@@ -21,6 +21,7 @@ def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> b
     A table at a place of its user's own is forgotten, and its files stay. Unsupported, with nothing done, where a saved
     cut has the table. ConflictError where it was dropped, but could not be purged.
     """
+    tree.logs.check_writable()
     if tree.logs.is_a_cut:
         raise Unsupported(
             f"{quoted(identifier)} cannot be purged in a transaction, which could not be rolled back then: drop it "

@@ -75,3 +75,10 @@ def test_a_purge_is_refused_where_it_would_take_something_from_others(catalog: C
     with catalog.transaction() as transaction, pytest.raises(Unsupported, match="transaction"):
         transaction.drop_table("t", purge=True)
     assert catalog.drop_table("t", purge=True)
+
+
+def test_a_catalog_as_of_the_past_says_that_it_is_read_only(catalog: Catalog) -> None:
+    catalog.create_table("t", SCHEMA)
+    catalog.save_cut("then")
+    with pytest.raises(Unsupported, match="read-only"):
+        Catalog(catalog.warehouse, as_of="then").drop_table("t", purge=True)
