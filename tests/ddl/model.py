@@ -1,0 +1,345 @@
+"""What a table is to be after any sequence of statements: lists of rows and columns, without a line of lakelog's.
+
+A step is a dict as `steps` draws it; `changes` of an alter are in the words of the Python client.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.ddl.columns import (
+    SAME_PARTITIONS,
+    WIDER,
+    Cells,
+    Column,
+    Nested,
+    Path,
+    Refused,
+    below,
+    column,
+    edited,
+    find,
+    has_null,
+    placed,
+    shown,
+    type_of,
+    walk,
+    written,
+)
+
+Row = dict[str, Any]
+Step = dict[str, Any]
+COMPARE = {"=": operator.eq, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
+VALUES_OF_DEFAULTS: dict[str, Any] = {}
+"""By the SQL of a literal; `steps` fills it."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`column op value` for a top-level column, or `column IS NULL`."""
+
+    column: str
+    op: str
+    value: Any = None
+
+    def holds(self, row: Row) -> bool | None:
+        found = row[self.column]
+        if self.op == "IS NULL":
+            return found is None
+        return None if found is None else bool(COMPARE[self.op](found, self.value))
+
+
+@dataclass(frozen=True)
+class State:
+    """A table at one version. `partitions` are numbers and transforms; `life` is what a replace of the table ends."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Cells, ...]
+    life: int
+    partitions: tuple[tuple[int, str], ...] = ()
+    sorted: tuple[int, ...] = ()
+    clustered: tuple[int, ...] = ()
+    checks: tuple[tuple[str, int, Condition], ...] = ()
+    properties: frozenset[tuple[str, str]] = frozenset()
+
+    def seen(self) -> list[Row]:
+        return [shown(self.columns, cells) for cells in self.rows]
+
+
+@dataclass
+class Model:
+    """`past` has every version of the table that is called so now; `partitioned_by` all that it ever was."""
+
+    state: State
+    past: dict[int, State] = field(default_factory=dict)
+    partitioned_by: set[int] = field(default_factory=set)
+    lives: int = 1
+
+    def after(self, step: Step) -> tuple[State, bool]:
+        """Return the table after `step`, and whether lakelog may also refuse it. Refused where it has to."""
+        match step["do"]:
+            case "alter":
+                state, sure = self.state, True
+                for change in step["changes"]:
+                    state, known = self._altered(state, change)
+                    sure = sure and known
+                return state, not sure
+            case "append":
+                return replace(self.state, rows=self.state.rows + self._new(step)), False
+            case "overwrite":
+                return replace(self.state, rows=self._new(step)), False
+            case "overwrite-partitions":
+                return self._overwritten(step)
+            case "truncate":
+                return replace(self.state, rows=()), False
+            case "delete":
+                rows = zip(self.state.rows, self.state.seen(), strict=True)
+                kept = tuple(cells for cells, row in rows if not step["where"].holds(row))
+                return replace(self.state, rows=kept), True
+            case "create" | "replace":
+                return self.made(step), False
+            case "rollback":
+                then = self.past[step["version"]]
+                self.lives += 1
+                return replace(then, life=then.life if then.life == self.state.life else self.lives), False
+            case "set-current":
+                return self._with_rows_of(self.past[step["version"]])
+            case _:
+                assert step["do"] == "rename-table"
+                return self.state, False
+
+    def made(self, step: Step) -> State:
+        self.lives += 1
+        columns = tuple(column(each["name"], each["type"], not each["nullable"]) for each in step["columns"])
+        state = State(columns, (), self.lives)
+        for name in step.get("partitions", ()):
+            state = replace(
+                state, partitions=(*state.partitions, (find(columns, (name,)).number, "identity"))
+            )
+        self.partitioned_by |= {number for number, _ in state.partitions}
+        return replace(state, rows=self._new(step, state)) if step.get("rows") else state
+
+    # Rows
+
+    def _new(self, step: Step, state: State | None = None) -> tuple[Cells, ...]:
+        state = state or self.state
+        made: list[Cells] = []
+        for row in step["rows"]:
+            cells: Cells = {}
+            for each in state.columns:
+                cells[each.number] = written(each.type, row[each.name]) if each.name in row else each.default
+                if each.required and cells[each.number] is None:
+                    raise Refused(f"{each.name} is NOT NULL")
+            made.append(cells)
+        self._check(replace(state, rows=tuple(made)))
+        return tuple(made)
+
+    def _check(self, state: State) -> None:
+        for name, _, condition in state.checks:
+            if any(condition.holds(row) is False for row in state.seen()):
+                raise Refused(f"the constraint {name}")
+
+    def _overwritten(self, step: Step) -> tuple[State, bool]:
+        """Every row in one of the partitions that the new rows are in goes; all are identities."""
+        new = self._new(step)
+        names = [
+            each.name
+            for number, _ in self.state.partitions
+            for each in self.state.columns
+            if each.number == number
+        ]
+
+        def key(cells: Cells) -> tuple[Any, ...]:
+            row = shown(self.state.columns, cells)
+            return tuple(row[name] for name in names)
+
+        touched = {key(cells) for cells in new}
+        kept = tuple(cells for cells in self.state.rows if key(cells) not in touched)
+        # Rows of an older partitioning may be in several partitions of this one.
+        return replace(self.state, rows=kept + new), True
+
+    def _with_rows_of(self, then: State) -> tuple[State, bool]:
+        now = self.state
+        if then.life != now.life:
+            raise Refused("replaced since")
+        before = {each.number: each for _, each in walk(then.columns)}
+        for path, each in walk(now.columns):
+            old = before.get(each.number)
+            if old is None:
+                holder = find(now.columns, path[:-1]).number if path[:-1] else None
+                if each.required and each.before is None and (holder is None or holder in before):
+                    raise Refused(f"{path} is required now")
+            elif each.required and not old.required:
+                raise Refused(f"{path} is NOT NULL now")
+            elif (
+                isinstance(old.type, str)
+                and old.type != each.type
+                and each.type not in WIDER.get(old.type, ())
+            ):
+                raise Refused(f"{path} was of a wider type")
+        state = replace(now, rows=then.rows)
+        self._check(state)
+        return state, bool(set(now.checks) - set(then.checks))
+
+    # Changes of the definition
+
+    def _altered(self, state: State, change: dict[str, Any]) -> tuple[State, bool]:
+        """Return the table after one change, and whether lakelog cannot but do it."""
+        path: Path = tuple(change.get("name") or ()) if isinstance(change.get("name"), list) else ()
+        match change["change"]:
+            case "add-column":
+                return self._added(state, path, change), True
+            case "rename-column":
+                self._refuse_checked(state, path)
+                return self._changed(state, path, name=change["new_name"]), True
+            case "delete-column":
+                return self._deleted(state, path), True
+            case "update-column-type":
+                return self._retyped(state, path, change["type"]), True
+            case "update-column-position":
+                moved = find(state.columns, path)
+
+                def move(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+                    others = tuple(each for each in columns if each.number != moved.number)
+                    return placed(others, moved, change["position"])
+
+                return replace(state, columns=edited(state.columns, path[:-1], move)), True
+            case "update-column-default":
+                default = change["default"]
+                value = None if default is None else VALUES_OF_DEFAULTS[default["current"]]
+                return self._changed(state, path, default=value), True
+            case "update-column-nullability":
+                return self._required(state, path, not change["nullable"])
+            case "add-partition-field":
+                written = change["field"]
+                source = (
+                    find(state.columns, tuple(written["column"])).number,
+                    written.get("transform", "identity"),
+                )
+                if source in state.partitions:
+                    raise Refused("is partitioned by that already")
+                self.partitioned_by.add(source[0])
+                return replace(state, partitions=(*state.partitions, source)), True
+            case "drop-partition-field":
+                written = change["field"]
+                source = (
+                    find(state.columns, tuple(written["column"])).number,
+                    written.get("transform", "identity"),
+                )
+                if source not in state.partitions:
+                    raise Refused("is not partitioned by that")
+                return replace(
+                    state, partitions=tuple(each for each in state.partitions if each != source)
+                ), True
+            case "set-sort-order":
+                return replace(state, sorted=self._numbers(state, change["fields"])), True
+            case "set-clustering":
+                return replace(
+                    state, clustered=self._numbers(state, [path[0] for path in change["columns"]])
+                ), True
+            case "add-constraint":
+                return self._with_check(state, change["condition"], change["constraint"]["name"])
+            case "drop-constraint":
+                left = tuple(each for each in state.checks if each[0] != change["name"])
+                if left == state.checks:
+                    raise Refused("no such constraint")
+                return replace(state, checks=left), True
+            case _:
+                assert change["change"] == "set-property"
+                others = {each for each in state.properties if each[0] != change["key"]}
+                return replace(state, properties=frozenset(others | {(change["key"], change["value"])})), True
+
+    def _numbers(self, state: State, names: list[str]) -> tuple[int, ...]:
+        return tuple(find(state.columns, (name,)).number for name in names)
+
+    def _changed(self, state: State, path: Path, **what: Any) -> State:
+        def change(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+            changed = tuple(replace(each, **what) if each.name == path[-1] else each for each in columns)
+            if len({each.name.lower() for each in changed}) < len(changed):
+                raise Refused("two of a name")
+            return changed
+
+        find(state.columns, path)
+        return replace(state, columns=edited(state.columns, path[:-1], change))
+
+    def _added(self, state: State, path: Path, change: dict[str, Any]) -> State:
+        default = change.get("default")
+        value = None if default is None else VALUES_OF_DEFAULTS[default["current"]]
+        required = not change.get("nullable", True)
+        if required and value is None:
+            raise Refused("NOT NULL without a default")
+        new = column(path[-1], change["type"], required, value, value)
+
+        def add(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+            if any(each.name.lower() == new.name.lower() for each in columns):
+                raise Refused("is there already")
+            return placed(columns, new, change.get("position"))
+
+        return replace(state, columns=edited(state.columns, path[:-1], add))
+
+    def _deleted(self, state: State, path: Path) -> State:
+        gone = below(find(state.columns, path))
+        above = {find(state.columns, path[:length]).number for length in range(1, len(path))}
+        used = {number for number, _ in state.partitions} | {*state.sorted, *state.clustered}
+        if gone & used or (gone | above) & {number for _, number, _ in state.checks}:
+            raise Refused("is used")
+        if "key" in [step for step, kind in self._kinds(state, path) if kind == "map"]:
+            raise Refused("part of a key")
+
+        def drop(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+            if len(columns) == 1 and len(path) > 1:
+                raise Refused("the last one")
+            return tuple(each for each in columns if each.name != path[-1])
+
+        return replace(state, columns=edited(state.columns, path[:-1], drop))
+
+    def _kinds(self, state: State, path: Path) -> list[tuple[str, str]]:
+        """Return each name of a path below the first with the kind of type that it is a part of."""
+        holders = [find(state.columns, path[:length]).type for length in range(1, len(path))]
+        return [
+            (name, each.kind)
+            for name, each in zip(path[1:], holders, strict=True)
+            if isinstance(each, Nested)
+        ]
+
+    def _retyped(self, state: State, path: Path, json: Any) -> State:
+        old = find(state.columns, path)
+        new = type_of(json)
+        if old.type == new:
+            return state
+        if not (isinstance(old.type, str) and isinstance(new, str) and new in WIDER.get(old.type, ())):
+            raise Refused("no widening")
+        self._refuse_checked(state, path)
+        if old.number in self.partitioned_by and (old.type, new) not in SAME_PARTITIONS:
+            raise Refused("would move rows")
+        return self._changed(state, path, type=new)
+
+    def _refuse_checked(self, state: State, path: Path) -> None:
+        numbers = below(find(state.columns, path)) | {
+            find(state.columns, path[:length]).number for length in range(1, len(path))
+        }
+        if numbers & {number for _, number, _ in state.checks}:
+            raise Refused("a CHECK needs it")
+
+    def _required(self, state: State, path: Path, required: bool) -> tuple[State, bool]:
+        if find(state.columns, path).required == required:
+            return state, True
+        if not required:
+            if self._kinds(state, path)[-1:] == [("key", "map")]:
+                raise Refused("keys are never NULL")
+            return self._changed(state, path, required=False), True
+        whole = find(state.columns, path[:1])
+        if any(has_null(whole.type, row[path[0]], path[1:]) for row in state.seen()):
+            raise Refused("a row is NULL there")
+        # Who does not look at rows needs statistics that tell.
+        return self._changed(state, path, required=True), False
+
+    def _with_check(self, state: State, condition: Condition, name: str) -> tuple[State, bool]:
+        if any(each[0].lower() == name.lower() for each in state.checks):
+            raise Refused("there is one of that name")
+        number = find(state.columns, (condition.column,)).number
+        state = replace(state, checks=(*state.checks, (name, number, condition)))
+        self._check(state)
+        return state, False

@@ -1,0 +1,166 @@
+"""Random definitions and changes of a table through the Python client, and every version of it read afterwards.
+
+`tests/ddl` has the model and the statements; what a table is called here may be another table after a drop, whose
+versions are read once it is restored.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import event, given, note, settings
+from hypothesis import strategies as st
+from tests.ddl.columns import Refused
+from tests.ddl.model import COMPARE, Condition, Model, Row, State, Step
+from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
+
+from lakelog.catalog import Catalog, col
+from lakelog.catalog.arrow_types import schema_to_arrow
+from lakelog.catalog.predicate import Predicate
+from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.table import Table
+from lakelog.log import LakelogError
+
+
+def predicate(condition: Condition) -> Predicate:
+    column = col(condition.column)
+    if condition.op == "IS NULL":
+        return column.is_null()
+    made = COMPARE[condition.op](column, condition.value)
+    assert isinstance(made, Predicate)
+    return made
+
+
+def in_order(rows: list[Row]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+class Client:
+    """Does steps through the Python client, to the table `t`."""
+
+    def __init__(self) -> None:
+        self.catalog = Catalog(f"memory://{uuid.uuid4().hex}")
+
+    @property
+    def table(self) -> Table:
+        return self.catalog.load_table("t")
+
+    def do(self, step: Step) -> None:
+        match step["do"]:
+            case "alter":
+                self.table.alter([self._change(each) for each in step["changes"]])
+            case "append":
+                self.table.append(self._arrow(step))
+            case "overwrite":
+                self.table.overwrite(self._arrow(step))
+            case "overwrite-partitions":
+                self.table.overwrite_partitions(self._arrow(step))
+            case "truncate":
+                self.table.truncate()
+            case "delete":
+                self.table.delete(predicate(step["where"]))
+            case "rollback":
+                self.table.rollback_to_version(step["version"])
+            case "set-current":
+                self.table.set_current_version(step["version"])
+            case "rename-table":
+                self.catalog.rename_table("t", "u")
+                assert not self.catalog.table_exists("t")
+                self.catalog.rename_table("u", "t")
+            case "create":
+                self.catalog.drop_table("t")
+                self.catalog.create_table("t", _schema(step), partition_by=step["partitions"])
+            case _:
+                assert step["do"] == "replace"
+                stage = self.catalog.stage("replace", "t", _schema(step), partitioning=step["partitions"])
+                self.catalog.commit_stage(stage)
+
+    def _arrow(self, step: Step) -> pa.Table:
+        schema = schema_to_arrow(self.table.schema)
+        given = pa.schema([schema.field(name) for name in step["columns"]])
+        return pa.Table.from_pylist(step["rows"], given)
+
+    def _change(self, change: dict[str, Any]) -> dict[str, Any]:
+        condition = change.get("condition")
+        if condition is None:
+            return change
+        check = {
+            "kind": "check",
+            "columns": [[condition.column]],
+            "sql": f"`{condition.column}` {condition.op} {condition.value!r}",
+            "predicate": predicate(condition).to_json(),
+        }
+        return {"change": "add-constraint", "constraint": {**change["constraint"], **check}}
+
+
+def _schema(step: Step) -> Any:
+    return schema_from_spark({"type": "struct", "fields": step["columns"]})
+
+
+def check_version(table: Table, state: State, where: Condition | None) -> None:
+    found = table.to_arrow()
+    assert list(found.schema.names) == [each.name for each in state.columns]
+    rows = state.seen()
+    assert in_order(found.to_pylist()) == in_order(rows)
+    assert table.row_count == len(rows)
+    assert dict(table.properties) == dict(state.properties)
+    if where is not None:
+        matching = table.scan(filter=predicate(where)).to_arrow().to_pylist()
+        assert in_order(matching) == in_order([row for row in rows if where.holds(row)]), where
+
+
+def run(draw: Draw, count: int) -> None:
+    client = Client()
+    first = first_step(draw)
+    note(str(first))
+    client.do(first)
+    model = Model(State((), (), 0))
+    model.state = model.made(first)
+    model.past = {1: model.state}
+    gone: list[tuple[str, dict[int, State]]] = []
+    for _ in range(count):
+        step = draw_step(draw, model)
+        before = client.table
+        try:
+            after, may_be_refused = model.after(step)
+            expected = "either" if may_be_refused else "done"
+        except Refused:
+            after, expected = model.state, "refused"
+        note(f"{step}  # {expected}")
+        try:
+            client.do(step)
+            done = True
+        except LakelogError as error:
+            done = False
+            note(f"# {error}")
+        event(f"{step['do']} {step.get('changes', [{}])[-1].get('change', '')} {expected}, {done}")
+        assert done is {"done": True, "refused": False, "either": done}[expected]
+        table = client.table
+        if done and step["do"] == "create":
+            gone.append((before.id, model.past))
+            model.past = {1: after}
+        elif done and table.version != before.version:
+            assert table.version == before.version + 1
+            model.past[table.version] = after
+        elif done:  # what changes nothing makes no version
+            assert in_order(after.seen()) == in_order(model.state.seen())
+        else:
+            assert (table.id, table.version) == (before.id, before.version)
+        model.state = after if done else model.state
+        check_version(table, model.state, None)
+    fresh = Catalog(client.catalog.warehouse)
+    for version, state in model.past.items():
+        check_version(fresh.load_table("t", version=version), state, draw_condition(draw, state.columns))
+    for number, (id, past) in enumerate(gone):
+        fresh.undrop_table("t", id=id, to=f"old {number}")
+        for version, state in past.items():
+            old = fresh.load_table((f"old {number}",), version=version)
+            check_version(old, state, draw_condition(draw, state.columns))
+
+
+@settings(max_examples=max(200, settings().max_examples))
+@given(data=st.data())
+def test_every_version_has_the_columns_and_rows_of_the_model(data: st.DataObject) -> None:
+    run(data.draw, data.draw(st.integers(1, 20)))
