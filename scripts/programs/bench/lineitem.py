@@ -1,0 +1,211 @@
+"""CTAS, queries, DELETE, UPDATE and MERGE on TPC-H's lineitem: lakelog, Delta and Iceberg, in both row-level modes.
+
+Each format has a Spark of its own, of a version that it supports; they take turns statement by statement, so that a
+busy machine hits all of them alike. Answers are compared: a format that is quick and wrong does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from lakelog.spark import spark_conf
+from lakelog.testing import maven
+from programs import story
+from programs.bench.measure import median
+from programs.bench.rows.engines import CATALOGS, ENGINES, MODES, Engine
+from programs.bench.rows.statements import CHECK, CTAS, MERGE, SOURCE, STEPS
+
+CHANGES = ("CTAS", "DELETE 1 %", "UPDATE 1 %", "MERGE 10,000")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench lineitem",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor; 1 has 6 million rows")
+    parser.add_argument("--rounds", type=int, default=3, help="counted rounds; one more before them is not")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="names with commas (%(default)s)")
+    parser.add_argument("--modes", default=",".join(MODES), help="names with commas (%(default)s)")
+    parser.add_argument("--spark", default="4.3", help="lakelog's Spark (%(default)s)")
+    parser.add_argument(
+        "--environments", default=".", help="the folder of the formats' virtual environments (%(default)s)"
+    )
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lakelog-bench-") as name:
+        folder = Path(name)
+        data = _lineitem(folder, arguments.scale)
+        chosen = [ENGINES[name] for name in arguments.engines.split(",")]
+        workers = {
+            engine.name: Worker(engine, folder, Path(arguments.environments), arguments.spark)
+            for engine in chosen
+        }
+        for worker in workers.values():
+            worker.check(f"CACHE TABLE source AS {SOURCE.format(data=data)}")
+        for mode in arguments.modes.split(","):
+            _run(workers, data, mode, arguments.rounds, arguments.scale)
+        for worker in workers.values():
+            worker.close()
+
+
+class Worker:
+    """A format's Spark in a process of its own."""
+
+    def __init__(self, engine: Engine, folder: Path, environments: Path, spark: str) -> None:
+        self.engine = engine
+        own = folder / engine.name
+        own.mkdir()
+        python, settings = _environment(engine, environments, spark)
+        common = {
+            "spark.ui.enabled": "false",
+            "spark.driver.memory": "4g",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.shuffle.partitions": "4",
+        }
+        settings = {**common, **engine.settings, **settings}
+        if engine.name == "lakelog":
+            settings |= spark_conf(str(own / "warehouse"), python=sys.executable)
+        settings = {key: value.format(folder=own) for key, value in settings.items()}
+        worker = Path(__file__).parent / "rows" / "worker.py"
+        with (folder / f"{engine.name}.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(python), str(worker), json.dumps(settings)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=own,
+            )
+        self._log = folder / f"{engine.name}.log"
+        self.version = self._answer()["spark"]
+
+    def run(self, sql: str) -> tuple[float, list[list[str]]]:
+        """Return the seconds that a statement took, and its rows as texts. RuntimeError where it failed."""
+        orders: IO[str] | None = self._process.stdin
+        assert orders is not None
+        orders.write(json.dumps({"sql": sql}) + "\n")
+        orders.flush()
+        answer = self._answer()
+        if "error" in answer:
+            raise RuntimeError(f"{self.engine.name}: {answer['error']}\nin: {sql}")
+        return answer["seconds"], answer["rows"]
+
+    def check(self, sql: str) -> list[list[str]]:
+        return self.run(sql)[1]
+
+    def close(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.engine.name} ended:\n{self._log.read_text()[-4000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _environment(engine: Engine, environments: Path, spark: str) -> tuple[Path, dict[str, str]]:
+    """Return the Python of an engine's environment, and the settings that its jars need."""
+    if engine.name == "lakelog":
+        return Path(sys.executable), {}
+    python = environments / f".venv-bench-{engine.spark}" / "bin" / "python"
+    if not python.exists():
+        story.say(f"Setting up Spark {engine.spark} for {engine.name} …")
+        subprocess.run([sys.executable, "-m", "venv", str(python.parent.parent)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, f"pyspark=={engine.spark}.*"], check=True)
+    jars = maven.jars(
+        f"bench-{engine.name}-{engine.packages[0].rsplit(':', 1)[1]}",
+        engine.packages,
+        ("org.apache.spark:*",),
+    )
+    return python, {"spark.jars": ",".join(map(str, jars))}
+
+
+def _lineitem(folder: Path, scale: float) -> Path:
+    """Return a folder with lineitem as Parquet."""
+    made = folder / "tpch"
+    program = Path(sys.executable).parent / "tpchgen-cli"
+    options = {"--scale-factor": f"{scale:g}", "--tables": "lineitem", "--output-dir": str(made)}
+    command = [str(program), "parquet", *(f"{key}={value}" for key, value in options.items())]
+    subprocess.run(command, check=True, capture_output=True)
+    return made
+
+
+def _run(workers: Mapping[str, Worker], data: Path, mode: str, rounds: int, scale: float) -> None:
+    times: dict[tuple[str, str], list[float]] = {}
+    names = list(workers)
+    for number in range(rounds + 1):
+        tables = {
+            name: f"{CATALOGS[name]}.default.lineitem_{mode.replace('-', '_')}_{number}" for name in names
+        }
+        for worker in workers.values():
+            worker.check(f"CREATE NAMESPACE IF NOT EXISTS {CATALOGS[worker.engine.name]}.default")
+        for step, text in STEPS.items():
+            answers: dict[str, list[list[str]]] = {}
+            first = number % len(names)
+            for name in names[first:] + names[:first]:
+                worker = workers[name]
+                spent, answers[name] = worker.run(_statement(text, worker.engine, tables[name], data, mode))
+                if number:
+                    times.setdefault((step, name), []).append(spent)
+                if step in CHANGES:
+                    answers[name] = worker.check(CHECK.format(table=tables[name]))
+            _compare(step, answers)
+        for name, worker in workers.items():
+            worker.check(f"DROP TABLE {tables[name]}")
+        story.say(f"{mode}: round {number} of {rounds} done" + ("" if number else " (not counted)"))
+    _report(times, workers, mode, rounds, scale)
+
+
+def _statement(text: str, engine: Engine, table: str, data: Path, mode: str) -> str:
+    if text is CTAS:
+        properties = ", ".join(f"'{key}' = '{value}'" for key, value in engine.properties[mode].items())
+        return text.format(table=table, provider=engine.provider, properties=properties, data=data)
+    return text.format(table=table) if text is not MERGE else MERGE.format(table=table)
+
+
+def _compare(step: str, answers: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    first, *others = answers
+    for other in others:
+        if answers[other] != answers[first]:
+            raise RuntimeError(
+                f"after {step}, {first} and {other} differ: {answers[first]!r} and {answers[other]!r}"
+            )
+
+
+def _report(
+    times: Mapping[tuple[str, str], list[float]],
+    workers: Mapping[str, Worker],
+    mode: str,
+    rounds: int,
+    scale: float,
+) -> None:
+    names = list(workers)
+    others = [name for name in names if name != "lakelog"] if "lakelog" in names else []
+    lines = []
+    for step in STEPS:
+        found = {name: median(times[step, name]) for name in names}
+        ratios = [f"{found['lakelog'] / found[other]:.2f}" for other in others]
+        lines.append([step, *(f"{found[name]:.2f}" for name in names), *ratios])
+    title = f"lineitem, scale factor {scale:g}, {mode}: seconds, medians of {rounds} rounds in turns"
+    heads = [
+        f"{name} ({worker.engine.versions or worker.version}, Spark {worker.version})"
+        for name, worker in workers.items()
+    ]
+    story.table(["", *heads, *(f"lakelog / {other}" for other in others)], lines, title=title)
+
+
+if __name__ == "__main__":
+    main()

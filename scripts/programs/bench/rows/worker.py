@@ -1,0 +1,40 @@
+"""One format's Spark: takes an order on standard input, answers on standard output, until there are no more.
+
+It runs in an environment of the format's own, where nothing is certain to be there but pyspark: it is run as a script.
+An order and an answer are JSON on one line: `{"sql"}` → `{"seconds", "rows"}` or `{"error"}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from pyspark.sql import SparkSession
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    # What Spark and its JVM print must not come between the answers.
+    os.dup2(2, 1)
+    settings = json.loads(sys.argv[1])
+    builder = SparkSession.builder.master("local[2]").appName("lakelog bench")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    print(json.dumps({"spark": spark.version}), file=answers, flush=True)
+    for line in sys.stdin:
+        try:
+            start = time.perf_counter()
+            rows = spark.sql(json.loads(line)["sql"]).collect()
+            answer = {"seconds": time.perf_counter() - start, "rows": [[str(v) for v in row] for row in rows]}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"[:2000]}
+        print(json.dumps(answer), file=answers, flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
