@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, OptionalLong}
 
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
@@ -19,7 +18,6 @@ private[lakelog] final class LakeScan(
   extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
 
   private val facts = table.facts
-  private val schema = table.physical.forRead(required)
 
   @volatile private var runtimePredicates: Seq[Predicate] = Nil
   private var planned: Option[(Long, Seq[Predicate], PlannedFiles)] = None
@@ -35,49 +33,17 @@ private[lakelog] final class LakeScan(
 
   /** The same for the whole scan, and known without planning. */
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
-    if (SparkInternals.readsColumns(schema)) Scan.ColumnarSupportMode.SUPPORTED
+    if (reading.readsColumns) Scan.ColumnarSupportMode.SUPPORTED
     else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = {
     val all = filesOf(together.version(table))
-    val files = limit.map(all.first).getOrElse(all)
-    files.shapes.toArray.flatMap { case (shape, places) => partitionsOf(files, shape, places) }
+    reading.partitions(limit.map(all.first).getOrElse(all))
   }
 
-  private def partitionsOf(files: PlannedFiles, shape: FileShape, places: Array[Int]): Array[InputPartition] = {
-    val (paths, sizes) = (places.map(i => Locations.file(facts.location, files.paths(i))), places.map(files.sizes(_)))
-    val footers = places.map(files.footers(_))
-    if (shape == FileShape.Own) SparkInternals.inputPartitions(paths, sizes, footers)
-    else {
-      val schema = table.physical.forRead(required, shape)
-      val rows = scala.collection.mutable.Map.empty[String, InternalRow]
-      SparkInternals.inputPartitions(paths, sizes, footers, i => Option(files.constants(places(i))).fold(InternalRow.empty)(
-        text => rows.getOrElseUpdate(text, Constants.row(text, schema)))).map(new ShapedPartition(shape, _))
-    }
-  }
+  override def createReaderFactory(): PartitionReaderFactory = reading.factory(filesOf(together.version(table)))
 
-  /** For the files of the plan, and for those of earlier plans, which had fewer filters. */
-  override def createReaderFactory(): PartitionReaderFactory = synchronized {
-    filesOf(together.version(table)).shapes.keys.filterNot(_ == FileShape.Own).foreach { shape =>
-      shaped.getOrElseUpdate(shape, {
-        val schema = table.physical.forRead(required, shape)
-        (reader(schema.columns, table.physical.path(_, shape), schema.constants), schema)
-      })
-    }
-    if (shaped.isEmpty) readerFactory else new ShapedReaderFactory(readerFactory, shaped.toMap)
-  }
-
-  private val shaped = scala.collection.mutable.Map.empty[FileShape, (PartitionReaderFactory, ShapedSchema)]
-
-  /** Made once: Spark asks several times, and each one broadcasts Hadoop's configuration. */
-  private lazy val readerFactory: PartitionReaderFactory = reader(schema, table.physical.path(_), new StructType())
-
-  private def reader(
-      columns: StructType, path: Seq[String] => Option[Seq[String]], constants: StructType): PartitionReaderFactory = {
-    val filters = predicates.flatMap(Predicates.physical(_, path)).flatMap(SparkInternals.v1Filter(_))
-    val configuration = SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings)
-    SparkInternals.parquetReader(columns, filters.toArray, configuration, constants)
-  }
+  private val reading = new FileReading(table, required, predicates)
 
   /**
    * Rows of the files that are left after pruning; bytes in proportion to the columns that are read. Spark asks while it
