@@ -33,7 +33,7 @@ from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.fsck import Findings
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, writing_as
-from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_namespace, no_such_table
+from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_table
 from lakelog.catalog.names import Identifier, identifier, table_identifier
 from lakelog.catalog.namespace_state import NAMESPACE, PROPERTIES, RELATION, TABLE, SavedCut
 from lakelog.catalog.places import Places
@@ -116,18 +116,12 @@ class Catalog(DefinedNames):
     def load_namespace(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. NoSuchNamespace."""
         path = identifier(namespace)
-        found = self._tree.find_namespace(path)
-        if found is None:
-            if not path:
-                return {}
-            raise no_such_namespace(path)
-        found.tracked.note_name_read(PROPERTIES, None)
-        return dict(found.view.state.properties)
+        return dict(self._tree.listed(path, PROPERTIES).properties)
 
     def list_namespaces(self, parent: Name = ()) -> list[Identifier]:
         """Return the namespaces directly in `parent`, sorted. NoSuchNamespace."""
         path = identifier(parent)
-        return [(*path, name) for name in self._names(path, NAMESPACE, NAMESPACE)]
+        return [(*path, name) for name in self._tree.listed(path, NAMESPACE).names(NAMESPACE, NAMESPACE)]
 
     def alter_namespace(
         self,
@@ -160,15 +154,14 @@ class Catalog(DefinedNames):
     def list_tables(self, namespace: Name = ()) -> list[Identifier]:
         """Return the tables directly in `namespace`, sorted. NoSuchNamespace. Costs 1 GET when warm."""
         path = identifier(namespace)
-        return [(*path, name) for name in self._names(path, RELATION, TABLE)]
+        return [(*path, name) for name in self._tree.listed(path, RELATION).names(RELATION, TABLE)]
 
     def list_relations(self, namespace: Name = ()) -> tuple[list[Identifier], list[Identifier]]:
         """Return the tables and the views directly in `namespace`, at the cost of either. NoSuchNamespace."""
         path = identifier(namespace)
-        tables = [(*path, name) for name in self._names(path, RELATION, TABLE)]
-        found = self._tree.walk_known(path)
-        views = found.view.state.defined_names(RELATION) if found is not None else []
-        return tables, [(*path, name) for name in views]
+        state = self._tree.listed(path, RELATION)
+        tables, views = state.names(RELATION, TABLE), state.defined_names(RELATION)
+        return [(*path, name) for name in tables], [(*path, name) for name in views]
 
     def table_exists(self, name: Name) -> bool:
         return self._tree.find_table(table_identifier(name)) is not None
@@ -504,15 +497,6 @@ class Catalog(DefinedNames):
         )
 
     # Inside
-
-    def _names(self, path: Identifier, space: str, kind: str) -> list[str]:
-        found = self._tree.find_namespace(path)
-        if found is None:
-            if not path:
-                return []
-            raise no_such_namespace(path)
-        found.tracked.note_name_read(space, None)
-        return found.view.state.names(space, kind)
 
     def _at(self, table: Table, version: int | None, timestamp_us: int | None) -> Table:
         if version is None and timestamp_us is None:

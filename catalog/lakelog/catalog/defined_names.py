@@ -9,7 +9,7 @@ from lakelog.catalog import defining
 from lakelog.catalog.commits import Token
 from lakelog.catalog.definition import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
 from lakelog.catalog.errors import FunctionExists, ViewExists
-from lakelog.catalog.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.name_tree import NameTree
 from lakelog.catalog.names import Identifier, identifier, table_identifier
 
 Name: TypeAlias = str | Sequence[str]
@@ -142,11 +142,5 @@ class DefinedNames:
         )
 
     def _defined(self, namespace: Name, kind: str) -> list[Identifier]:
-        path = identifier(namespace)
-        found = self._tree.find_namespace(path)
-        if found is None:
-            if not path:
-                return []
-            raise no_such_namespace(path)
-        found.tracked.note_name_read(SPACES[kind], None)
-        return [(*path, name) for name in found.view.state.defined_names(SPACES[kind])]
+        path, space = identifier(namespace), SPACES[kind]
+        return [(*path, name) for name in self._tree.listed(path, space).defined_names(space)]

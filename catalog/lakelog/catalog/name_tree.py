@@ -59,6 +59,17 @@ class NameTree:
             raise no_such_namespace(namespace)
         return found
 
+    def listed(self, namespace: Identifier, space: str) -> NamespaceState:
+        """Return a namespace as it is now, and note that all of one space is read. NoSuchNamespace where there is
+        none; the root of an empty warehouse is an empty one."""
+        found = self.find_namespace(namespace)
+        if found is None:
+            if not namespace:
+                return NamespaceState()
+            raise no_such_namespace(namespace)
+        found.tracked.note_name_read(space, None)
+        return found.view.state
+
     def find_table(self, identifier: Identifier, *, looks: int = LOOKS_MAX) -> Found[TableState] | None:
         """Return a table as it is now, or None."""
         namespace, name = identifier[:-1], identifier[-1]
@@ -89,13 +100,10 @@ class NameTree:
         self.unlink(found, RELATION, name, entry)
         return None
 
-    def walk_known(self, namespace: Identifier) -> Found[NamespaceState] | None:
-        """Return a namespace as the process knows it: for a second question right after the first. No request."""
-        return self._walk(namespace, {each.location for each in self.known_on_path(namespace)})
-
     def known_definition(self, identifier: Identifier) -> Definition | None:
         """Return what a name stands for that `find_table` has just found to be no table's: no request."""
-        found = self.walk_known(identifier[:-1])
+        namespace = identifier[:-1]
+        found = self._walk(namespace, {each.location for each in self.known_on_path(namespace)})
         defined = found.view.state.definition(RELATION, identifier[-1]) if found is not None else None
         return None if defined is None else defined.definition
 
