@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from lakelog.catalog.commits import (
     Token,
-    base_past_seals,
     commit_changes,
     was_applied,
     was_applied_anywhere,
@@ -23,8 +22,7 @@ from lakelog.catalog.errors import (
     ViewExists,
 )
 from lakelog.catalog.events import EntryDefined, EntryPurged, EntryRenamed, EntryUnlinked, encode
-from lakelog.catalog.log_cache import Change
-from lakelog.catalog.name_tree import Found, NameTree, commit_in
+from lakelog.catalog.name_tree import NameTree, changes_of, commit_in
 from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.namespace_state import Defined, DroppedDefinition, NamespaceState
 from lakelog.log import Commit, Draft, View
@@ -157,7 +155,7 @@ def rename(tree: NameTree, kind: str, old: Identifier, new: Identifier, token: T
     if goal.tracked.location == source.tracked.location:
         commit_in(source, old[:-1], within, token)
     else:
-        commit_changes(tree.logs, _both((source, unlink), (goal, define_there), token), token)
+        commit_changes(tree.logs, changes_of([(source, unlink), (goal, define_there)], token), token)
 
 
 def undrop(
@@ -199,17 +197,8 @@ def undrop(
     if is_same:
         commit_in(goal, target[:-1], link, token)
     else:
-        commit_changes(tree.logs, _both((goal, link), (source, forget), token), token)
+        commit_changes(tree.logs, changes_of([(goal, link), (source, forget)], token), token)
     return target
-
-
-def _both(
-    first: tuple[Found[NamespaceState], Any], second: tuple[Found[NamespaceState], Any], token: Token | None
-) -> list[Change[NamespaceState]]:
-    return [
-        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
-        for each, decide in (first, second)
-    ]
 
 
 def _of_kind(state: NamespaceState, kind: str, name: str) -> Defined | None:

@@ -8,11 +8,11 @@ place: either way there is nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from lakelog.catalog.commits import NothingToDo, Token
+from lakelog.catalog.commits import NothingToDo, Token, base_past_seals
 from lakelog.catalog.definition import Definition
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.events import EntryLinked, EntryUnlinked, NamespaceCreated, encode, namespace_events
@@ -22,6 +22,7 @@ from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Entry, Namespac
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LakelogError, LogSealed, NotFound
+from lakelog.log.placing import Decide
 
 S = TypeVar("S")
 
@@ -312,7 +313,7 @@ class NameTree:
 def commit_in(
     found: Found[NamespaceState],
     namespace: Identifier,
-    decide: Callable[[View[NamespaceState], Sequence[Commit]], Draft],
+    decide: Decide[NamespaceState],
     token: Token | None,
 ) -> None:
     """Commit a change of a namespace. NoSuchNamespace when it was dropped meanwhile, and what `decide` raises."""
@@ -326,6 +327,14 @@ def commit_in(
         )
     except LogSealed as error:
         raise no_such_namespace(namespace) from error
+
+
+def changes_of(decisions: Sequence[tuple[Found[Any], Decide[Any]]], token: Token | None) -> list[Change[Any]]:
+    """Return the changes of one commit to several logs, each with what decides it there."""
+    return [
+        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
+        for each, decide in decisions
+    ]
 
 
 def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:

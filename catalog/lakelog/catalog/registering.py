@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakelog.catalog import scope, staging
-from lakelog.catalog.commits import Token, base_past_seals, commit_changes, was_applied_anywhere
+from lakelog.catalog.commits import Token, commit_changes, was_applied_anywhere
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import (
     EntryLinked,
@@ -17,8 +17,8 @@ from lakelog.catalog.events import (
     encode,
     table_events,
 )
-from lakelog.catalog.log_cache import Change, TrackedLog
-from lakelog.catalog.name_tree import Found, NameTree, check_at_place
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.name_tree import Found, NameTree, changes_of, check_at_place
 from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, NamespaceState
 from lakelog.catalog.table_state import TableState
@@ -70,14 +70,7 @@ def register(
             return Draft(events=encode([TableRestored(**into)]), restores=True)
         return Draft(events=encode([TableMoved(**into)]))
 
-    commit_changes(
-        tree.logs,
-        [
-            Change(goal.tracked, goal.view, link, base_past_seals(token, goal.tracked, goal.view)),
-            Change(tracked, view, move, base_past_seals(token, tracked, view)),
-        ],
-        token,
-    )
+    commit_changes(tree.logs, changes_of([(goal, link), (Found(tracked, view), move)], token), token)
 
 
 def _there(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> View[TableState]:

@@ -16,7 +16,7 @@ from lakelog.catalog.events import (
     encode,
 )
 from lakelog.catalog.log_cache import Change, TrackedLog
-from lakelog.catalog.name_tree import Found, NameTree, has_own_place
+from lakelog.catalog.name_tree import Found, NameTree, changes_of, has_own_place
 from lakelog.catalog.names import Identifier, check_name, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, NamespaceState
 from lakelog.catalog.staging import check_no_view, table_exists
@@ -201,8 +201,4 @@ def _linking(
                 version=view.version,
             )
 
-    decisions = [(goal, link)] if is_same else [(goal, link), (source, forget)]
-    return [
-        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
-        for each, decide in decisions
-    ]
+    return changes_of([(goal, link)] if is_same else [(goal, link), (source, forget)], token)

@@ -13,7 +13,6 @@ from lakelog.catalog import staging, table_places
 from lakelog.catalog.clustered_by import clustering_from
 from lakelog.catalog.commits import (
     Token,
-    base_past_seals,
     commit_changes,
     was_applied,
     was_applied_elsewhere,
@@ -22,11 +21,11 @@ from lakelog.catalog.constraints import Stated, with_all
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
 from lakelog.catalog.generated import check_defined
-from lakelog.catalog.log_cache import Change
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.name_tree import (
     Found,
     NameTree,
+    changes_of,
     check_not_forgotten,
     commit_in,
     no_such_namespace,
@@ -327,13 +326,8 @@ def _move(
     def move(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         return Draft(events=encode([TableMoved(namespace=goal.tracked.location, name=new[-1])]))
 
-    decisions: list[tuple[Found[Any], Any]] = [(source, unlink), (goal, link), (found, move)]
-    changes = [
-        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
-        for each, decide in decisions
-    ]
     try:
-        commit_changes(tree.logs, changes, token)
+        commit_changes(tree.logs, changes_of([(source, unlink), (goal, link), (found, move)], token), token)
     except LogSealed as error:
         raise no_such_table(old) from error
 
