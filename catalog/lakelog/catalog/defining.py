@@ -18,13 +18,13 @@ from lakelog.catalog.errors import (
     FunctionExists,
     NoSuchFunction,
     NoSuchView,
-    TableExists,
     ViewExists,
 )
 from lakelog.catalog.events import EntryDefined, EntryPurged, EntryRenamed, EntryUnlinked, encode
 from lakelog.catalog.name_tree import NameTree, changes_of, commit_in
 from lakelog.catalog.names import Identifier, check_name, quoted
 from lakelog.catalog.namespace_state import Defined, DroppedDefinition, NamespaceState
+from lakelog.catalog.staging import table_exists
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import NotFound
 
@@ -76,9 +76,7 @@ def define(
         if there is None and not create:
             raise_missing(kind, identifier)
         if view.state.entry(space, name) is not None:
-            raise TableExists(
-                f"there is a table {quoted(identifier)} already: drop it, or choose another name"
-            )
+            raise table_exists(identifier)
         if there is not None and not replace:
             raise_exists(kind, identifier)
         if expected is not None and there is not None and there.definition != expected:
@@ -209,7 +207,7 @@ def check_free(state: NamespaceState, kind: str, identifier: Identifier) -> None
     """Raise TableExists, ViewExists or FunctionExists where the name is taken."""
     space, name = SPACES[kind], identifier[-1]
     if state.entry(space, name) is not None:
-        raise TableExists(f"there is a table {quoted(identifier)} already: drop it, or choose another name")
+        raise table_exists(identifier)
     if state.definition(space, name) is not None:
         raise_exists(kind, identifier)
 

@@ -19,7 +19,7 @@ from lakelog.catalog.log_cache import Change, TrackedLog
 from lakelog.catalog.name_tree import Found, NameTree, changes_of, has_own_place
 from lakelog.catalog.names import Identifier, check_name, check_namespace, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, NamespaceState
-from lakelog.catalog.staging import check_no_view, table_exists
+from lakelog.catalog.staging import check_free
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
@@ -181,10 +181,8 @@ def _linking(
         if is_same:
             check(view)
         if space == RELATION:
-            check_no_view(view.state, target)
-        if view.state.entry(space, name) is not None:
-            if space == RELATION:
-                raise table_exists(target)
+            check_free(view.state, target)
+        elif view.state.entry(space, name) is not None:
             raise NamespaceExists(
                 f"there is a namespace {quoted(target)} already: restore it under another name"
             )

@@ -292,29 +292,34 @@ def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) 
 
 def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
     """Link the new table: the moment of its creation."""
-    assert stage.identifier is not None
-    name = stage.identifier[-1]
-    linked = EntryLinked(space=RELATION, name=name, kind=TABLE, id=stage.table_id, location=stage.location)
+    identifier = stage.identifier
+    assert identifier is not None
+    linked = EntryLinked(
+        space=RELATION, name=identifier[-1], kind=TABLE, id=stage.table_id, location=stage.location
+    )
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        check_no_view(view.state, stage.identifier)
-        if view.state.entry(RELATION, name) is not None:
-            raise table_exists(stage.identifier)
+        check_free(view.state, identifier)
         check_not_forgotten(view.state, stage.table_id, stage.title)
         return Draft(events=encode([linked]))
 
     token = Token(commit_id=stage.commit_id, bases={namespace.tracked.location: stage.namespace_base})
-    commit_in(namespace, stage.identifier[:-1], decide, token)
+    commit_in(namespace, identifier[:-1], decide, token)
 
 
-def table_exists(identifier: Identifier | None) -> TableExists:
-    assert identifier is not None
+def table_exists(identifier: Identifier) -> TableExists:
     return TableExists(f"there is a table {quoted(identifier)} already: drop it, or choose another name")
 
 
-def check_no_view(state: NamespaceState, identifier: Identifier | None) -> None:
+def check_free(state: NamespaceState, identifier: Identifier) -> None:
+    """Raise ViewExists or TableExists where a name that a table is to get is taken."""
+    check_no_view(state, identifier)
+    if state.entry(RELATION, identifier[-1]) is not None:
+        raise table_exists(identifier)
+
+
+def check_no_view(state: NamespaceState, identifier: Identifier) -> None:
     """Raise ViewExists where the name of a table is a view's: they share a space of names."""
-    assert identifier is not None
     if state.definition(RELATION, identifier[-1]) is not None:
         raise ViewExists(f"there is a view {quoted(identifier)} already: drop it, or choose another name")
 

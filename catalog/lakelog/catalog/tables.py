@@ -285,9 +285,7 @@ def _rename_within(
 ) -> None:
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
-        staging.check_no_view(view.state, new)
-        if view.state.entry(RELATION, new[-1]) is not None:
-            raise staging.table_exists(new)
+        staging.check_free(view.state, new)
         renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
         return Draft(events=encode([renamed]))
 
@@ -308,9 +306,7 @@ def _move(
         return Draft(events=encode([EntryUnlinked(space=RELATION, name=old[-1], id=entry.id)]))
 
     def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        staging.check_no_view(view.state, new)
-        if view.state.entry(RELATION, new[-1]) is not None:
-            raise staging.table_exists(new)
+        staging.check_free(view.state, new)
         if found.tracked.is_new:
             # It was to be linked elsewhere by the same transaction, and this is where it appears.
             check_not_forgotten(view.state, found.view.log_id, quoted(new))
