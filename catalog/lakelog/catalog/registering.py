@@ -49,8 +49,7 @@ def register(
         )
 
     def link(now: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
-        if now.state.entry(RELATION, identifier[-1]) is not None:
-            raise staging.table_exists(identifier)
+        staging.check_free(now.state, identifier)
         linked = EntryLinked(
             space=RELATION,
             name=identifier[-1],

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists
+from lakelog.catalog.definition import ViewDefinition
+from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
 from lakelog.log.errors import InvalidInput
 
 COLUMNS = pa.schema([("id", pa.int64())])
@@ -53,6 +54,16 @@ def test_a_location_that_is_taken_names_register_table(catalog, tmp_path):
     with pytest.raises(LocationTaken, match=rf"register_table\('<name>', '{place}'\)"):
         catalog.create_table("a.t", COLUMNS, location=place)
     assert not catalog.table_exists("a.t")
+
+
+def test_the_name_of_a_view_is_not_given_to_a_table(catalog, tmp_path):
+    place = str(tmp_path / "place")
+    table_at(catalog, place)
+    catalog.create_view("a.v", ViewDefinition(text="SELECT 1", columns=()))
+    with pytest.raises(ViewExists):
+        catalog.register_table("a.v", place)
+    assert catalog.list_relations("a") == ([], [("a", "v")])
+    assert catalog.register_table("a.t", place).name == "`a`.`t`"
 
 
 def test_what_cannot_be_registered_is_refused_and_nothing_changes(catalog, tmp_path):
