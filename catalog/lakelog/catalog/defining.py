@@ -13,6 +13,7 @@ from lakelog.catalog.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.definition import FUNCTION, SPACES, VIEW, Definition, check_definition, kind_of
+from lakelog.catalog.dropped import dropped_last
 from lakelog.catalog.errors import (
     CommitConflict,
     FunctionExists,
@@ -23,7 +24,7 @@ from lakelog.catalog.errors import (
 from lakelog.catalog.events import EntryDefined, EntryPurged, EntryRenamed, EntryUnlinked, encode
 from lakelog.catalog.name_tree import NameTree, changes_of, commit_in
 from lakelog.catalog.names import Identifier, check_name, quoted
-from lakelog.catalog.namespace_state import Defined, DroppedDefinition, NamespaceState
+from lakelog.catalog.namespace_state import Defined, NamespaceState
 from lakelog.catalog.staging import table_exists
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import NotFound
@@ -172,8 +173,9 @@ def undrop(
         return target
     source = tree.namespace(identifier[:-1])
     goal = source if identifier[:-1] == target[:-1] else tree.namespace(target[:-1])
-    key, dropped = _dropped(source.view.state, kind, identifier, id)
-    defined = EntryDefined(space=SPACES[kind], name=target[-1], id=key, definition=dropped.definition)
+    space, gone = SPACES[kind], source.view.state.dropped_definitions
+    key, dropped = dropped_last(gone, space, identifier, id, what=f"no {kind}")
+    defined = EntryDefined(space=space, name=target[-1], id=key, definition=dropped.definition)
     is_same = source.tracked.location == goal.tracked.location
 
     def check(view: View[NamespaceState]) -> None:
@@ -210,21 +212,6 @@ def check_free(state: NamespaceState, kind: str, identifier: Identifier) -> None
         raise table_exists(identifier)
     if state.definition(space, name) is not None:
         raise_exists(kind, identifier)
-
-
-def _dropped(
-    state: NamespaceState, kind: str, identifier: Identifier, id: str | None
-) -> tuple[str, DroppedDefinition]:
-    known = {k: each for k, each in state.dropped_definitions.items() if each.space == SPACES[kind]}
-    found = {
-        k: each for k, each in known.items() if (k == id if id is not None else each.name == identifier[-1])
-    }
-    if not found:
-        names = sorted({quoted([each.name]) for each in known.values()})
-        hint = f"there are {', '.join(names[:10])}" if names else "there is nothing that can be restored"
-        wanted = quoted(identifier) + (f" with the id {id}" if id is not None else "")
-        raise NotFound(f"no {kind} named {wanted} was dropped and can be restored: in its namespace {hint}")
-    return max(found.items(), key=lambda pair: pair[1].time_us)
 
 
 def raise_missing(kind: str, identifier: Identifier) -> NoReturn:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 import msgspec
 
 from lakelog.catalog import writer
 from lakelog.catalog.audit_logs import in_parallel
 from lakelog.catalog.definition import kind_of
 from lakelog.catalog.name_tree import NameTree
-from lakelog.catalog.names import Identifier
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, Dropped, DroppedDefinition, NamespaceState
 from lakelog.catalog.retention import kept_until_us
 from lakelog.log import Commit, FormatError, Json, NotFound
 from lakelog.log.format import Tombstone
+
+D = TypeVar("D", Dropped, DroppedDefinition)
 
 
 class DroppedEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +68,28 @@ def dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -
         level = [(path, view.state) for path, view in loaded if not view.sealed]
     entries = in_parallel(tree, lambda one: _entry(tree, *one), known)
     return sorted(entries + definitions, key=lambda entry: (-entry.dropped_us, entry.name, entry.id))
+
+
+def dropped_last(
+    gone: Mapping[str, D], space: str, name: Identifier, id: str | None, *, what: str
+) -> tuple[str, D]:
+    """Return what was dropped last under a name, or has that id, of all by their ids that a namespace remembers.
+
+    NotFound, naming what there is; `what` begins it: `nothing`, or `no view`.
+    """
+    known = {key: each for key, each in gone.items() if each.space == space}
+    meant = {
+        key: each for key, each in known.items() if (key == id if id is not None else each.name == name[-1])
+    }
+    if not meant:
+        names = sorted({quoted([each.name]) for each in known.values()})
+        hint = f"there are {', '.join(names[:10])}" if names else "there is nothing that can be restored"
+        wanted = quoted(name) + (f" with the id {id}" if id is not None else "")
+        raise NotFound(
+            f"{what} named {wanted} was dropped and can be restored: in its namespace {hint}. "
+            "`lakelog dropped` lists all"
+        )
+    return max(meant.items(), key=lambda pair: pair[1].time_us)
 
 
 def _entry(tree: NameTree, name: Identifier, id: str, gone: Dropped) -> DroppedEntry:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakelog.catalog.commits import Token, base_past_seals, commit_changes, was_applied_anywhere
+from lakelog.catalog.dropped import dropped_last
 from lakelog.catalog.errors import CommitConflict, NamespaceExists
 from lakelog.catalog.events import (
     EntryLinked,
@@ -131,20 +132,8 @@ def _dropped(
 ) -> tuple[Found[NamespaceState], str, Dropped]:
     """Return the namespace that remembers the drop, and what was dropped. NotFound, naming what there is."""
     parent = tree.namespace(identifier[:-1])
-    known = [(key, each) for key, each in parent.view.state.dropped.items() if each.space == space]
-    found = [
-        (key, each) for key, each in known if (key == id if id is not None else each.name == identifier[-1])
-    ]
-    if not found:
-        names = sorted({quoted([each.name]) for _, each in known})
-        hint = f"there are {', '.join(names[:10])}" if names else "there is nothing that can be restored"
-        wanted = quoted(identifier) + (f" with the id {id}" if id is not None else "")
-        raise NotFound(
-            f"nothing named {wanted} was dropped and can be restored: in its namespace {hint}. "
-            "`lakelog dropped` lists all"
-        )
-    key, newest = max(found, key=lambda pair: pair[1].time_us)
-    return parent, key, newest
+    key, dropped = dropped_last(parent.view.state.dropped, space, identifier, id, what="nothing")
+    return parent, key, dropped
 
 
 def _restoring(
