@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+
+if TYPE_CHECKING:
+    from lakelog.catalog import Catalog
+    from lakelog.catalog.names import Identifier
 
 _ID = Parameter("id", "STRING", "which one, as dropped() tells; NULL: the one dropped last", default="NULL")
 _TO = Parameter("to", "STRING", "another name for it; NULL: the one it had", default="NULL")
 _RESTORED = (Column("restored", "STRING", "the name that it has now"),)
 
 
-def _undrop_table(call: Call) -> Rows:
-    from lakelog.catalog.names import quoted
+def _undrop(kind: str, description: str, method: Callable[[Catalog], Callable[..., Identifier]]) -> Procedure:
+    """Declare the procedure that restores a table, view or function by that method of the catalog."""
 
-    to = None if call["to"] is None else call.table("to")
-    return [(quoted(call.catalog.undrop_table(call.table("table"), id=call["id"], to=to, token=call.token)),)]
+    def run(call: Call) -> Rows:
+        from lakelog.catalog.names import quoted
 
+        to = None if call["to"] is None else call.table("to")
+        undrop = method(call.catalog)
+        return [(quoted(undrop(call.table(kind), id=call["id"], to=to, token=call.token)),)]
 
-def _undrop_view(call: Call) -> Rows:
-    from lakelog.catalog.names import quoted
-
-    to = None if call["to"] is None else call.table("to")
-    return [(quoted(call.catalog.undrop_view(call.table("view"), id=call["id"], to=to, token=call.token)),)]
-
-
-def _undrop_function(call: Call) -> Rows:
-    from lakelog.catalog.names import quoted
-
-    to = None if call["to"] is None else call.table("to")
-    name = call.table("function")
-    return [(quoted(call.catalog.undrop_function(name, id=call["id"], to=to, token=call.token)),)]
+    return Procedure(
+        name=f"undrop_{kind}",
+        description=description,
+        run=run,
+        parameters=(Parameter(kind, "STRING", "the name that it had"), _ID, _TO),
+        columns=_RESTORED,
+        changes=lambda call: call.table(kind)[:-1],
+    )
 
 
 def _undrop_namespace(call: Call) -> Rows:
@@ -86,30 +91,9 @@ PROCEDURES = (
         ),
         changes=lambda call: call.table("table"),
     ),
-    Procedure(
-        name="undrop_table",
-        description="Restore a dropped table, with its history.",
-        run=_undrop_table,
-        parameters=(Parameter("table", "STRING", "the name that it had"), _ID, _TO),
-        columns=_RESTORED,
-        changes=lambda call: call.table("table")[:-1],
-    ),
-    Procedure(
-        name="undrop_view",
-        description="Restore a dropped view.",
-        run=_undrop_view,
-        parameters=(Parameter("view", "STRING", "the name that it had"), _ID, _TO),
-        columns=_RESTORED,
-        changes=lambda call: call.table("view")[:-1],
-    ),
-    Procedure(
-        name="undrop_function",
-        description="Restore a dropped function.",
-        run=_undrop_function,
-        parameters=(Parameter("function", "STRING", "the name that it had"), _ID, _TO),
-        columns=_RESTORED,
-        changes=lambda call: call.table("function")[:-1],
-    ),
+    _undrop("table", "Restore a dropped table, with its history.", lambda catalog: catalog.undrop_table),
+    _undrop("view", "Restore a dropped view.", lambda catalog: catalog.undrop_view),
+    _undrop("function", "Restore a dropped function.", lambda catalog: catalog.undrop_function),
     Procedure(
         name="undrop_namespace",
         description="Restore a dropped namespace, with all that was dropped together with it.",
