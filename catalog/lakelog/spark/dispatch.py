@@ -12,7 +12,7 @@ import msgspec
 
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark import calls, system_tables
-from lakelog.spark.asking import Answer, Params, token_of
+from lakelog.spark.asking import Answer, Params, in_arrow, token_of
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import Handles
 from lakelog.spark.jar import version
@@ -180,15 +180,10 @@ class Dispatch(OnFunctions, OnPartitions, OnViews):
     # Reading and writing a table that was loaded
 
     def on_plan(self, params: Params) -> Answer:
-        import pyarrow as pa
-
         planned = self._handles.loaded(params).plan(params["predicate"])
         columns = ("path", "size", "rows", "footer", "names", "constants")
         planned = planned.select([name for name in columns if name in planned.column_names])
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, planned.schema) as writer:
-            writer.write_table(planned)
-        return {}, sink.getvalue().to_pybytes()
+        return in_arrow(planned.schema, planned.to_batches())
 
     def on_read_together(self, params: Params) -> Params:
         """Answer a version of each table, all of one moment. One that is `settled` (not -1) cannot move any more."""

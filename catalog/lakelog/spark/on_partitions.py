@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lakelog.spark.asking import Answer, Params, token_of
+from lakelog.spark.asking import Answer, Params, in_arrow, token_of
 from lakelog.spark.handles import Handles
 
 if TYPE_CHECKING:
@@ -19,10 +19,7 @@ class OnPartitions:
         found = self._handles.loaded(params).partitions(params["where"])
         columns = [_as_spark(column) for column in found.columns]
         table = pa.Table.from_arrays(columns, names=found.column_names)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return {}, sink.getvalue().to_pybytes()
+        return in_arrow(table.schema, table.to_batches())
 
     def on_add_partitions(self, params: Params) -> Params:
         self._handles.writable(params).add_partitions(params["partitions"], token=token_of(params))

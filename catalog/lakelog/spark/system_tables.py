@@ -6,19 +6,18 @@ what of its time a query wants, as far as Spark has found that out; Spark applie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakelog.log.errors import NotFound
+from lakelog.spark.asking import Answer, Params, in_arrow
 from lakelog.spark.catalogs import Catalogs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakelog.catalog import Catalog
-
-Params = Mapping[str, Any]
 
 _TYPES = {
     "string": "STRING",
@@ -69,16 +68,10 @@ def declarations() -> Params:
     }
 
 
-def read(catalogs: Catalogs, params: Params) -> tuple[Params, bytes]:
+def read(catalogs: Catalogs, params: Params) -> Answer:
     """Answer all rows as an Arrow stream. What others have committed is told, not what a transaction is about to."""
-    import pyarrow as pa
-
     table = TABLES.get(params["name"])
     if table is None:
         raise NotFound(f"there is no table system.{params['name']}")
     rows = table.read(catalogs.outside, params["since_us"], params["until_us"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        for batch in rows:
-            writer.write_batch(batch)
-    return {}, sink.getvalue().to_pybytes()
+    return in_arrow(rows.schema, rows)
