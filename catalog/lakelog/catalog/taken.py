@@ -230,9 +230,8 @@ class TakenLog(TrackedLog[S]):
             try:
                 draft = step.decide(view, passed)
             except NothingToDo:
-                draft = (
-                    Draft()
-                )  # somebody else did the same, perhaps by other ids than later steps name it by
+                # Somebody else did the same, perhaps by other ids than later steps name it by.
+                draft = Draft()
             check_same(
                 step,
                 draft,
