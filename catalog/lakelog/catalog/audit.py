@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -20,7 +20,7 @@ from lakelog.catalog.audit_chain import Extent, Step, extent_of, goes_on_expired
 from lakelog.catalog.audit_logs import AuditedLog, every_log, in_parallel, logs_below, logs_of_table
 from lakelog.catalog.history import OPERATIONS, details_of, operations_of
 from lakelog.catalog.name_tree import NameTree
-from lakelog.catalog.names import Identifier, identifier, table_identifier
+from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.namespace_state import TABLE
 from lakelog.catalog.times import Moment, last_us, time_us
 from lakelog.log import Commit, Json, NotFound
@@ -82,8 +82,8 @@ def audit(
     *,
     since: Moment | None = None,
     until: Moment | None = None,
-    table: str | Sequence[str] | None = None,
-    namespace: str | Sequence[str] | None = None,
+    table: Name | None = None,
+    namespace: Name | None = None,
     location: str | None = None,
     user: str | None = None,
     operation: str | None = None,

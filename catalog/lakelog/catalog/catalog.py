@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,7 +34,7 @@ from lakelog.catalog.fsck import Findings
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, writing_as
 from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_table
-from lakelog.catalog.names import Identifier, identifier, table_identifier
+from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.namespace_state import NAMESPACE, PROPERTIES, RELATION, TABLE, SavedCut
 from lakelog.catalog.places import Places
 from lakelog.catalog.schema import Schema
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from lakelog.catalog.expire import Expired
     from lakelog.catalog.transaction import Transaction
     from lakelog.catalog.vacuum import Vacuumed
-
-Name: TypeAlias = str | Sequence[str]
-"""`"a.b.t"` (backticks around parts with dots) or the parts."""
 
 
 class Catalog(DefinedNames):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
-
 from lakelog.catalog import defining
 from lakelog.catalog.commits import Token
 from lakelog.catalog.definition import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
 from lakelog.catalog.errors import FunctionExists, ViewExists
 from lakelog.catalog.name_tree import NameTree
-from lakelog.catalog.names import Identifier, identifier, table_identifier
-
-Name: TypeAlias = str | Sequence[str]
+from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 
 
 class DefinedNames:

@@ -18,9 +18,12 @@ DEPTH_LIMIT = 32
 Identifier: TypeAlias = tuple[str, ...]
 """A namespace (possibly the root, `()`) or a table (its last part is the table's name)."""
 
+Name: TypeAlias = str | Sequence[str]
+"""An identifier as users give it: `"a.b.t"` (backticks around parts with dots) or the parts."""
 
-def identifier(value: str | Sequence[str]) -> Identifier:
-    """Return the parts of `value`: `"a.b.t"` (with backticks around parts that hold dots) or the parts themselves."""
+
+def identifier(value: Name) -> Identifier:
+    """Return the parts of `value`."""
     if not isinstance(value, str | list | tuple):
         raise InvalidInput(f"{value!r} is not an identifier: give text or a list of its parts")
     parts = split(value) if isinstance(value, str) else tuple(value)
@@ -30,7 +33,7 @@ def identifier(value: str | Sequence[str]) -> Identifier:
     return parts
 
 
-def table_identifier(value: str | Sequence[str]) -> Identifier:
+def table_identifier(value: Name) -> Identifier:
     """Return the parts of a table's name, at least one (see `identifier`)."""
     parts = identifier(value)
     if not parts:
