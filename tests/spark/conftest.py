@@ -30,12 +30,11 @@ from lakelog.testing.s3a import s3a_settings
 
 
 @dataclass(frozen=True)
-class Lake:
-    """A catalog in the session, and the same warehouse from Python."""
+class Place:
+    """A catalog in the session; `lake.` in a statement stands for it."""
 
     spark: SparkSession
     name: str
-    warehouse: str
 
     def frame(self, sql: str) -> DataFrame:
         return self.spark.sql(re.sub(r"\blake\.", f"{self.name}.", sql))
@@ -46,6 +45,13 @@ class Lake:
 
     def sorted(self, sql: str) -> list[tuple[Any, ...]]:
         return sorted(self.sql(sql), key=repr)
+
+
+@dataclass(frozen=True)
+class Lake(Place):
+    """A catalog of lakelog's, and the same warehouse from Python."""
+
+    warehouse: str
 
     @property
     def catalog(self) -> Catalog:

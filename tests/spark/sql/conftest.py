@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.sql.reference import Reference
+from tests.spark.conftest import Place
 
 from lakelog.testing import memory_catalog
 
@@ -21,30 +21,30 @@ def spark_has_memory_catalogs(spark: SparkSession) -> None:
 
 
 @pytest.fixture
-def make_memory(spark: SparkSession, spark_has_memory_catalogs: None) -> Callable[[str], Reference]:
+def make_memory(spark: SparkSession, spark_has_memory_catalogs: None) -> Callable[[str], Place]:
     """Makes an empty catalog of one of the classes that `lakelog.testing.memory_catalog` names."""
 
-    def make(kind: str) -> Reference:
+    def make(kind: str) -> Place:
         name = f"memory{next(_numbers)}"
         spark.conf.set(f"spark.sql.catalog.{name}", kind)
-        return Reference(spark, name)
+        return Place(spark, name)
 
     return make
 
 
 @pytest.fixture
-def memory(make_memory: Callable[[str], Reference]) -> Reference:
+def memory(make_memory: Callable[[str], Place]) -> Place:
     """Spark's in-memory catalog: tables with rows, nested namespaces, functions, procedures."""
     return make_memory(memory_catalog.TABLES)
 
 
 @pytest.fixture
-def memory_views(make_memory: Callable[[str], Reference]) -> Reference:
+def memory_views(make_memory: Callable[[str], Place]) -> Place:
     """Spark's in-memory catalog of definitions of tables and views."""
     return make_memory(memory_catalog.RELATIONS)
 
 
 @pytest.fixture
-def memory_partitions(make_memory: Callable[[str], Reference]) -> Reference:
+def memory_partitions(make_memory: Callable[[str], Place]) -> Place:
     """Spark's in-memory catalog whose tables have partitions that can be added and dropped."""
     return make_memory(memory_catalog.PARTITIONS)

@@ -8,26 +8,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from tests.spark.conftest import Lake
-
-
-@dataclass(frozen=True)
-class Reference:
-    """One of Spark's own catalogs in the session; `lake.` in a statement stands for it."""
-
-    spark: SparkSession
-    name: str
-
-    def frame(self, sql: str) -> DataFrame:
-        return self.spark.sql(re.sub(r"\blake\.", f"{self.name}.", sql))
-
-    def sql(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows as plain tuples."""
-        return [tuple(row) for row in self.frame(sql).collect()]
-
-    def sorted(self, sql: str) -> list[tuple[Any, ...]]:
-        return sorted(self.sql(sql), key=repr)
+from tests.spark.conftest import Place
 
 
 @dataclass(frozen=True)
@@ -43,7 +24,7 @@ class Outcome:
     parameters: tuple[tuple[str, str], ...] = ()
 
 
-def outcome(place: Lake | Reference, statement: str, *, ordered: bool = False) -> Outcome:
+def outcome(place: Place, statement: str, *, ordered: bool = False) -> Outcome:
     """Run a statement, in which the word `lake` stands for the catalog. Rows are sorted unless they are `ordered`."""
 
     def masked(value: Any) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from pyspark.errors import AnalysisException
+from tests.spark.conftest import Place
 from tests.spark.sessions import another_session
-from tests.spark.sql.reference import Reference, outcome
+from tests.spark.sql.reference import outcome
 
 import lakelog.spark
 from lakelog.catalog import Catalog
@@ -26,7 +27,7 @@ def lake(make_lake):
 def session_catalog(spark):
     """Spark's own catalog, whose namespace `a` is empty."""
     spark.sql("CREATE DATABASE spark_catalog.a")
-    yield Reference(spark, "spark_catalog")
+    yield Place(spark, "spark_catalog")
     spark.sql("DROP DATABASE spark_catalog.a CASCADE")
     for (function,) in spark.sql("SHOW USER FUNCTIONS").collect():
         if function.startswith("spark_catalog."):
@@ -355,7 +356,7 @@ def test_functions_of_spark_stay_what_they_are(lake):
     assert session.sql("SELECT * FROM range(1)") == [(0,)]
     assert (
         condition(session, "DROP FUNCTION abs")
-        == outcome(Reference(lake.spark, ""), "DROP FUNCTION abs").condition
+        == outcome(Place(lake.spark, ""), "DROP FUNCTION abs").condition
     )
     session.sql("CREATE TEMPORARY FUNCTION tmp(x INT) RETURNS INT RETURN x + 1")
     assert session.sql("SELECT tmp(1)") == [(2,)]

@@ -6,8 +6,9 @@ import pyspark
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import UnsupportedOperationException
+from tests.spark.conftest import Place
 from tests.spark.sessions import another_session
-from tests.spark.sql.reference import Reference, outcome
+from tests.spark.sql.reference import outcome
 
 pytestmark = pytest.mark.adapter
 
@@ -31,7 +32,7 @@ def places(lake, memory_views):
 @pytest.fixture
 def session_catalog(spark):
     """Spark's session catalog, whose `a` is there for one test."""
-    place = Reference(spark, "spark_catalog")
+    place = Place(spark, "spark_catalog")
     place.sql("DROP NAMESPACE IF EXISTS lake.a CASCADE")
     place.sql("CREATE NAMESPACE lake.a")
     yield place
