@@ -368,6 +368,11 @@ private[lakelog] object SparkInternals {
             sizes += size.get(i)
             rows += count.get(i)
             footers += footer.filterNot(_.isNull(i)).map(_.get(i))
+            Option(root.getVector("deletes")).filterNot(_.isNull(i)).foreach { _ =>
+              // To read the file without its vector would bring deleted rows back.
+              throw new UnsupportedOperationException(
+                s"rows of the data file ${path.getObject(i)} are deleted by a vector, which is not read by Spark yet: read the table in Python")
+            }
             Seq("names" -> names, "constants" -> constants).foreach { case (column, texts) =>
               texts += Option(root.getVector(column)).flatMap(v => Option(v.getObject(i))).map(_.toString).orNull
             }

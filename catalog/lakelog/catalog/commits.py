@@ -10,7 +10,7 @@ from typing import Any, assert_never
 import msgspec
 
 from lakelog.catalog.conflicts import Change, Operation, Rule, changes, rule
-from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed
+from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed, removed_file
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import FilesChanged, table_events
 from lakelog.catalog.generated import not_generated
@@ -136,20 +136,26 @@ def files_event(
     removed: Sequence[RemovedFile],
     metadata: Metadata,
     filter_text: str | None = None,
+    changed: Sequence[tuple[DataFile, DataFile]] = (),
 ) -> tuple[FilesChanged, tuple[bytes, ...]]:
-    """Return the event that adds and removes these files, and the sidecars that it refers to (bulk goes there)."""
+    """Return the event that adds and removes these files, and the sidecars that it refers to (bulk goes there).
+
+    `changed` files get another vector of deleted rows; each is given as it was and as it is.
+    """
     blobs: list[bytes] = []
     added_sidecar = removed_sidecar = None
-    if _is_bulk(added):
+    coming = [*added, *(after for _, after in changed)]
+    going = [*removed, *(removed_file(before) for before, _ in changed)]
+    if _is_bulk(coming):
         added_sidecar = len(blobs)
-        blobs.append(encode_files(added, metadata.schema, metadata.specs))
-    if _is_bulk(removed):
+        blobs.append(encode_files(coming, metadata.schema, metadata.specs))
+    if _is_bulk(going):
         removed_sidecar = len(blobs)
-        blobs.append(encode_removed(removed))
+        blobs.append(encode_removed(going))
     event = FilesChanged(
-        operation=operation.value,
-        added=() if added_sidecar is not None else tuple(added),
-        removed=() if removed_sidecar is not None else tuple(removed),
+        operation=operation.word,
+        added=() if added_sidecar is not None else tuple(coming),
+        removed=() if removed_sidecar is not None else tuple(going),
         added_sidecar=added_sidecar,
         removed_sidecar=removed_sidecar,
         added_files=len(added),
@@ -159,6 +165,8 @@ def files_event(
         removed_rows=sum(file.rows for file in removed),
         removed_bytes=sum(file.size_bytes for file in removed),
         filter=filter_text,
+        changed_files=len(changed),
+        deleted_rows=sum(before.rows - after.rows for before, after in changed),
     )
     return event, tuple(blobs)
 
@@ -169,17 +177,25 @@ def _is_bulk(files: Sequence[DataFile] | Sequence[RemovedFile]) -> bool:
     return len(files) > SIDECAR_FROM_FILES or len(msgspec.json.encode(files)) > SIDECAR_FROM_BYTES
 
 
+def no_rows(change: Change) -> str | None:
+    """What `Written.touched` is for operations that the matrix never asks about rows."""
+    raise AssertionError(f"the matrix asks nothing about rows where another commit {change.value}")
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """What an operation brings along, for the rules that look closer: its base, and what it replaces.
 
     `replaced` tells whether any of some files (in the form of `FileSet.chunks`), which were added or removed since the
-    base, may hold rows that the operation replaces; the argument says which of the two.
+    base, may hold rows that the operation replaces; the argument says which of the two. `touched` says, of an operation
+    on rows, why it cannot go on over files that were added or removed; None where it can. `schema` is the one of the
+    files that it wrote, None where it wrote none.
     """
 
     version: int
-    schema: Schema
+    schema: Schema | None
     replaced: Callable[[Change], bool]
+    touched: Callable[[Change], str | None] = no_rows
 
 
 def no_files(change: Change) -> bool:
@@ -211,12 +227,17 @@ def _check(
         case Rule.REBASE | Rule.REEVALUATE:
             return
         case Rule.CHECK_SCHEMA:
-            misfit = _misfit(written.schema, view.state.current.schema)
+            schema = view.state.current.schema
+            misfit = None if written.schema is None else _misfit(written.schema, schema)
             if misfit is not None:
                 raise conflict(operation, change, commit, name, misfit)
         case Rule.CHECK_FILES:
             if written.replaced(change):
                 raise conflict(operation, change, commit, name, "with rows that this operation may replace")
+        case Rule.CHECK_ROWS:
+            why = written.touched(change)
+            if why is not None:
+                raise conflict(operation, change, commit, name, why)
         case Rule.FAIL:
             raise conflict(operation, change, commit, name, None)
         case Rule.GONE:
@@ -234,12 +255,12 @@ def conflict(
     reason = f" ({why})" if why else ""
     if not commit.commit_id:
         return CommitConflict(
-            f"the {operation.value} of {name} conflicts with an earlier change in the same transaction, which "
+            f"the {operation.word} of {name} conflicts with an earlier change in the same transaction, which "
             f"{change.value}{reason}: it was prepared before that. Load the table again in the transaction",
             version=commit.version,
         )
     return CommitConflict(
-        f"the {operation.value} of {name} conflicts with version {commit.version}, which {change.value}{reason}; "
+        f"the {operation.word} of {name} conflicts with version {commit.version}, which {change.value}{reason}; "
         f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: run the statement again, "
         "and it will see that version",
         version=commit.version,

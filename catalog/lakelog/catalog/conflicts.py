@@ -41,12 +41,26 @@ class Operation(Enum):
     OVERWRITE_PARTITIONS = "overwrite-partitions"
     TRUNCATE = "truncate"
     DELETE = "delete"
+    DELETE_ROWS = "delete-rows"
+    UPDATE = "update"
+    MERGE = "merge"
+    COMPACT = "compact"
     ALTER = "alter"
     REPLACE = "replace"
     ROLLBACK = "rollback"
     SET_CURRENT = "set-current-version"
     COMPUTE_STATISTICS = "compute statistics"
     DROP = "drop"
+
+    @property
+    def word(self) -> str:
+        """What a commit and a message call it: nobody is told whether a delete went by files or by rows."""
+        return "delete" if self is Operation.DELETE_ROWS else self.value
+
+    @property
+    def makes_rows(self) -> bool:
+        """Whether an operation on rows writes others than were there, which it may have computed from any it read."""
+        return self in (Operation.UPDATE, Operation.MERGE)
 
 
 class Change(Enum):
@@ -69,13 +83,16 @@ class Rule(Enum):
 
     REBASE: the change does not touch the operation, which goes on as it is. REEVALUATE: the operation read nothing that
     it cannot read again from metadata alone, so it is decided anew on the new state. CHECK_FILES: goes on unless a file
-    added or removed since then may hold rows that the operation replaces. CHECK_SCHEMA: goes on if the files that it
-    wrote still fit the schema. FAIL: a conflict; the caller has to start over. GONE: there is no such table any more.
+    added or removed since then may hold rows that the operation replaces. CHECK_ROWS: goes on unless rows that it
+    changes were changed since then, or there are others by now that it should have seen. CHECK_SCHEMA: goes on if the
+    files that it wrote still fit the schema. FAIL: a conflict; the caller has to start over. GONE: there is no such
+    table any more.
     """
 
     REBASE = "rebase"
     REEVALUATE = "re-evaluate"
     CHECK_FILES = "check files"
+    CHECK_ROWS = "check rows"
     CHECK_SCHEMA = "check schema"
     FAIL = "fail"
     GONE = "gone"
@@ -90,6 +107,10 @@ def rule(operation: Operation, change: Change) -> Rule:
             return _for_overwrite(change)
         case Operation.TRUNCATE | Operation.DELETE | Operation.ALTER | Operation.SET_CURRENT:
             return _for_metadata_only(change)
+        case Operation.DELETE_ROWS | Operation.UPDATE | Operation.MERGE:
+            return _for_rows(operation, change)
+        case Operation.COMPACT:
+            return _for_compact(change)
         case Operation.ROLLBACK:
             return _for_rollback(change)
         case Operation.REPLACE:
@@ -131,6 +152,42 @@ def _for_overwrite(change: Change) -> Rule:
         case Change.PARTITIONING | Change.CHECK:
             return Rule.FAIL
         case Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
+            return Rule.REBASE
+        case Change.REPLACED:
+            return Rule.FAIL
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_rows(operation: Operation, change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES | Change.REMOVED_FILES:
+            return Rule.CHECK_ROWS
+        case Change.SCHEMA:
+            return Rule.CHECK_SCHEMA
+        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
+            # Files are named, not found by a filter, and their specs stay.
+            return Rule.REBASE
+        case Change.CHECK:
+            # Nobody has held new rows against it. A delete has none: what it copies was there to be held against it.
+            return Rule.REBASE if operation is Operation.DELETE_ROWS else Rule.FAIL
+        case Change.REPLACED:
+            return Rule.FAIL
+        case Change.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_compact(change: Change) -> Rule:
+    match change:
+        case Change.ADDED_FILES:
+            return Rule.REBASE
+        case Change.REMOVED_FILES:
+            return Rule.CHECK_ROWS
+        case Change.SCHEMA:
+            return Rule.CHECK_SCHEMA
+        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
             return Rule.REBASE
         case Change.REPLACED:
             return Rule.FAIL
@@ -239,7 +296,7 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             return (Change.CONSTRAINTS,)
         case FilesChanged():
             added = (Change.ADDED_FILES,) if event.added_files else ()
-            removed = (Change.REMOVED_FILES,) if event.removed_files else ()
+            removed = (Change.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
             return added + removed
         case RolledBack():
             if event.metadata is None:

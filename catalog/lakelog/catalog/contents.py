@@ -17,7 +17,7 @@ from lakelog.catalog.bound import Bound
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DataFile, RemovedFile, check_files, is_elsewhere, of_write
+from lakelog.catalog.data_file import DELETES, DataFile, RemovedFile, check_files, is_elsewhere, of_write
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
@@ -230,13 +230,30 @@ def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Tab
 def files_only_in(
     tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
 ) -> pa.Table:
-    """Return the files of one view that the other does not have, or has by another write: as other columns perhaps."""
+    """Return the files of one view that the other does not have, or has by another write, as other columns perhaps, or
+    with other rows deleted."""
     files, others = (all_files(tracked, view) for view in (here, there))
     return files.filter(pc.invert(pc.is_in(_keys(files), value_set=_keys(others))))
 
 
+def same_files(files: pa.Table, others: pa.Table) -> pa.Array:
+    """Return which of `files` are in `others` too, whatever rows of them are deleted."""
+    keys, other_keys = (
+        pc.binary_join_element_wise(each["path"].combine_chunks(), each["write"].combine_chunks(), "\n")
+        for each in (files, others)
+    )
+    return pc.is_in(keys, value_set=other_keys)
+
+
 def _keys(files: pa.Table) -> pa.Array:
-    return pc.binary_join_element_wise(files["path"].combine_chunks(), files["write"].combine_chunks(), "\n")
+    deletes = (
+        pc.fill_null(files[DELETES].combine_chunks(), "")
+        if DELETES in files.column_names
+        else pa.repeat("", files.num_rows)
+    )
+    return pc.binary_join_element_wise(
+        files["path"].combine_chunks(), files["write"].combine_chunks(), deletes, "\n"
+    )
 
 
 def chunks_of(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:

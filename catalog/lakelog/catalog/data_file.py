@@ -2,9 +2,12 @@
 
 A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
 them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `crc`,
-`footer`, `names`, `constants`, `p<field id>` (partition values) and, by column id, `lo<id>`, `hi<id>`, `nulls<id>`,
-`nans<id>`. A NULL there means "not known", but in `p<field id>` of a file whose spec has that field, where it is the
-value NULL.
+`footer`, `names`, `constants`, `deleted`, `deletes`, `p<field id>` (partition values) and, by column id, `lo<id>`,
+`hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", but in `p<field id>` of a file whose spec has that
+field, where it is the value NULL, and in `deleted` and `deletes`, where no row of the file is deleted.
+
+`rows` counts the rows that are live. Statistics are those of the file as it was written, with rows that were deleted
+since: whoever holds a count of theirs against one of rows has to take `physical_rows`.
 
 The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily values.
 Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that the column had when
@@ -19,7 +22,9 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakelog.catalog.deletes import Deletes, deletes_from_json, deletes_to_json
 from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.partitioning import PartitionSpec
 from lakelog.catalog.schema import Schema
@@ -42,7 +47,10 @@ CRC, FOOTER = "crc", "footer"
 NAMES, CONSTANTS = "names", "constants"
 """The columns of `DataFile.names` and `constants`, as JSON, each left out where no file has any."""
 
-_OWN = re.compile(r"data/(\d{20})-([a-z2-7]{26})-[^/]+\.parquet")
+DELETED, DELETES = "deleted", "deletes"
+"""The columns of `DataFile.deletes`: how many rows, and all of it as JSON, both left out where no file has any."""
+
+_OWN = re.compile(r"data/(\d{20})-([a-z2-7]{26})-[^/]+\.(?:parquet|dv)")
 
 _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
 
@@ -74,6 +82,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     A file that lakelog has not written has `names`: what the field of each column id is called in it, nested ones among
     their siblings. A field that is not in `names` is not in the file, whatever that holds under the same name.
     `constants` are values of columns, by id, that are in no row of the file, but hold for all of them.
+
+    Of the file's rows, `deletes` says which are deleted, and `rows` counts the others.
     """
 
     path: str
@@ -87,6 +97,12 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     footer_crc: int | None = msgspec.field(name="footer", default=None)
     names: dict[int, str] | None = None
     constants: dict[int, Constant] = {}
+    deletes: Deletes | None = None
+
+    @property
+    def physical_rows(self) -> int:
+        """How many rows the file holds, with those that are deleted."""
+        return self.rows + (self.deletes.rows if self.deletes is not None else 0)
 
 
 class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,6 +111,11 @@ class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     path: str
     rows: int
     size_bytes: int = msgspec.field(name="size")
+
+
+def removed_file(file: DataFile) -> RemovedFile:
+    """Return what takes a file out."""
+    return RemovedFile(path=file.path, rows=file.rows, size_bytes=file.size_bytes)
 
 
 def file_path(write: WriteRef, suffix: str) -> str:
@@ -129,7 +150,10 @@ def constants_from_json(text: str) -> dict[int, Constant]:
 
 
 def started_at(path: str) -> int | None:
-    """Return the version that the write of a data file started from, None for a file that is not lakelog's own."""
+    """Return the version that the write of a data file, or of an object of deletion vectors, started from.
+
+    None for what is not lakelog's own.
+    """
     match = _OWN.fullmatch(path)
     return None if match is None else int(match[1])
 
@@ -217,10 +241,16 @@ def files_to_arrow(
     for name, texts in (
         (NAMES, [None if file.names is None else names_to_json(file.names) for file in files]),
         (CONSTANTS, [constants_to_json(file.constants) if file.constants else None for file in files]),
+        (DELETES, [None if file.deletes is None else deletes_to_json(file.deletes) for file in files]),
     ):
         if any(text is not None for text in texts):
             names.append(name)
             arrays.append(pa.array(texts, pa.string()))
+    if DELETES in names:
+        names.append(DELETED)
+        arrays.append(
+            pa.array([None if file.deletes is None else file.deletes.rows for file in files], pa.int64())
+        )
     for id, type in _partition_types(specs).items():
         if any(id in file.partition for file in files):
             names.append(f"p{id}")
@@ -262,8 +292,8 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
                 if value is not None:
                     known.setdefault(id, {})[_STATS[kind]] = value
     writes = columns.get("write") or [""] * rows
-    checksums, footers, named, constant = (
-        columns.get(name) or [None] * rows for name in (CRC, FOOTER, NAMES, CONSTANTS)
+    checksums, footers, named, constant, deletes = (
+        columns.get(name) or [None] * rows for name in (CRC, FOOTER, NAMES, CONSTANTS, DELETES)
     )
     return [
         DataFile(
@@ -278,9 +308,18 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
             footer_crc=footers[row],
             names=None if named[row] is None else names_from_json(named[row]),
             constants={} if constant[row] is None else constants_from_json(constant[row]),
+            deletes=None if deletes[row] is None else deletes_from_json(deletes[row]),
         )
         for row in range(rows)
     ]
+
+
+def physical_rows(files: pa.Table) -> pa.Array:
+    """Return how many rows each file holds, with those that are deleted."""
+    rows = files["rows"].combine_chunks()
+    if DELETED not in files.column_names:
+        return rows
+    return pc.add(rows, pc.fill_null(files[DELETED].combine_chunks(), 0))
 
 
 def encode_files(

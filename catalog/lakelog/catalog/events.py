@@ -205,8 +205,11 @@ class ConstraintDropped(_Event, frozen=True, tag="constraint-dropped"):
 class FilesChanged(_Event, frozen=True, tag="files-changed"):
     """One operation's change of the table's contents.
 
-    `operation` is one of `conflicts.Operation`. Files stand in the event itself, or, when they are many, as Arrow in
-    the commit's sidecar of the given index; never in both.
+    `operation` is the word of one of `conflicts.Operation`. Files stand in the event itself, or, when they are many, as
+    Arrow in the commit's sidecar of the given index; never in both.
+
+    A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
+    `deleted_rows` the rows that are deleted by it; the other counts leave them out.
     """
 
     operation: str
@@ -221,6 +224,8 @@ class FilesChanged(_Event, frozen=True, tag="files-changed"):
     removed_rows: int = 0
     removed_bytes: int = 0
     filter: str | None = None
+    changed_files: int = 0
+    deleted_rows: int = 0
 
 
 class RolledBack(_Event, frozen=True, tag="rolled-back"):
@@ -335,6 +340,9 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     encoded: dict[str, Json] = msgspec.to_builtins(event, order=None)
     if isinstance(event, RolledBack) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
+    if isinstance(event, FilesChanged) and not event.changed_files:
+        # As it was before there were vectors, so that older readers can read it.
+        del encoded["changed_files"], encoded["deleted_rows"]
     return encoded
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.bound import Term
+from lakelog.catalog.data_file import physical_rows
 from lakelog.catalog.exact import DAY_US, range_of, scalar_of
 from lakelog.catalog.file_tables import converted
 from lakelog.catalog.literals import from_arrow, to_arrow, value_type
@@ -94,7 +95,7 @@ def specs_list(specs: Mapping[int, PartitionSpec] | Sequence[PartitionSpec]) -> 
 
 def _from_statistics(files: pa.Table, term: Term) -> Facts:
     count, id = files.num_rows, term.column_id
-    rows = array_of(files, "rows")
+    rows = physical_rows(files)
     no, yes = _repeated(False, count), _repeated(True, count)
     nulls = _counts(files, f"nulls{id}")
     may_null = pc.fill_null(pc.greater(nulls, 0), True)

@@ -43,7 +43,7 @@ _WORDS = {
     "history-expired": "expire",
     "files-vacuumed": "vacuum",
 }
-OPERATIONS = frozenset(_WORDS.values()) | {operation.value for operation in Operation} - {
+OPERATIONS = frozenset(_WORDS.values()) | {operation.word for operation in Operation} - {
     Operation.ALTER.value
 }
 """Every word for what a commit can do."""
@@ -66,7 +66,10 @@ _SHOWN = {
     "rolled-back": ("version",),
     "files-vacuumed": ("files", "size_bytes"),
 }
-_COUNTS = ("added_files", "added_rows", "added_bytes", "removed_files", "removed_rows", "removed_bytes")
+_COUNTS = (
+    "added_files", "added_rows", "added_bytes", "removed_files", "removed_rows", "removed_bytes", "changed_files",
+    "deleted_rows",
+)  # fmt: skip
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -172,6 +172,11 @@ class TrackedLog(Generic[S]):
         return ()
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether what is committed here is a step of a transaction, which may have read and done other things."""
+        return False
+
+    @property
     def is_new(self) -> bool:
         """Whether the log is only being created by a transaction that is not committed yet."""
         return False

@@ -1,7 +1,7 @@
 """Data files become rows: the columns that are asked for, in the table's present schema, filtered exactly.
 
-Row groups are left out by the same rules as files. Files are read ahead by a few threads; rows come in the order of the
-plan all the same.
+Row groups are left out by the same rules as files, and rows that a deletion vector names. Files are read ahead by a few
+threads; rows come in the order of the plan all the same.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from lakelog.catalog.arrow_types import schema_to_arrow, type_from_arrow
 from lakelog.catalog.bound import Bound, terms
 from lakelog.catalog.data_file import (
     CONSTANTS,
+    DELETES,
     FOOTER,
     NAMES,
     Constant,
@@ -26,7 +27,9 @@ from lakelog.catalog.data_file import (
     is_elsewhere,
     names_from_json,
 )
+from lakelog.catalog.deletes import Deletes, deletes_from_json, read_vector
 from lakelog.catalog.literals import value_type
+from lakelog.catalog.live_rows import LiveRows
 from lakelog.catalog.parquet_open import open_parquet
 from lakelog.catalog.pruning import Specs, may_match
 from lakelog.catalog.read_ahead import in_order
@@ -68,7 +71,7 @@ def read_files(
     reading = _Reading(store, prefix, schema, chosen, predicate, open_url)
     columns_read = (
         plan[name].to_pylist() if name in plan.column_names else [None] * plan.num_rows
-        for name in ("path", "size", FOOTER, NAMES, CONSTANTS)
+        for name in ("path", "size", "rows", FOOTER, NAMES, CONSTANTS, DELETES)
     )
     files = list(map(_Source, *columns_read))
     return result, in_order(files, reading.batches, READ_AHEAD_FILES)
@@ -88,9 +91,11 @@ class _Source:
 
     path: str
     size_bytes: int | None = None
+    rows: int | None = None
     footer_crc: int | None = None
     names_json: str | None = None
     constants_json: str | None = None
+    deletes_json: str | None = None
 
     @property
     def names(self) -> dict[int, str] | None:
@@ -99,6 +104,10 @@ class _Source:
     @property
     def constants(self) -> dict[int, Constant]:
         return {} if self.constants_json is None else constants_from_json(self.constants_json)
+
+    @property
+    def deletes(self) -> Deletes | None:
+        return None if self.deletes_json is None else deletes_from_json(self.deletes_json)
 
 
 class _Reading:
@@ -140,14 +149,16 @@ class _Reading:
                 groups = (
                     self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
                 )
-                missing = sum(opened.metadata.row_group(group).num_rows for group in groups)
-                read = opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical)
-                for batch in read:
-                    missing -= batch.num_rows
-                    yield from self._matching(batch, names, constants)
-                if missing:
+                count = sum(opened.metadata.row_group(group).num_rows for group in groups)
+                live = self._live(file, opened.metadata, groups)
+                done = 0
+                for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical):
+                    rows = batch if live is None else live.of(batch, done)
+                    done += batch.num_rows
+                    yield from self._matching(rows, names, constants)
+                if done != count:
                     # Arrow leaves out pages whose header was altered to be of no kind that it knows.
-                    raise FormatError(f"{missing:,} of its rows cannot be found")
+                    raise FormatError(f"{count - done:,} of its rows cannot be found")
             except (pa.ArrowInvalid, OSError, FormatError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     # Arrow's own complaints about a file's content are OSErrors without a number.
@@ -158,6 +169,20 @@ class _Reading:
                 raise FormatError(
                     f"the data file {key} in {store.url} cannot be read ({error}): it was truncated or altered"
                 ) from error
+
+    def _live(self, file: _Source, footer: pq.FileMetaData, groups: Sequence[int]) -> LiveRows | None:
+        """Return what leaves the deleted rows out of those of some row groups; None where no row is deleted."""
+        deletes = file.deletes
+        if deletes is None:
+            return None
+        if file.rows is not None and footer.num_rows != file.rows + deletes.rows:
+            raise FormatError(
+                f"it has {footer.num_rows:,} rows, and the log knows of {file.rows:,} and {deletes.rows:,} deleted ones"
+            )
+        vector = read_vector(self._store, self._prefix.rstrip("/"), deletes, footer.num_rows)
+        return LiveRows(
+            vector, [footer.row_group(group).num_rows for group in range(footer.num_row_groups)], groups
+        )
 
     def _present(
         self, present: set[str], names: Mapping[int, str] | None, constants: Mapping[int, Constant]

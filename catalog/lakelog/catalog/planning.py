@@ -8,7 +8,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.bound import Bound, Constant, unknown_parts
-from lakelog.catalog.data_file import BASE_SCHEMA, CONSTANTS, FOOTER, NAMES, DataFile, split_name
+from lakelog.catalog.data_file import (
+    BASE_SCHEMA,
+    CONSTANTS,
+    DELETED,
+    DELETES,
+    FOOTER,
+    NAMES,
+    DataFile,
+    split_name,
+)
 from lakelog.catalog.file_facts import array_of, partition_values, specs_list
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.file_tables import joined
@@ -17,7 +26,7 @@ from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.partitioning import PartitionField, PartitionSpec
 from lakelog.catalog.pruning import Specs, match, may_match
 
-_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS)
+_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES)
 
 
 def plan(
@@ -30,7 +39,7 @@ def plan(
     statistics: Collection[int] = (),
 ) -> pa.Table:
     """Return the files that may hold matching rows, a row each: path, size, rows, spec, `p<field id>` of every
-    field, and footer, names and constants where they are known.
+    field, and footer, names, constants, deleted and deletes where there are any.
 
     With `limit`, files stop where the rows that match for certain suffice. `statistics` are ids of columns whose `lo`,
     `hi`, `nulls` and `nans` are wanted too, as far as they are known.

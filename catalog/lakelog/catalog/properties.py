@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lakelog.log.errors import InvalidInput
 
 RESERVED = "lakelog."
+SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
 
 _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
 """Spark's names for what a table is, not for what is set about it."""
@@ -56,9 +57,9 @@ COMPRESSION_CODEC = Property(
 
 ISOLATION = Property(
     name="lakelog.isolation",
-    default="snapshot",
+    default=SNAPSHOT,
     about="Whether a transaction that read the table fails when what it read has changed since: serializable does.",
-    choices=("snapshot", "serializable"),
+    choices=(SNAPSHOT, SERIALIZABLE),
 )
 
 KNOWN: Mapping[str, Property] = {each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION)}

@@ -1,4 +1,7 @@
-"""Which data files the retained versions of a table can reach, and what in its folder is whose."""
+"""Which data files the retained versions of a table can reach, and what in its folder is whose.
+
+An object of deletion vectors is one of them here, as far as a file's entry names it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.data_file import decode_files
+from lakelog.catalog.data_file import DELETES, decode_files
+from lakelog.catalog.deletes import Deletes, deletes_from_json
 from lakelog.catalog.events import FilesChanged, table_events
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
@@ -49,7 +53,7 @@ def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
 def ever_in(tracked: TrackedLog[TableState], first: int, last: int) -> pa.Table:
     """Return the path and size of every file that was in the table at a version from `first` to `last`; some twice."""
     start = tracked.log.view_at(first)
-    live = [chunk.select(_FILES.names) for chunk in start.state.files.chunks(tracked.log.read_blobs)]
+    live = [named_by(chunk) for chunk in start.state.files.chunks(tracked.log.read_blobs)]
     commits = _commits(tracked, first + 1, last)
     return joined(
         [_FILES.empty_table(), *live, *(table for commit in commits for table in added(tracked, commit))]
@@ -70,13 +74,29 @@ def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
     tables = [
         _table([(file.path, file.size_bytes) for file in event.added]) for event in changes if event.added
     ]
+    tables += [_vectors([file.deletes for file in event.added]) for event in changes if event.added]
     sidecars = [event.added_sidecar for event in changes if event.added_sidecar is not None]
     if sidecars:
         blobs = tracked.log.replay.sidecars([commit])[commit.version]
         if blobs is None:
             raise NotFound(f"version {commit.version} of {tracked.log.location} expired while it was read")
-        tables += [decode_files(blobs[index]).select(_FILES.names) for index in sidecars]
+        tables += [named_by(decode_files(blobs[index])) for index in sidecars]
     return tables
+
+
+def named_by(files: pa.Table) -> pa.Table:
+    """Return the path and size of all that entries of files (in the form of `FileSet.chunks`) name."""
+    named = files.select(_FILES.names)
+    if DELETES not in files.column_names:
+        return named
+    texts = files[DELETES].drop_null().to_pylist()
+    return joined([named, _vectors([deletes_from_json(text) for text in texts])])
+
+
+def _vectors(listed: Iterable[Deletes | None]) -> pa.Table:
+    """Return the objects that vectors are in. An object is as large as the end of the last of all of its vectors."""
+    apart = [each for each in listed if each is not None and each.path is not None]
+    return _table([(str(each.path), (each.offset or 0) + each.size_bytes) for each in apart])
 
 
 def without(files: pa.Table, others: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lakelog.catalog.data_file import decode_removed
+from lakelog.catalog.data_file import RemovedFile, decode_removed
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log import Commit, Draft, Json, Log, View
 from lakelog.log.format import FORMAT
@@ -59,13 +59,17 @@ def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
     return replace(view, state=state, sealed=draft.seals or (view.sealed and not draft.restores))
 
 
-def check_same(step: Step[Any], again: Draft, *, alone: bool, title: str, version: int, by: str) -> None:
+def check_same(
+    step: Step[Any], again: Draft, *, alone: bool, went_back: bool, title: str, version: int, by: str
+) -> None:
     """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
 
     What it removes is what the transaction saw; and the files and filters of later steps name columns and partitions by
-    the ids that this one gave them.
+    the ids that this one gave them. Where somebody `went_back` to an older version meanwhile, the same files may hold
+    other rows.
     """
-    if _removed(again) != _removed(step.draft):
+    removed = _removed(step.draft)
+    if _removed(again) != removed or (went_back and removed):
         what = "rows that it deletes were changed, or others like them were added"
     elif not alone and _metadata(again) != _metadata(step.draft):
         what = "it changes columns, partitioning, order or constraints, which somebody else changed too"
@@ -79,13 +83,20 @@ def check_same(step: Step[Any], again: Draft, *, alone: bool, title: str, versio
     )
 
 
-def _removed(draft: Draft) -> set[str]:
-    removed: set[str] = set()
+def _removed(draft: Draft) -> set[tuple[str, int | None]]:
+    """Return the paths that a draft removes, with how many rows were live in each.
+
+    Without the rows where it changes vectors: it was held row by row against what others have deleted.
+    """
+    removed: set[tuple[str, int | None]] = set()
     for event in draft.events:
-        removed |= {file["path"] for file in event.get("removed", ()) if isinstance(file, Mapping)}
+        if event.get("event") != "files-changed":
+            continue
+        files = msgspec.convert(event["removed"], list[RemovedFile])
         index = event.get("removed_sidecar")
         if index is not None:
-            removed |= {file.path for file in decode_removed(draft.blobs[index])}
+            files += decode_removed(draft.blobs[index])
+        removed |= {(file.path, None if event.get("changed_files") else file.rows) for file in files}
     return removed
 
 

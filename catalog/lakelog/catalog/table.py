@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import contents, partition_changes, rolling_back
+from lakelog.catalog import contents, partition_changes, rolling_back, row_changes
+from lakelog.catalog.altering import events_of
 from lakelog.catalog.binding import bind
 from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.commits import (
@@ -28,32 +29,19 @@ from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, check_written_by
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.events import (
-    ClusteringChanged,
-    ConstraintAdded,
-    ConstraintDropped,
-    FilesChanged,
-    PartitioningChanged,
-    SchemaChanged,
-    SortOrderChanged,
-    StatisticsComputed,
-    TableAltered,
-    TableEvent,
-    encode,
-    table_events,
-)
+from lakelog.catalog.events import FilesChanged, StatisticsComputed, encode, table_events
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, with_schema
+from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.partitions import Values
 from lakelog.catalog.planning import plan
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.proofs import check_rows, required
 from lakelog.catalog.schema import Schema
-from lakelog.catalog.schema_changes import Altered, TableChange, apply_changes, changes_from
-from lakelog.catalog.table_state import COMMENT, TableState
+from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_from
+from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -298,7 +286,7 @@ class Table:
             metadata = view.state.current
             check(Operation.ALTER, view, passed, Written(self.version, self.schema, no_files), self.name)
             altered = apply_changes(metadata, parsed)
-            events = _events(metadata, altered)
+            events = events_of(metadata, altered)
             if not events:
                 raise NothingToDo("the table is so already")
             check_rows(self._tracked, view, looked, required(metadata, altered), self.name)
@@ -494,11 +482,44 @@ class Table:
         if token is None and write is not None:
             # One write is one commit: committing its files again must not add them twice.
             token = Token(commit_id=write.id, bases={self._tracked.location: write.version})
-        base = self._view
-        if write is not None and write.version != self.version:
-            base = self._tracked.log.view_at(write.version)
+        base = self._base_of(write)
         committed = contents.commit(self._tracked, base, change, name=self.name, write=write, token=token)
         return self._with(committed.view)
+
+    def commit_rows(
+        self,
+        write: WriteRef,
+        operation: str,
+        files: Sequence[DataFile] = (),
+        *,
+        removed: Sequence[str] = (),
+        deletes: Sequence[row_changes.Positions | Mapping[str, Any]] = (),
+        condition: Filter | None = None,
+        token: Token | None = None,
+    ) -> Table:
+        """Commit a change of rows that was prepared by reading this version: delete, update, merge or compact.
+
+        `files` were written under `data/`; the files `removed` give way to them; of other files, the rows at the
+        positions in `deletes` are deleted, which were live. `condition` is true for all rows that were looked at.
+        CommitConflict, NoSuchTable, WriteFenced; InvalidInput for files and rows that this version does not have.
+        """
+        self._check_writable("change rows of")
+        check_written_by(files, write)
+        predicate = None if condition is None else as_predicate(condition)
+        change = row_changes.row_change(operation, files, removed, deletes, predicate)
+        if change.is_empty:
+            return self.refresh()
+        if token is None:
+            token = Token(commit_id=write.id, bases={self._tracked.location: write.version})
+        base = self._base_of(write)
+        committed = row_changes.commit(self._tracked, base, change, name=self.name, write=write, token=token)
+        return self._with(committed.view)
+
+    def _base_of(self, write: WriteRef | None) -> View[TableState]:
+        """Return the view that a write started from."""
+        if write is None or write.version == self.version:
+            return self._view
+        return self._tracked.log.view_at(write.version)
 
     def _write(
         self, operation: Operation, data: Ingestible, filter: Filter | None, token: Token | None
@@ -549,35 +570,3 @@ class Table:
                 "version or timestamp"
             )
         self._logs.check_writable()
-
-
-def _events(metadata: Metadata, altered: Altered) -> list[TableEvent]:
-    """Return the events that turn `metadata` into what `altered` says."""
-    events: list[TableEvent] = []
-    if altered.schema != metadata.schema:
-        events.append(SchemaChanged(schema=altered.schema))
-    if altered.spec != with_schema(metadata.spec, altered.schema):
-        events.append(PartitioningChanged(spec=altered.spec))
-    if altered.sort_order != metadata.sort_order:
-        events.append(SortOrderChanged(sort_order=altered.sort_order))
-    # A constraint of the same name may be dropped and added anew by the same changes.
-    events.extend(
-        ConstraintDropped(name=each.name) for each in metadata.constraints if each not in altered.constraints
-    )
-    events.extend(
-        ConstraintAdded(constraint=each) for each in altered.constraints if each not in metadata.constraints
-    )
-    if altered.clustering != metadata.clustering:
-        events.append(ClusteringChanged(columns=altered.clustering))
-    before, after = (
-        _properties(metadata.properties, metadata.comment),
-        _properties(altered.properties, altered.comment),
-    )
-    if before != after:
-        set_ = {key: value for key, value in after.items() if before.get(key) != value}
-        events.append(TableAltered(set=set_, removed=tuple(sorted(before.keys() - after.keys()))))
-    return events
-
-
-def _properties(properties: Mapping[str, str], comment: str | None) -> dict[str, str]:
-    return dict(properties) | ({COMMENT: comment} if comment is not None else {})

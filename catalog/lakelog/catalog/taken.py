@@ -61,6 +61,10 @@ class TakenLog(TrackedLog[S]):
         self._logs = logs
 
     @property
+    def in_transaction(self) -> bool:
+        return True
+
+    @property
     def is_new(self) -> bool:
         return self.creation is not None
 
@@ -236,6 +240,7 @@ class TakenLog(TrackedLog[S]):
                 step,
                 draft,
                 alone=len(self.steps) == 1,
+                went_back=_went_back(passed),
                 title=self._logs.title_of(self),
                 version=view.version,
                 by=author_of(passed[-1] if passed else None),
@@ -386,6 +391,10 @@ class TakenLogs(LogCache):
 
 def _with_steps(view: View[S], steps: int) -> View[S]:
     return replace(view, hash=f"{view.hash.partition(STEP_MARK)[0]}{STEP_MARK}{steps}")
+
+
+def _went_back(passed: Sequence[Commit]) -> bool:
+    return any(event.get("event") == "rolled-back" for commit in passed for event in commit.events)
 
 
 def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:

@@ -23,7 +23,7 @@ from lakelog.catalog.events import TableDropped, encode
 from lakelog.catalog.log_cache import Change, writing_as
 from lakelog.catalog.namespace_state import PROPERTIES, NamespaceState
 from lakelog.catalog.predicate import as_predicate
-from lakelog.catalog.properties import ISOLATION, value_of
+from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, SNAPSHOT, value_of
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.taken import TakenLog, TakenLogs
 from lakelog.catalog.writer import author_of
@@ -42,8 +42,6 @@ from lakelog.log.errors import (
 if TYPE_CHECKING:
     from lakelog.catalog.commits import Token
     from lakelog.catalog.log_cache import LogCache
-
-SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
 
 
 class Transaction(Catalog):

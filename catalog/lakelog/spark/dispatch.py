@@ -181,7 +181,7 @@ class Dispatch(OnFunctions, OnPartitions, OnViews):
 
     def on_plan(self, params: Params) -> Answer:
         planned = self._handles.loaded(params).plan(params["predicate"])
-        columns = ("path", "size", "rows", "footer", "names", "constants")
+        columns = ("path", "size", "rows", "footer", "names", "constants", "deleted", "deletes")
         planned = planned.select([name for name in columns if name in planned.column_names])
         return in_arrow(planned.schema, planned.to_batches())
 
@@ -250,6 +250,20 @@ class Dispatch(OnFunctions, OnPartitions, OnViews):
             params["operation"],
             _files(params),
             filter=params["filter"],
+            token=token_of(params),
+        )
+        return {}
+
+    def on_commit_rows(self, params: Params) -> Params:
+        from lakelog.log import WriteRef
+
+        self._handles.writable(params).commit_rows(
+            msgspec.convert(params["write"], WriteRef),
+            params["operation"],
+            _files(params),
+            removed=params["removed"],
+            deletes=params["deletes"],
+            condition=params["condition"],
             token=token_of(params),
         )
         return {}

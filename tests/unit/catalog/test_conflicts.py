@@ -35,3 +35,13 @@ def test_every_pair_has_the_documented_rule(operation: Operation, change: Change
 
 def test_nothing_goes_on_in_a_table_that_is_gone() -> None:
     assert {rule(operation, Change.DROPPED) for operation in Operation} == {Rule.GONE}
+
+
+def test_only_operations_on_rows_are_asked_about_rows() -> None:
+    asked = {
+        operation
+        for operation in Operation
+        for change in Change
+        if rule(operation, change) is Rule.CHECK_ROWS
+    }
+    assert asked == {Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT}

@@ -26,6 +26,7 @@ from lakelog.catalog.data_file import (
     is_elsewhere,
     names_from_json,
 )
+from lakelog.catalog.deletes import Deletes, deletes_from_json, read_vector
 from lakelog.catalog.file_tables import converted
 from lakelog.catalog.fsck.judges import DataFileFacts, facts_of
 from lakelog.catalog.literals import value_type
@@ -42,6 +43,9 @@ FILES_AT_ONCE = 4
 FILES_IN_A_ROUND = 256
 BATCH_ROWS = 64 * 1024
 READ_BYTES = 4 * 1024 * 1024
+RESTORE_VECTOR = (
+    "restore the object of vectors from a backup, or go back to a version before these rows were deleted"
+)
 RESTORE = "restore this file from a backup, or delete the rows that were in it"
 
 
@@ -96,6 +100,18 @@ class DataCheck:
         if problem is not None:
             kind, what = problem
             self.findings.damage(kind, self._at(path), what, RESTORE)
+        for text in sorted(facts.vectors):
+            self._check_vector(path, deletes_from_json(text), facts.rows)
+
+    def _check_vector(self, path: str, deletes: Deletes, rows: int) -> None:
+        self.findings.count("deletion vectors")
+        try:
+            read_vector(self.store, self.prefix, deletes, rows)
+        except StorageError:
+            raise
+        except LakelogError as error:
+            where = self._at(deletes.path or path)
+            self.findings.damage("deletion-vector-damaged", where, f"of {path}: {error}", RESTORE_VECTOR)
 
     def _problem(
         self, source: Any, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.data_file import CRC, FOOTER, decode_files, decode_removed
+from lakelog.catalog.data_file import CRC, DELETES, FOOTER, decode_files, decode_removed, physical_rows
+from lakelog.catalog.deletes import deletes_from_json, deletes_to_json
 from lakelog.catalog.events import (
     FilesChanged,
     NamespaceCreated,
@@ -58,12 +59,17 @@ class NamespaceJudge:
 
 @dataclass(slots=True)
 class DataFileFacts:
-    """What a commit said of a data file."""
+    """What commits said of a data file: `rows` with those that are deleted, by any of `vectors` (JSON of `Deletes`)."""
 
     size_bytes: int
     rows: int
     crc: int | None = None
     footer_crc: int | None = None
+    vectors: frozenset[str] = frozenset()
+
+    def objects(self) -> set[str]:
+        """Return the paths of the objects that the vectors are in."""
+        return {path for text in self.vectors if (path := deletes_from_json(text).path) is not None}
 
 
 @dataclass(slots=True)
@@ -104,29 +110,37 @@ class TableJudge:
                 for gone in removed:
                     added.pop(gone.path, None)
                 for file in event.added:
-                    added[file.path] = DataFileFacts(file.size_bytes, file.rows, file.crc, file.footer_crc)
+                    vectors = frozenset([deletes_to_json(file.deletes)] if file.deletes is not None else [])
+                    added[file.path] = DataFileFacts(
+                        file.size_bytes, file.physical_rows, file.crc, file.footer_crc, vectors
+                    )
                 if event.added_sidecar is not None and blobs is not None:
                     added |= facts_of(decode_files(blobs[event.added_sidecar]))
-        self.retained |= added
+        self._retain(added)
 
     def begins(self, state: TableState) -> None:
         try:
-            self._retain(state.files.table(self.fetch))
+            self._retain(facts_of(state.files.table(self.fetch)))
         except LakelogError:
             return  # the manifest is reported
 
-    def _retain(self, files: pa.Table) -> None:
-        self.retained.update(facts_of(files))
+    def _retain(self, files: Mapping[str, DataFileFacts]) -> None:
+        for path, facts in files.items():
+            known = self.retained.get(path)
+            vectors = facts.vectors if known is None else facts.vectors | known.vectors
+            self.retained[path] = replace(facts, vectors=vectors)
 
 
 def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
     """Return what the log says of each file, by its path."""
-    columns = (files[name].to_pylist() for name in ("path", "size", "rows"))
+    columns = (files["path"].to_pylist(), files["size"].to_pylist(), physical_rows(files).to_pylist())
     checksums = (
         files[name].to_pylist() if name in files.column_names else [None] * files.num_rows
         for name in (CRC, FOOTER)
     )
-    return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, *checksums, strict=True)}
+    texts = files[DELETES].to_pylist() if DELETES in files.column_names else [None] * files.num_rows
+    vectors = [frozenset([text] if text is not None else []) for text in texts]
+    return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, *checksums, vectors, strict=True)}
 
 
 def different_files(one: pa.Table, other: pa.Table) -> str | None:

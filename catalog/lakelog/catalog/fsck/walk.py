@@ -18,6 +18,7 @@ from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.name_tree import has_own_place
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState
+from lakelog.catalog.reachable import named_by, paths
 from lakelog.catalog.table_state import TableState
 from lakelog.log.errors import LakelogError, NotFound
 from lakelog.log.findings import Findings
@@ -250,15 +251,22 @@ class Walk:
             files = None  # the manifest is reported
         if files is not None and state.metadata is not None:
             check.live(files, state.metadata.schema)
-        live = set() if files is None else set(files["path"].to_pylist())
+        live = set() if files is None else paths(named_by(files))
+        vectors = {path for facts in judge.retained.values() for path in facts.objects()}
         if self.depth.all_versions:
-            check.older({path: facts for path, facts in judge.retained.items() if path not in live})
+            # Of a file that is live, the current version's vector is checked; earlier ones may be elsewhere.
+            older = {
+                path: facts for path, facts in judge.retained.items() if path not in live or facts.vectors
+            }
+            check.older(older)
         if files is not None:
             self._notes(
                 "data-file-unused",
                 [
                     f"{tracked.store.url}/{key}"
-                    for key in unreferenced(tracked.store, tracked.prefix, live | judge.retained.keys())
+                    for key in unreferenced(
+                        tracked.store, tracked.prefix, live | judge.retained.keys() | vectors
+                    )
                 ],
                 "no version that can be read names this file: of a write under way or given up, or of a lost commit",
                 "leave it to vacuum",

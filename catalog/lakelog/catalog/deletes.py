@@ -1,0 +1,149 @@
+"""Deletion vectors: which rows of a data file are deleted, though they are still in it.
+
+A vector is a 32-bit Roaring bitmap in its portable form, of the positions of rows in the file, from 0. Small ones stand
+in the file's entry, the others of a commit together in one object, which is named like a data file of the same write,
+so that what holds for abandoned data files holds for it too. A vector is never changed: who deletes more rows gives
+the file another one, which has the older positions too.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lakelog.log import ObjectStore, WriteRef
+from lakelog.log.errors import FormatError, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    # Loaded where there is a vector: most tables have none.
+    from pyroaring import BitMap
+
+INLINE_MAX_BYTES = 512
+POSITION_LIMIT = 2**32
+
+
+class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How many rows of a file are deleted, and where it stands which: `inline` (Base64), or in `path` from `offset` on.
+
+    `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location.
+    """
+
+    rows: int
+    size_bytes: int = msgspec.field(name="size")
+    crc: int
+    inline: str | None = None
+    path: str | None = None
+    offset: int | None = None
+
+
+def deletes_to_json(deletes: Deletes) -> str:
+    """Return a reference to a vector as text, the same for the same one."""
+    return msgspec.json.encode(deletes).decode()
+
+
+def deletes_from_json(text: str) -> Deletes:
+    return msgspec.json.decode(text, type=Deletes)
+
+
+def bitmap_of(encoded: str) -> BitMap:
+    """Return the positions that an engine sends as Base64. InvalidInput for what is no bitmap."""
+    from pyroaring import BitMap
+
+    try:
+        return BitMap.deserialize(base64.b64decode(encoded, validate=True))
+    except (ValueError, IndexError, binascii.Error):
+        raise InvalidInput(
+            "the positions of deleted rows are no Roaring bitmap: send its portable form as Base64"
+        ) from None
+
+
+def write_vectors(
+    store: ObjectStore, prefix: str, write: WriteRef, vectors: Mapping[str, BitMap]
+) -> dict[str, Deletes]:
+    """Return the references to `vectors`, by whatever they are keyed, once they can be read. Costs at most 1 PUT.
+
+    The object's name depends on what is in it: a commit that is decided again on a newer state puts another one.
+    """
+    blobs: dict[str, bytes] = {}
+    for key in sorted(vectors):
+        vector = vectors[key].copy()
+        vector.run_optimize()
+        blobs[key] = vector.serialize()
+    apart = [key for key, blob in blobs.items() if len(blob) > INLINE_MAX_BYTES]
+    content = b"".join(blobs[key] for key in apart)
+    path = vectors_path(write, content)
+    if apart:
+        store.put(f"{prefix}/{path}" if prefix else path, content)
+    found: dict[str, Deletes] = {}
+    offset = 0
+    for key, blob in blobs.items():
+        is_apart = len(blob) > INLINE_MAX_BYTES
+        found[key] = Deletes(
+            rows=len(vectors[key]),
+            size_bytes=len(blob),
+            crc=zlib.crc32(blob),
+            inline=None if is_apart else base64.b64encode(blob).decode(),
+            path=path if is_apart else None,
+            offset=offset if is_apart else None,
+        )
+        offset += len(blob) if is_apart else 0
+    return found
+
+
+def vectors_path(write: WriteRef, content: bytes) -> str:
+    """Return the path of an object of vectors (see `data_file.file_path`)."""
+    return f"data/{write.version:020d}-{write.id}-{hashlib.sha256(content).hexdigest()[:16]}.dv"
+
+
+def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physical_rows: int) -> BitMap:
+    """Return the positions of the deleted rows of a file that has `physical_rows` with them.
+
+    FormatError where it is not the vector that was written, or not one of this file; NotFound where it is gone. Costs
+    one ranged GET where it does not stand in the entry.
+    """
+    from pyroaring import BitMap
+
+    if deletes is None:
+        return BitMap()
+    where = deletes.path or "the file's entry"
+    blob = _bytes_of(store, prefix, deletes)
+    if len(blob) != deletes.size_bytes or zlib.crc32(blob) != deletes.crc:
+        raise FormatError(f"the vector of its deleted rows in {where} is not the one that was written")
+    try:
+        vector = BitMap.deserialize(blob)
+    except (ValueError, IndexError):
+        raise FormatError(f"the vector of its deleted rows in {where} is no Roaring bitmap") from None
+    if len(vector) != deletes.rows:
+        raise FormatError(
+            f"the vector in {where} deletes {len(vector):,} of its rows, and the log says {deletes.rows:,}"
+        )
+    if vector and vector.max() >= physical_rows:
+        raise FormatError(
+            f"the vector in {where} deletes the row at {vector.max():,} of a file of {physical_rows:,} rows"
+        )
+    return vector
+
+
+def _bytes_of(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
+    if deletes.inline is not None:
+        try:
+            return base64.b64decode(deletes.inline, validate=True)
+        except (ValueError, binascii.Error):
+            raise FormatError("the vector of its deleted rows is not Base64") from None
+    if deletes.path is None or deletes.offset is None:
+        raise FormatError("the log does not say where the vector of its deleted rows is")
+    key = f"{prefix}/{deletes.path}" if prefix else deletes.path
+    try:
+        with store.open_input(key) as source:
+            source.seek(deletes.offset)
+            return source.read(deletes.size_bytes)
+    except NotFound:
+        raise FormatError(
+            f"the vector of its deleted rows is gone: there is no {key} in {store.url}"
+        ) from None

@@ -1,0 +1,337 @@
+"""Changes of rows: delete, update, merge and compaction, as somebody prepared them who has read files of one version.
+
+Such a change names files that give way to others that were written (removed), rows of files by their positions
+(deletes), and new files. What it was computed from is on its base. So it goes on over what others did since then only
+where that leaves alone the rows that it changes, and brings none that it should have seen; see `conflicts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.binding import bind
+from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
+from lakelog.catalog.conflicts import Change as Kind
+from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.contents import files_only_in, same_files
+from lakelog.catalog.data_file import DataFile, check_files, of_write, removed_file
+from lakelog.catalog.deletes import bitmap_of, deletes_to_json, read_vector, write_vectors
+from lakelog.catalog.errors import CommitConflict, NoSuchTable
+from lakelog.catalog.events import FilesChanged, RolledBack, encode, table_events
+from lakelog.catalog.file_entries import entries_of, with_vector
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.predicate import Predicate
+from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, value_of
+from lakelog.catalog.pruning import may_match
+from lakelog.catalog.statement_text import normalized
+from lakelog.catalog.table_state import TableState
+from lakelog.log import Commit, Committed, Draft, View, WriteRef
+from lakelog.log.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+_OPERATIONS = {
+    each.word: each for each in (Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT)
+}
+
+
+class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64."""
+
+    path: str
+    positions: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """What is to be committed. `condition` is true for all rows that were looked at; None: any may have been."""
+
+    operation: Operation
+    files: Sequence[DataFile] = ()
+    removed: frozenset[str] = frozenset()
+    deletes: Mapping[str, BitMap]
+    condition: Predicate | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.files and not self.removed and not self.deletes
+
+    @property
+    def brings_no_rows(self) -> bool:
+        """Whether it only deletes, so that it does not matter who has deleted the same rows."""
+        return self.operation is Operation.DELETE_ROWS and not self.files
+
+
+def row_change(
+    operation: str,
+    files: Sequence[DataFile],
+    removed: Sequence[str],
+    deletes: Sequence[Positions | Mapping[str, Any]],
+    condition: Predicate | None,
+) -> RowChange:
+    """Return an engine's change. InvalidInput for one that makes no sense by itself."""
+    if operation not in _OPERATIONS:
+        raise InvalidInput(
+            f"{operation!r} is not an operation on rows: it is one of {', '.join(_OPERATIONS)}"
+        )
+    listed = [msgspec.convert(each, Positions, from_attributes=True) for each in deletes]
+    paths = [each.path for each in listed]
+    if len({*paths, *removed}) < len(paths) + len(removed):
+        raise InvalidInput("a file is named twice by what is to be removed and deleted: name each file once")
+    positions = {each.path: bitmap_of(each.positions) for each in listed}
+    return RowChange(
+        operation=_OPERATIONS[operation],
+        files=files,
+        removed=frozenset(removed),
+        deletes={path: bitmap for path, bitmap in positions.items() if bitmap},
+        condition=condition,
+    )
+
+
+def commit(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: RowChange,
+    *,
+    name: str,
+    write: WriteRef,
+    token: Token | None = None,
+) -> Committed[TableState]:
+    """Commit `change`, which was prepared against `base`, on the newest state that allows it.
+
+    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
+    `base` does not have. Costs 1 PUT when nobody else committed, and one for vectors that are too large for a commit.
+    """
+    prepared = _Prepared(tracked, base, change, name, write)
+    own = tracked.own_since(base)
+    if own:
+        # A handle of before an earlier step of the same transaction: what it does not know is no less there.
+        written = Written(-1, base.state.current.schema, no_files, lambda kind: "rows were changed")
+        check(change.operation, tracked.current(), own, written, name)
+    start = tracked.at_least(base.version)
+    if start.log_id != base.log_id:
+        raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
+    with gone_as_no_such_table(name):
+        return tracked.commit(
+            start,
+            prepared.decide,
+            commit_id=token.commit_id if token else None,
+            base=min(base.version, token.base(tracked)) if token else base.version,
+        )
+
+
+class _Prepared:
+    """A change, with what its base says of the files that it names. Decides on any later state."""
+
+    def __init__(
+        self,
+        tracked: TrackedLog[TableState],
+        base: View[TableState],
+        change: RowChange,
+        name: str,
+        write: WriteRef,
+    ) -> None:
+        self.tracked = tracked
+        self.base = base
+        self.change = change
+        self.name = name
+        self.write = write
+        metadata = base.state.current
+        self.files = of_write(change.files, write)
+        check_files(self.files, metadata.schema, metadata.specs)
+        # Bound once: a name in the condition means the column that had it when the change was prepared.
+        self.bound = None if change.condition is None else bind(change.condition, metadata.schema)
+        self.before = entries_of(tracked, base, {*change.removed, *change.deletes})
+        self._vectors: dict[str, BitMap] = {}
+        self._check_input()
+
+    def decide(self, current: View[TableState], passed: Sequence[Commit]) -> Draft:
+        now = _Now(self, current, [commit for commit in passed if commit.version > self.base.version])
+        schema = self.base.state.current.schema if self.files else None
+        written = Written(self.base.version, schema, no_files, now.touched)
+        check(self.change.operation, current, passed, written, self.name)
+        # Nothing that was committed since then, and still the files are not what they were?
+        why = now.touched(Kind.REMOVED_FILES)
+        if why is not None:
+            raise CommitConflict(
+                f"the {self.change.operation.word} of {self.name} conflicts with another change: {why}. Nothing was "
+                "changed: run the statement again",
+                version=current.version,
+            )
+        return now.draft()
+
+    def vector(self, file: DataFile) -> BitMap:
+        """Return the rows of a file that are deleted."""
+        key = f"{file.physical_rows} {'' if file.deletes is None else deletes_to_json(file.deletes)}"
+        if key not in self._vectors:
+            self._vectors[key] = read_vector(
+                self.tracked.store, self.tracked.prefix, file.deletes, file.physical_rows
+            )
+        return self._vectors[key]
+
+    def _check_input(self) -> None:
+        change = self.change
+        for path in (*change.removed, *change.deletes):
+            if path not in self.before:
+                raise InvalidInput(f"{self.name} has no data file {path} at version {self.base.version}")
+        for path, positions in change.deletes.items():
+            file = self.before[path]
+            if positions.max() >= file.physical_rows:
+                raise InvalidInput(
+                    f"the row at {positions.max():,} of {path} is to be deleted, which has {file.physical_rows:,} rows"
+                )
+            if self.vector(file) & positions:
+                raise InvalidInput(
+                    f"rows of {path} are to be deleted that are deleted already at version {self.base.version}"
+                )
+        going = sum(self.before[path].rows for path in change.removed)
+        coming = sum(file.rows for file in self.files)
+        if change.operation is Operation.COMPACT and (change.deletes or going != coming):
+            raise InvalidInput(
+                f"a compaction has to write the rows that it removes, {going:,}, and no others: it has {coming:,}"
+            )
+        if change.operation is Operation.DELETE_ROWS and coming > going:
+            raise InvalidInput(f"a delete adds no rows: {coming:,} would come for {going:,}")
+
+
+@dataclass(slots=True)
+class _Now:
+    """A state that a change is to be put on, and what was committed between its base and that."""
+
+    prepared: _Prepared
+    view: View[TableState]
+    passed: Sequence[Commit]
+    files: dict[str, DataFile] = field(init=False)
+    events: list[tuple[Commit, FilesChanged]] = field(init=False)
+    went_back: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        change = self.prepared.change
+        self.files = entries_of(self.prepared.tracked, self.view, {*change.removed, *change.deletes})
+        events = [(commit, event) for commit in self.passed for event in table_events(commit)]
+        self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
+        # Rows that were deleted may be there again.
+        self.went_back = any(isinstance(event, RolledBack) for _, event in events)
+
+    def touched(self, kind: Kind) -> str | None:
+        """Say why the change cannot go on over the files that were added, or removed, since its base."""
+        if kind is Kind.ADDED_FILES:
+            return "with rows that this operation should have seen" if self._has_unseen_rows() else None
+        for path in sorted(self.prepared.before):
+            why = self._why_not(path)
+            if why is not None:
+                return why
+        if self._is_serializable and self.prepared.change.operation.makes_rows:
+            here, there = self.prepared.base, self.view
+            if self._may_match(files_only_in(self.prepared.tracked, here, there)):
+                return "with rows that this operation has read"
+        return None
+
+    def _why_not(self, path: str) -> str | None:
+        change, before, now = self.prepared.change, self.prepared.before[path], self.files.get(path)
+        if now is None or now.write_id != before.write_id:
+            if self._only_deletes_passed and self._may_overlap:
+                return None
+            return f"the file {path} was removed or rewritten"
+        if now.deletes == before.deletes:
+            return None
+        then, gone = self.prepared.vector(before), self.prepared.vector(now)
+        if then == gone:
+            return None
+        if then - gone:
+            return f"deleted rows of {path} came back"
+        if path in change.removed and not self._may_overlap:
+            return f"rows of {path} were deleted, which this operation rewrites"
+        if path in change.deletes and (gone - then) & change.deletes[path] and not self._may_overlap:
+            return f"the same rows of {path} were deleted or updated"
+        return None
+
+    @property
+    def _may_overlap(self) -> bool:
+        """Whether it is all the same who deletes a row. Not in a transaction: another step may have copied it."""
+        return self.prepared.change.brings_no_rows and not self.prepared.tracked.in_transaction
+
+    @property
+    def _only_deletes_passed(self) -> bool:
+        """Whether files that are gone are gone with all of their rows, rather than rewritten."""
+        deletes = (Operation.DELETE.value, Operation.TRUNCATE.value)
+        return bool(self.events) and all(
+            event.operation in deletes and not event.added_files
+            for _, event in self.events
+            if event.removed_files
+        )
+
+    @property
+    def _is_serializable(self) -> bool:
+        return value_of(self.prepared.base.state.current.properties, ISOLATION) == SERIALIZABLE
+
+    def _has_unseen_rows(self) -> bool:
+        tracked, base = self.prepared.tracked, self.prepared.base
+        files = files_only_in(tracked, self.view, base)
+        if not files.num_rows:
+            return False
+        if not self.went_back:
+            # With a larger vector, a file has no rows that it did not have.
+            old = files_only_in(tracked, base, self.view)
+            files = files.filter(pc.invert(same_files(files, old)))
+        writes, paths = self._harmless()
+        harmless = pc.or_(
+            pc.is_in(files["write"].combine_chunks(), value_set=pa.array(writes, pa.string())),
+            pc.is_in(files["path"].combine_chunks(), value_set=pa.array(paths, pa.string())),
+        )
+        return self._may_match(files.filter(pc.invert(harmless)))
+
+    def _harmless(self) -> tuple[list[str], list[str]]:
+        """Return the writes, and the paths, of files whose rows nobody here has to have seen.
+
+        A delete and a compaction only copy rows; under snapshot isolation, an append may as well have come later.
+        """
+        words = [Operation.DELETE.value, Operation.COMPACT.value]
+        if not self._is_serializable:
+            words.append(Operation.APPEND.value)
+        writes: set[str] = set()
+        for commit in self.passed:
+            events = [event for other, event in self.events if other is commit]
+            if commit.write is not None and all(event.operation in words for event in events):
+                writes.add(commit.write.id)
+        paths = [file.path for _, event in self.events if event.operation in words for file in event.added]
+        return sorted(writes), paths
+
+    def _may_match(self, files: pa.Table) -> bool:
+        files = files.filter(pc.greater(files["rows"], 0))
+        bound = self.prepared.bound
+        if bound is None or not files.num_rows:
+            return bool(files.num_rows)
+        return bool(pc.any(may_match(files, bound, self.view.state.current.specs), min_count=0).as_py())
+
+    def draft(self) -> Draft:
+        prepared, change = self.prepared, self.prepared.change
+        removed = [removed_file(self.files[path]) for path in sorted(change.removed) if path in self.files]
+        vectors: dict[str, BitMap] = {}
+        for path, positions in change.deletes.items():
+            file = self.files.get(path)
+            if file is None:
+                continue  # all of its rows are gone already
+            vector = prepared.vector(file) | positions
+            if len(vector) == file.physical_rows:
+                removed.append(removed_file(file))
+            elif len(vector) > file.physical_rows - file.rows:
+                vectors[path] = vector
+        written = write_vectors(prepared.tracked.store, prepared.tracked.prefix, prepared.write, vectors)
+        changed = [(self.files[path], with_vector(self.files[path], each)) for path, each in written.items()]
+        event, blobs = files_event(
+            change.operation,
+            prepared.files,
+            removed,
+            self.view.state.current,
+            None if change.condition is None else normalized(str(change.condition)),
+            changed,
+        )
+        return Draft(events=encode([event]), blobs=blobs, write=prepared.write)

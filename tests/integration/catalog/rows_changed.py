@@ -1,0 +1,101 @@
+"""Changing rows as an engine does: by positions in files, and by rewriting files."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyroaring import BitMap
+
+from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.ingest import written_files
+from lakelog.catalog.table import Table
+from lakelog.log import WriteRef
+
+
+def positions(path: str, rows: Iterable[int]) -> dict[str, str]:
+    """Return rows of a file as the adapter sends them."""
+    return {"path": path, "positions": base64.b64encode(BitMap(rows).serialize()).decode()}
+
+
+def paths_of(table: Table) -> list[str]:
+    """Return the data files of a table, the oldest write first."""
+    return sorted(table.plan()["path"].to_pylist())
+
+
+def path_with(table: Table, id: int) -> str:
+    """Return the one file that holds the row with this id."""
+    for path in paths_of(table):
+        if id in ids_in(table, path):
+            return path
+    raise AssertionError(f"no file holds {id}")
+
+
+def ids_in(table: Table, path: str) -> list[int]:
+    """Return the ids of all rows of a file, deleted ones included, by position."""
+    import pyarrow.parquet as pq
+
+    physical = table.schema.find(("id",)).physical
+    with table._tracked.store.open_input(f"{table._tracked.prefix}/{path}") as source:
+        found: list[int] = pq.read_table(source, columns=[physical])[physical].to_pylist()
+    return found
+
+
+def files_of(table: Table, write: WriteRef, rows: pa.Table) -> list[DataFile]:
+    return written_files(table._tracked, table.metadata, write, rows) if rows.num_rows else []
+
+
+def deleted(table: Table, ids: Sequence[int], **more: Any) -> Table:
+    """Delete the rows with these ids by their positions."""
+    return table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, ids), **more)
+
+
+def updated(table: Table, ids: Sequence[int], name: str, **more: Any) -> Table:
+    """Give the rows with these ids another name, by deleting them and adding others."""
+    write = table.begin_write()
+    files = files_of(table, write, pa.table({"id": list(ids), "name": [name] * len(ids)}))
+    return table.commit_rows(write, "update", files, deletes=deletes_of(table, ids), **more)
+
+
+def rewritten(table: Table, operation: str, removed: Sequence[str], rows: pa.Table, **more: Any) -> Table:
+    """Put `rows` in the place of whole files."""
+    write = table.begin_write()
+    return table.commit_rows(write, operation, files_of(table, write, rows), removed=removed, **more)
+
+
+def compacted(table: Table, removed: Sequence[str] | None = None) -> Table:
+    """Rewrite these files, or all, as one."""
+    removed = paths_of(table) if removed is None else removed
+    found = [live_rows(table, path) for path in removed]
+    return rewritten(table, "compact", removed, pa.concat_tables(found))
+
+
+def live_rows(table: Table, path: str) -> pa.Table:
+    """Return the rows of one file that are in the table."""
+    from lakelog.catalog.parquet_read import read_files
+
+    plan = table.plan()
+    one = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
+    schema, batches = read_files(
+        table._tracked.store, table._tracked.prefix, one, table.schema, table.metadata.specs
+    )
+    return pa.Table.from_batches(list(batches), schema=schema)
+
+
+def deletes_of(table: Table, ids: Sequence[int]) -> list[dict[str, str]]:
+    """Return the positions of the rows with these ids that are live."""
+    found = []
+    for path in paths_of(table):
+        live = set(live_rows(table, path)["id"].to_pylist())
+        rows = [at for at, id in enumerate(ids_in(table, path)) if id in ids and id in live]
+        if rows:
+            found.append(positions(path, rows))
+    return found
+
+
+def rows_of(table: Table) -> list[tuple[int, str | None]]:
+    """Return all rows, sorted by id."""
+    found = table.to_arrow()
+    return sorted(zip(found["id"].to_pylist(), found["name"].to_pylist(), strict=True))
