@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 from tests.sim.mutations import removing
 
 from lakelog.catalog import (
+    contents,
     cut,
     defining,
     dropping,
@@ -17,11 +19,13 @@ from lakelog.catalog import (
     name_tree,
     restoring,
     staging,
+    steps,
+    table_state,
     taken,
     transaction,
 )
 from lakelog.catalog.commits import Token
-from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, encode
+from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, TableReplaced, encode
 from lakelog.catalog.log_cache import Change
 from lakelog.log import Draft, NotFound
 
@@ -135,6 +139,31 @@ def a_cascade_does_not_see_what_was_linked_meanwhile(
         return change
     sealed = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
     return Change(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
+
+
+@removes(contents, "check_new")
+def a_batch_of_a_stream_is_not_looked_for(real: Any, streams: Any, batch: Any, name: str) -> None:
+    return None
+
+
+@removes(steps, "_batches")
+def a_batch_that_a_transaction_finds_committed_is_left_out(real: Any, draft: Draft) -> list[Any]:
+    return []
+
+
+@contextmanager
+def _forgetful() -> Iterator[None]:
+    real = table_state.apply
+
+    def apply(state: Any, event: Any, version: int, blobs: Any) -> Any:
+        after = real(state, event, version, blobs)
+        return replace(after, streams={}) if isinstance(event, TableReplaced) else after
+
+    with patch.object(table_state, "apply", apply):
+        yield
+
+
+CATALOG_MUTATIONS["a-replace-forgets-the-batches-of-streams"] = _forgetful
 
 
 @removes(name_tree.NameTree, "unlink")

@@ -7,7 +7,7 @@ from functools import partial
 from types import ModuleType
 
 from tests.sim.simulation import Outcome
-from tests.sim_catalog import bank, chain, duty, final, judging, maintenance, names, readers, ring
+from tests.sim_catalog import bank, chain, duty, final, judging, maintenance, names, readers, ring, sink
 from tests.sim_catalog.readers import Check
 from tests.sim_catalog.stores import rows_at
 from tests.sim_catalog.world import CatalogWorld, new_catalog_world
@@ -17,8 +17,8 @@ from lakelog.catalog.transaction import SNAPSHOT
 from lakelog.log import LakelogError
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
-INVARIANTS: dict[str, ModuleType] = {"bank": bank, "chain": chain, "duty": duty, "ring": ring}
-KINDS = ("names", "bank", "names", "chain", "duty", "ring")
+INVARIANTS: dict[str, ModuleType] = {"bank": bank, "chain": chain, "duty": duty, "ring": ring, "sink": sink}
+KINDS = ("names", "bank", "names", "chain", "duty", "ring", "sink")
 """What a seed is about, by its remainder."""
 
 
@@ -93,4 +93,6 @@ def at_the_end(world: CatalogWorld, checks: dict[str, Check]) -> list[str]:
                 found.append(f"by the times of all commits, at {time_us} {problem}")
     if not world.weather.fault and not world.weather.crash:
         found += final.of_creations(world)
+    if "sink" in checks:
+        found += sink.never_twice(world)
     return found[:3]

@@ -16,6 +16,9 @@ CAUGHT_BY = {
     "what-was-only-read-is-not-validated": "duty",
     "the-steps-of-a-transaction-are-decided-once": "ring",
     "what-was-created-for-nothing-is-left-open": "ring",
+    "a-batch-of-a-stream-is-not-looked-for": "sink",
+    "a-batch-that-a-transaction-finds-committed-is-left-out": "sink",
+    "a-replace-forgets-the-batches-of-streams": "sink",
 }
 """What the seeds are about that show it soonest; those about names for all others."""
 
@@ -48,6 +51,7 @@ def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
         "looks at chain",
         "looks at duty",
         "looks at ring",
+        "looks at sink",
         "nobody on duty under snapshot isolation",
         "refused: CommitConflict",
         "rename: ok",
@@ -56,6 +60,13 @@ def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
         "ring: drops",
         "ring: renames",
         "ring: restores",
+        "sink: asked again",
+        "sink: double",
+        "sink: killed before its checkpoint",
+        "sink: overtaken",
+        "sink: replaces",
+        "sink: rollbacks",
+        "sink: single",
         "transaction: ok",
         "undefine: ok",
         "undrop: ok",

@@ -62,6 +62,8 @@ class CatalogWorld:
     requests: list[Request] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    checkpoints: dict[str, int] = field(default_factory=dict)
+    """Which batch each stream writes next, as far as it knows."""
 
     def fail(self, text: str) -> None:
         self.failures.append(f"{self.scheduler.running.name}: {text}")

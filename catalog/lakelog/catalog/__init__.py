@@ -26,6 +26,7 @@ from lakelog.catalog.history import HistoryEntry
 from lakelog.catalog.predicate import col
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.staging import Stage
+from lakelog.catalog.stream_batches import StreamBatch
 from lakelog.catalog.table import Table
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "NoSuchTable",
     "Schema",
     "Stage",
+    "StreamBatch",
     "Table",
     "TableExists",
     "Token",

@@ -22,6 +22,7 @@ from lakelog.catalog.events import (
     SchemaChanged,
     SortOrderChanged,
     StatisticsComputed,
+    StreamCommitted,
     TableAltered,
     TableCreated,
     TableDropped,
@@ -311,5 +312,8 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             return (Change.DROPPED,)
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
             # Names and old versions are nobody's business here; what started before a drop has met that already.
+            return ()
+        case StreamCommitted():
+            # Another stream's batches are not this one's, and its own are looked up in the state.
             return ()
     assert_never(event)

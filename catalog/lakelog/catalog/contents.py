@@ -29,6 +29,7 @@ from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
 from lakelog.catalog.statement_text import normalized
+from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -38,13 +39,15 @@ from lakelog.log.errors import InvalidInput, Unsupported
 class Change:
     """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation.
 
-    A delete has files only where they have no rows: they stand for partitions that are to stay.
+    A delete has files only where they have no rows: they stand for partitions that are to stay. `batch` tells of which
+    stream the rows are, and that they are committed once.
     """
 
     operation: Operation
     files: Sequence[DataFile] = ()
     filter: Predicate | None = None
     filter_text: str | None = None
+    batch: StreamBatch | None = None
 
 
 def commit(
@@ -58,8 +61,8 @@ def commit(
 ) -> Committed[TableState]:
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
-    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, Unsupported for a filter that cuts
-    through files. Costs 1 PUT when nobody else committed.
+    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
+    batch already, Unsupported for a filter that cuts through files. Costs 1 PUT when nobody else committed.
     """
     files = of_write(change.files, write)
     check_files(files, base.state.current.schema, base.state.current.specs)
@@ -67,6 +70,8 @@ def commit(
     bound = None if change.filter is None else bind(change.filter, base.state.current.schema)
 
     def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
+        if change.batch is not None:
+            check_new(current.state.streams, change.batch, name)
         written = Written(
             base.version,
             base.state.current.schema,
@@ -78,7 +83,8 @@ def commit(
         event, blobs = files_event(
             change.operation, files, removed, current.state.current, _kept(change.filter_text)
         )
-        return Draft(events=encode([event]), blobs=blobs, write=write)
+        batch = [] if change.batch is None else [change.batch.event()]
+        return Draft(events=encode([event, *batch]), blobs=blobs, write=write)
 
     own = tracked.own_since(base)
     if own:

@@ -3,7 +3,7 @@
 NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchTable, NoSuchView
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
-ConflictError  CommitConflict
+ConflictError  BatchCommitted, CommitConflict
 """
 
 from __future__ import annotations
@@ -81,6 +81,12 @@ class NamespaceNotEmpty(InvalidInput):
     """A namespace that still holds something is not dropped without CASCADE."""
 
     kind = "namespace-not-empty"
+
+
+class BatchCommitted(ConflictError):
+    """The table has that batch of a stream already, so that it is not committed again."""
+
+    kind = "batch-committed"
 
 
 class CommitConflict(ConflictError):

@@ -245,6 +245,13 @@ class StatisticsComputed(_Event, frozen=True, tag="statistics-computed"):
     estimates: TableEstimates
 
 
+class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
+    """The rows that this commit changes are those of a batch of a stream, which is never to be committed again."""
+
+    stream: str
+    batch: int
+
+
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
     """Stands in the sealing commit: the moment at which the table is gone."""
 
@@ -319,6 +326,7 @@ TableEvent: TypeAlias = (
     | FilesChanged
     | RolledBack
     | StatisticsComputed
+    | StreamCommitted
     | TableDropped
     | TableMoved
     | TableRestored

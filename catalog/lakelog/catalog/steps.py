@@ -65,12 +65,14 @@ def check_same(
     """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
 
     What it removes is what the transaction saw; and the files and filters of later steps name columns and partitions by
-    the ids that this one gave them. Where somebody `went_back` to an older version meanwhile, the same files may hold
-    other rows.
+    the ids that this one gave them. So too a step whose batch of a stream somebody else has committed. Where somebody
+    `went_back` to an older version meanwhile, the same files may hold other rows.
     """
     removed = _removed(step.draft)
     if _removed(again) != removed or (went_back and removed):
         what = "rows that it deletes were changed, or others like them were added"
+    elif _batches(again) != _batches(step.draft):
+        what = "a batch of a stream that it writes has been committed by somebody else"
     elif not alone and _metadata(again) != _metadata(step.draft):
         what = "it changes columns, partitioning, order or constraints, which somebody else changed too"
     else:
@@ -98,6 +100,10 @@ def _removed(draft: Draft) -> set[tuple[str, int | None]]:
             files += decode_removed(draft.blobs[index])
         removed |= {(file.path, None if event.get("changed_files") else file.rows) for file in files}
     return removed
+
+
+def _batches(draft: Draft) -> list[Json]:
+    return [event for event in draft.events if event.get("event") == "stream-committed"]
 
 
 def _metadata(draft: Draft) -> list[Json]:

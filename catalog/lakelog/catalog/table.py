@@ -28,7 +28,7 @@ from lakelog.catalog.commits import (
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, check_written_by
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import BatchCommitted, NoSuchTable
 from lakelog.catalog.events import FilesChanged, StatisticsComputed, encode, table_events
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, TrackedLog
@@ -41,6 +41,7 @@ from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.proofs import check_rows, required
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_from
+from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound
@@ -299,12 +300,15 @@ class Table:
 
     # Changing contents, from Python
 
-    def append(self, data: Ingestible, *, token: Token | None = None) -> Table:
+    def append(
+        self, data: Ingestible, *, batch: StreamBatch | None = None, token: Token | None = None
+    ) -> Table:
         """Add the rows of an Arrow table, batch, reader or anything that exports an Arrow stream.
 
-        Columns are matched by name. InvalidInput when the data does not fit; nothing is changed then.
+        Columns are matched by name. InvalidInput when the data does not fit; nothing is changed then. With `batch`,
+        the rows are added once, however often they are: where the table has that batch, nothing happens.
         """
-        return self._write(Operation.APPEND, data, None, token)
+        return self._write(Operation.APPEND, data, None, token, batch)
 
     def overwrite(
         self, data: Ingestible, filter: Filter | None = None, *, token: Token | None = None
@@ -455,11 +459,12 @@ class Table:
         files: Sequence[DataFile],
         *,
         filter: Filter | None = None,
+        batch: StreamBatch | None = None,
         token: Token | None = None,
     ) -> Table:
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
-        CommitConflict, NoSuchTable, WriteFenced.
+        CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch of a stream already.
         """
         self._check_writable("write to")
         check_written_by(files, write)
@@ -478,6 +483,7 @@ class Table:
             files=files,
             filter=predicate,
             filter_text=None if predicate is None else str(predicate),
+            batch=batch,
         )
         if token is None and write is not None:
             # One write is one commit: committing its files again must not add them twice.
@@ -522,7 +528,12 @@ class Table:
         return self._tracked.log.view_at(write.version)
 
     def _write(
-        self, operation: Operation, data: Ingestible, filter: Filter | None, token: Token | None
+        self,
+        operation: Operation,
+        data: Ingestible,
+        filter: Filter | None,
+        token: Token | None,
+        batch: StreamBatch | None = None,
     ) -> Table:
         from lakelog.catalog.ingest import written_files
 
@@ -530,8 +541,13 @@ class Table:
         # What replaces rows may carry rows that were read from this very version, so it starts from no newer one.
         table = self._with(self._newest()) if operation is Operation.APPEND else self
         write = table.begin_write()
-        files = written_files(table._tracked, table.metadata, write, data)
-        return table.commit_write(write, operation.value, files, filter=filter, token=token)
+        try:
+            if batch is not None:
+                check_new(table._view.state.streams, batch, table.name)
+            files = written_files(table._tracked, table.metadata, write, data)
+            return table.commit_write(write, operation.value, files, filter=filter, batch=batch, token=token)
+        except BatchCommitted:
+            return table.refresh()
 
     # Inside
 

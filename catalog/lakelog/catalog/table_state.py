@@ -24,6 +24,7 @@ from lakelog.catalog.events import (
     SchemaChanged,
     SortOrderChanged,
     StatisticsComputed,
+    StreamCommitted,
     TableAltered,
     TableCreated,
     TableDropped,
@@ -50,7 +51,8 @@ COMMENT = "comment"
 class TableState:
     """A table at one version. `metadata` is None only before the first commit.
 
-    `estimates` are what `compute_statistics` found last.
+    `estimates` are what `compute_statistics` found last. `streams` has the last batch committed of each stream:
+    of all that ever wrote here, whatever became of the rows.
 
     Versions before `expired` are let go of, whether or not they can still be read: no change may bring a file back that
     only they had.
@@ -60,6 +62,7 @@ class TableState:
     files: FileSet = field(default_factory=FileSet.empty)
     expired: int = 0
     estimates: TableEstimates | None = None
+    streams: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def current(self) -> Metadata:
@@ -103,6 +106,8 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             )
         case StatisticsComputed():
             return replace(state, estimates=event.estimates.with_older(state.estimates))
+        case StreamCommitted():
+            return replace(state, streams={**state.streams, event.stream: event.batch})
         case TablePurged():
             return replace(state, files=state.files.cleared())
         case HistoryExpired():
@@ -169,6 +174,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     files: Any
     expired: int = 0
     estimates: TableEstimates | None = None
+    streams: dict[str, int] = {}
 
 
 ready(_Root)
@@ -198,7 +204,13 @@ class TableProjection:
 
     def dump(self, state: TableState, version: int) -> Dump:
         files, blobs = state.files.dump(version, self._fetch)
-        stored = _Root(metadata=state.current, files=files, expired=state.expired, estimates=state.estimates)
+        stored = _Root(
+            metadata=state.current,
+            files=files,
+            expired=state.expired,
+            estimates=state.estimates,
+            streams=dict(state.streams),
+        )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
             # As it was before there were any, so that older readers can read it.
@@ -225,5 +237,9 @@ class TableProjection:
             ) from None
         files = FileSet.load(stored.files)
         return TableState(
-            metadata=stored.metadata, files=files, expired=stored.expired, estimates=stored.estimates
+            metadata=stored.metadata,
+            files=files,
+            expired=stored.expired,
+            estimates=stored.estimates,
+            streams=stored.streams,
         )

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from lakelog.catalog.commits import NothingToDo
 from lakelog.catalog.cut import Cut
+from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.log_cache import Change, LogCache, TrackedLog, facts_now, write_as
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
@@ -233,7 +234,7 @@ class TakenLog(TrackedLog[S]):
         for step in self.steps:
             try:
                 draft = step.decide(view, passed)
-            except NothingToDo:
+            except (NothingToDo, BatchCommitted):
                 # Somebody else did the same, perhaps by other ids than later steps name it by.
                 draft = Draft()
             check_same(
