@@ -120,18 +120,23 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def loadTable(ident: Identifier, version: String): Table = {
     val number = version.toLongOption.getOrElse(
       throw Failures.invalid(s"'$version' is not a version of a table: versions are numbers."))
-    load(ident, Json.merge(about(ident), "version" -> JInt(number)))
+    load(ident, "version" -> JInt(number))
   }
 
   override def loadTable(ident: Identifier, timestampUs: Long): Table =
-    load(ident, Json.merge(about(ident), "timestamp_us" -> JInt(timestampUs)))
+    load(ident, "timestamp_us" -> JInt(timestampUs))
 
-  private def load(ident: Identifier, params: JObject): Table = failures.table(ident) {
+  private def load(ident: Identifier, past: (String, JValue)): Table = failures.table(ident) {
     val asked = channel
-    table(ident, asked, asked.call("load_table", params))
+    def asOf(ident: Identifier): LakeTable =
+      table(ident, asked, asked.call("load_table", Json.merge(about(ident), past)))
+    MetadataTables.orElse(ident, asOf)(asOf(ident)).asInstanceOf[Table]
   }
 
-  private def newest(ident: Identifier): Relation = failures.table(ident) {
+  private def newest(ident: Identifier): Relation =
+    failures.table(ident)(MetadataTables.orElse(ident, newestOf)(newestOf(ident)))
+
+  private def newestOf(ident: Identifier): Relation = {
     val asked = channel
     val answer = asked.call("load_relation", about(ident))
     Json.get(answer, "view") match {
@@ -269,7 +274,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def systemTable(ident: Identifier): Option[Table] =
     if (!LakeCatalog.isSystem(ident.namespace)) None
-    else systemTables.get(ident.name).map(new SystemTable(catalogName, _, session.channel, failures))
+    else systemTables.get(ident.name).map(new TableOfSystem(catalogName, _, session.channel, failures))
 
   private lazy val systemTables: Map[String, JObject] =
     Json.objects(ask("system_tables", JObject(Nil)), "tables").map(t => Json.string(t, "name") -> t).toMap

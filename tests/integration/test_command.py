@@ -214,3 +214,41 @@ def test_the_installed_command_answers_in_a_process_of_its_own(warehouse: str) -
         check=True,
     )
     assert "shop.orders" in done.stdout and done.stderr == ""
+
+
+def test_inspect_shows_the_metadata_tables(warehouse, capsys):
+    place = ("--warehouse", warehouse)
+    files = tell_json(capsys, "inspect", "shop.orders", "files", *place)
+    assert [file["record_count"] for file in files] == [2, 1, 1]
+    assert [file["readable_metrics"]["at"]["lower_bound"] for file in files] == [
+        f"2026-0{month}-01T00:00:00+00:00" for month in (1, 2, 3)
+    ]
+    text = tell(capsys, "inspect", "shop.orders", "files", "--columns", "partition,record_count", *place)
+    assert text.split()[:2] == ["partition", "record_count"]
+    assert '{"at_month": 672}' in text
+    snapshots = tell_json(capsys, "inspect", "shop.orders", "snapshots", "--version", "2", *place)
+    assert [(row["version"], row["summary"]["total-records"]) for row in snapshots] == [(1, "0"), (2, "2")]
+    assert len(tell_json(capsys, "inspect", "shop.orders", "log", "--limit", "3", *place)) == 3
+    assert run(("inspect", "shop.orders", "refs", "--version", "1", *place)) == 2
+    assert run(("inspect", "shop.orders", "files", "--columns", "nothing", *place)) == 1
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_what_is_inspected_is_json_that_every_program_reads(tmp_path, capsys):
+    catalog = Catalog(str(tmp_path / "w"), options={"fsync": "off"})
+    table = catalog.create_table("t", pa.schema({"x": pa.float64(), "b": pa.binary(), "d": pa.date32()}))
+    table.append(
+        pa.table(
+            {"x": [float("-inf"), 1.0], "b": [b"\xff", b"\xfe"], "d": [None, None]},
+            table.scan().to_arrow().schema,
+        )
+    )
+    [file] = tell_json(capsys, "inspect", "t", "files", "--warehouse", str(tmp_path / "w"))
+    metrics = file["readable_metrics"]
+    assert metrics["x"] == {
+        "null_value_count": 0,
+        "nan_value_count": None,
+        "lower_bound": "-inf",
+        "upper_bound": 1.0,
+    }
+    assert metrics["b"]["lower_bound"] == "fe" and metrics["d"]["null_value_count"] == 2

@@ -51,6 +51,15 @@ class _Step:
     change: _Added | tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StoredIn:
+    """Where the entries of a set stand: manifests, and how many files are added and removed beside those."""
+
+    manifests: Manifests
+    added_since: int
+    removed_since: int
+
+
 class FileSet:
     """The live data files of one version of a table. See the module for what is cheap."""
 
@@ -156,6 +165,12 @@ class FileSet:
         if self._dumped is not None and self._dumped[1] <= frozenset(names):
             self._origin = self._dumped[0]
             self._dumped = None
+
+    def stored_in(self) -> StoredIn:
+        """Return where the entries stand, as far as this process knows. Reads nothing."""
+        manifests, added, removed = self._since(lambda files: None)
+        assert isinstance(manifests, Manifests), "every set goes back to manifests"
+        return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
 
     @staticmethod
     def load(root: Any) -> FileSet:

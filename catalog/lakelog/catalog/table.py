@@ -43,6 +43,7 @@ from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_from
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
+from lakelog.catalog.table_version import TableVersion
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -236,6 +237,15 @@ class Table:
             if count == limit or commit.log_id != self.id:
                 return
             yield entry_of(commit)
+
+    def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return the rows of a metadata table: files, history, log, manifests, partitions, refs or snapshots.
+
+        Their columns are those of docs/sql/metadata.md; `columns` chooses some.
+        """
+        from lakelog.catalog.metadata_tables import read_metadata
+
+        return read_metadata(TableVersion(self._tracked, self._view, self.location), name, columns)
 
     # Reading
 

@@ -17,6 +17,7 @@ from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import Handles
 from lakelog.spark.jar import version
 from lakelog.spark.on_functions import OnFunctions
+from lakelog.spark.on_metadata import OnMetadata
 from lakelog.spark.on_partitions import OnPartitions
 from lakelog.spark.on_views import OnViews
 
@@ -32,7 +33,7 @@ class VersionMismatch(LakelogError):
     kind = "version-mismatch"
 
 
-class Dispatch(OnFunctions, OnPartitions, OnViews):
+class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnViews):
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:

@@ -11,20 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakelog.log.errors import NotFound
-from lakelog.spark.asking import Answer, Params, in_arrow
+from lakelog.spark.arrow_streams import in_streams, schema_json
+from lakelog.spark.asking import Answer, Params
 from lakelog.spark.catalogs import Catalogs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakelog.catalog import Catalog
-
-_TYPES = {
-    "string": "STRING",
-    "bool": "BOOLEAN",
-    "int64": "BIGINT",
-    "timestamp[us, tz=UTC]": "TIMESTAMP",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +49,19 @@ TABLES = {"audit": SystemTable(schema=_audit_schema, read=_audit)}
 
 def declarations() -> Params:
     return {
-        "tables": [
-            {
-                "name": name,
-                "columns": [
-                    {"name": field.name, "type": _TYPES[str(field.type)], "nullable": field.nullable}
-                    for field in table.schema()
-                ],
-            }
-            for name, table in TABLES.items()
-        ]
+        "tables": [{"name": name, "schema": schema_json(table.schema())} for name, table in TABLES.items()]
     }
 
 
 def read(catalogs: Catalogs, params: Params) -> Answer:
-    """Answer all rows as an Arrow stream. What others have committed is told, not what a transaction is about to."""
+    """Answer the wanted columns of all rows. What others have committed is told, not what a transaction is about to."""
+    import pyarrow as pa
+
     table = TABLES.get(params["name"])
     if table is None:
         raise NotFound(f"there is no table system.{params['name']}")
     rows = table.read(catalogs.outside, params["since_us"], params["until_us"])
-    return in_arrow(rows.schema, rows)
+    wanted = pa.schema([rows.schema.field(column) for column in params["columns"]])
+    return in_streams(
+        pa.RecordBatchReader.from_batches(wanted, (batch.select(wanted.names) for batch in rows))
+    )

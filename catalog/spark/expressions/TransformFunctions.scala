@@ -42,14 +42,14 @@ private[lakelog] final class UnboundTransform(spelling: String, transform: Strin
       throw new UnsupportedOperationException(
         s"$description. It does not take ${types.map(_.sql).mkString("(", ", ", ")")}.")
     }
-    if (takesNumber) new NumberedTransform(transform, types.last) else new DateTransform(transform, types.head)
+    if (takesNumber) NumberedTransform(transform, types.last) else DateTransform(transform, types.head)
   }
 
   private def isNumber(dataType: DataType): Boolean = dataType == IntegerType
 }
 
-/** bucket and truncate: the number is an argument of each call. */
-private[lakelog] final class NumberedTransform(transform: String, source: DataType) extends ScalarFunction[Any] {
+/** bucket and truncate: the number is an argument of each call. Spark groups by a call where it is equal to another. */
+private[lakelog] final case class NumberedTransform(transform: String, source: DataType) extends ScalarFunction[Any] {
 
   @transient @volatile private var last: (Int, Any => Any) = _
 
@@ -74,7 +74,7 @@ private[lakelog] final class NumberedTransform(transform: String, source: DataTy
 }
 
 /** years, months, days and hours. */
-private[lakelog] final class DateTransform(transform: String, source: DataType) extends ScalarFunction[Any] {
+private[lakelog] final case class DateTransform(transform: String, source: DataType) extends ScalarFunction[Any] {
 
   @transient private lazy val function = PartitionTransform(transform, Nil).function(source)
 

@@ -6,57 +6,94 @@ import scala.jdk.CollectionConverters._
 
 import org.json4s.JsonAST.{JInt, JNull, JObject, JString}
 
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, TableCapability}
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.connector.read.{LocalScan, Scan, ScanBuilder, SupportsPushDownV2Filters}
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
 import org.apache.spark.sql.types.{StructType, TimestampType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** A table that Python makes when it is read, such as the audit; see `lakelog.spark.system_tables`. */
-private[lakelog] final class SystemTable(catalog: String, declared: JObject, channel: Channel, failures: Failures)
-  extends SupportsRead {
+/** A table that Python makes when it is read, as Arrow; see `lakelog.spark.system_tables`. */
+private[lakelog] abstract class SystemTable(override val schema: StructType) extends SupportsRead {
 
-  private val simpleName = Json.string(declared, "name")
-
-  private val fields = StructType(Json.objects(declared, "columns").map { column =>
-    StructType.fromDDL(s"`${Json.string(column, "name")}` ${Json.string(column, "type")}").head
-      .copy(nullable = Json.bool(column, "nullable"))
-  })
-
-  override def name: String = SparkInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
-
-  override def schema: StructType = fields
-
-  override def columns: Array[Column] = SparkInternals.columnsOf(fields)
+  override def columns: Array[Column] = SparkInternals.columnsOf(schema)
 
   override def capabilities: JSet[TableCapability] = JSet.of(TableCapability.BATCH_READ)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    options.keySet.asScala.headOption.foreach { key =>
+    options.keySet.asScala.find(key => !SystemTable.ObeyedOptions(key.toLowerCase(java.util.Locale.ROOT))).foreach { key =>
       throw Failures.unsupported(s"$name takes no read options, so it does not know '$key': leave it out.")
     }
-    new SystemScanBuilder(this)
+    new SystemScanBuilder(this, rows())
   }
 
-  /** The rows whose time is within these bounds, and possibly others. */
-  def rows(since: Option[Long], until: Option[Long]): Array[InternalRow] =
-    if (since.zip(until).exists { case (first, last) => first > last }) Array.empty else between(since, until)
+  /** What one scan reads. */
+  protected def rows(): SystemRows
+}
 
-  private def between(since: Option[Long], until: Option[Long]): Array[InternalRow] = failures.procedure {
-    val params = Json.obj(
-      "name" -> JString(simpleName),
-      "since_us" -> since.map(JInt(_)).getOrElse(JNull), "until_us" -> until.map(JInt(_)).getOrElse(JNull))
-    SparkInternals.rows(channel.ask("read_system_table", params).body, fields)
+private[lakelog] object SystemTable {
+
+  /** Spark has obeyed these before it asks for a scan. */
+  private val ObeyedOptions = Set("versionasof", "timestampasof")
+}
+
+/** Gives these columns of all rows whose time is within the bounds, and perhaps of others, as Arrow streams. */
+private[lakelog] trait SystemRows {
+  def read(columns: Seq[String], since: Option[Long], until: Option[Long]): Seq[Array[Byte]]
+}
+
+/** A table of the namespace `system`, such as the audit. */
+private[lakelog] final class TableOfSystem(catalog: String, declared: JObject, channel: Channel, failures: Failures)
+  extends SystemTable(SystemStreams.schema(declared)) {
+
+  private val simpleName = Json.string(declared, "name")
+
+  override def name: String = SparkInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
+
+  override protected def rows(): SystemRows = (columns, since, until) =>
+    if (since.zip(until).exists { case (first, last) => first > last }) Nil
+    else failures.procedure {
+      val params = Json.obj(
+        "name" -> JString(simpleName), "columns" -> Json.texts(columns),
+        "since_us" -> since.map(JInt(_)).getOrElse(JNull), "until_us" -> until.map(JInt(_)).getOrElse(JNull))
+      SystemStreams.of(channel.ask("read_system_table", params))
+    }
+}
+
+/** What is told of one version of a table, such as its files; see `lakelog.catalog.metadata_tables`. */
+private[lakelog] final class MetadataTable(table: LakeTable, declared: JObject)
+  extends SystemTable(SystemStreams.schema(declared)) {
+
+  private val kind = Json.string(declared, "name")
+
+  override def name: String = s"${table.name}.$kind"
+
+  override def version: String = table.version
+
+  /** It is read of the version that the statement reads of the table itself, should it do so. */
+  override protected def rows(): SystemRows = {
+    val together = ReadTogether.joined(table)
+    (columns, _, _) => table.access.failures.table(table.access.ident) {
+      val params = Json.merge(
+        table.facts.referenceOf(together.version(table)), "name" -> JString(kind), "columns" -> Json.texts(columns))
+      SystemStreams.of(table.access.channel.ask("read_metadata_table", params))
+    }
   }
 }
 
-/** Finds out which times are wanted. All filters are given back to Spark. */
-private final class SystemScanBuilder(table: SystemTable) extends ScanBuilder with SupportsPushDownV2Filters {
+/** Finds out which columns and times are wanted. All filters are given back to Spark. */
+private final class SystemScanBuilder(table: SystemTable, rows: SystemRows)
+  extends ScanBuilder with SupportsPushDownV2Filters with SupportsPushDownRequiredColumns {
 
+  private var required = table.schema
   private var since: Option[Long] = None
   private var until: Option[Long] = None
+
+  /** Whole columns; and one at least, since rows of none cannot be counted. */
+  override def pruneColumns(columns: StructType): Unit = {
+    val wanted = table.schema.fields.filter(field => columns.fieldNames.contains(field.name))
+    required = StructType(if (wanted.isEmpty) table.schema.fields.take(1) else wanted)
+  }
 
   override def pushPredicates(predicates: Array[Predicate]): Array[Predicate] = {
     predicates.foreach { predicate =>
@@ -74,10 +111,5 @@ private final class SystemScanBuilder(table: SystemTable) extends ScanBuilder wi
 
   override def pushedPredicates(): Array[Predicate] = Array.empty
 
-  override def build(): Scan = new LocalScan {
-    private lazy val found = table.rows(since, until)
-    override def readSchema(): StructType = table.schema
-    override def rows(): Array[InternalRow] = found
-    override def description(): String = table.name
-  }
+  override def build(): Scan = new ArrowScan(table.name, required, () => rows.read(required.fieldNames.toSeq, since, until))
 }

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from typing import Any
 
 from rich import box
@@ -82,6 +83,31 @@ def partition_value(value: Any, transform: Transform) -> str | int | float | boo
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Arrow's in Python as JSON has it: times as texts, bytes in hexadecimal digits."""
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if value is None or isinstance(value, str | int):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def cell(value: Any) -> str:
+    """Return a value of Arrow's in Python as text for people."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    simple = plain(value)
+    if simple is None:
+        return ""
+    return simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False)
 
 
 def _console() -> Console:

@@ -1,4 +1,4 @@
-"""The commands that look: ls, show, history, cat, files. They read logs, change nothing and need no Spark."""
+"""The commands that look: ls, show, history, cat, files, inspect. They read logs, change nothing and need no Spark."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 from lakelog.catalog import Table
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.history import HistoryEntry
+from lakelog.catalog.metadata_tables import METADATA_TABLES
 from lakelog.catalog.names import identifier, quoted
 from lakelog.catalog.partitioning import PartitionSpec
 from lakelog.catalog.schema import Schema
@@ -189,7 +190,35 @@ def files(place: Place, table: str, version: int | None, limit: int | None) -> N
         click.echo(f"… and {total - len(found):,} more")
 
 
-COMMANDS = (ls, show, history, cat, files)
+@click.command()
+@click.argument("table")
+@click.argument("name", type=click.Choice(sorted(METADATA_TABLES)))
+@click.option("--version", type=int, metavar="N", help="As it was at that version.")
+@click.option("--columns", metavar="A,B", help="These columns only.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N rows only.")
+@takes_place
+def inspect(
+    place: Place, table: str, name: str, version: int | None, columns: str | None, limit: int | None
+) -> None:
+    """Show a metadata table of TABLE.
+
+    NAME is one of history, snapshots, files, partitions, manifests, refs and log.
+    """
+    loaded = _load(place, table, version)
+    if version is not None and not METADATA_TABLES[name].has_past:
+        raise click.UsageError(f"{name} tells what is so now: leave out --version")
+    reader = loaded.inspect(name, None if columns is None else columns.split(","))
+    found = list(
+        islice((row for batch in reader for row in batch.to_pylist(maps_as_pydicts="strict")), limit)
+    )
+    if place.as_json:
+        answer.in_json([answer.plain(row) for row in found])
+    else:
+        lines = [[answer.cell(row[column]) for column in reader.schema.names] for row in found]
+        answer.rows(reader.schema.names, lines, empty="No rows.")
+
+
+COMMANDS = (ls, show, history, cat, files, inspect)
 
 
 def quoted_where_needed(parts: tuple[str, ...]) -> str:

@@ -196,13 +196,16 @@ def test_the_audit_is_declared_with_the_columns_that_it_has(fresh):
     side = fresh()
     create(side, "t")
     [declared] = ask(side, "system_tables")["tables"]
-    _, body = side.answer("read_system_table", {"name": "audit", "since_us": None, "until_us": None}, b"")
+    columns = [field["name"] for field in declared["schema"]["fields"]]
+    params = {"name": "audit", "columns": columns, "since_us": None, "until_us": None}
+    answer, body = side.answer("read_system_table", params, b"")
     found = pa.ipc.open_stream(body).read_all()
     assert declared["name"] == "audit"
-    assert found.column_names == [column["name"] for column in declared["columns"]]
+    assert answer["streams"] == [len(body)]
+    assert found.column_names == columns
     assert found.num_rows > 0
     with pytest.raises(NotFound, match="nothing"):
-        side.answer("read_system_table", {"name": "nothing", "since_us": None, "until_us": None}, b"")
+        side.answer("read_system_table", {**params, "name": "nothing"}, b"")
 
 
 def test_a_namespace_that_is_not_there_is_no_place_for_what_was_dropped(fresh):

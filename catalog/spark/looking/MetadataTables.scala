@@ -1,0 +1,37 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import org.json4s.JsonAST.JString
+
+import org.apache.spark.sql.connector.catalog.{Identifier, Relation}
+
+/**
+ * Names like `lake.shop.orders.files`: the metadata table `files` of the table `lake.shop.orders`, where there is no table
+ * `files` in a namespace `shop.orders`. What users have made always comes first.
+ */
+private[lakelog] object MetadataTables {
+
+  private val Names = Set("files", "history", "log", "manifests", "partitions", "refs", "snapshots")
+
+  private val Missing = Set("no-such-table", "no-such-namespace", "log-sealed")
+
+  /** What `named` gives; where there is nothing of that name, the metadata table of the table that `load` gives, if any. */
+  def orElse(ident: Identifier, load: Identifier => Relation)(named: => Relation): Relation =
+    try named catch {
+      case missing: LakelogFailure if Missing(missing.kind) && mayBe(ident) =>
+        try of(load(tableOf(ident)), ident.name.toLowerCase(Locale.ROOT)).getOrElse(throw missing) catch {
+          case none: LakelogFailure if Missing(none.kind) => throw missing
+        }
+    }
+
+  private def mayBe(ident: Identifier): Boolean =
+    ident.namespace.nonEmpty && Names(ident.name.toLowerCase(Locale.ROOT))
+
+  private def tableOf(ident: Identifier): Identifier = Identifier.of(ident.namespace.init, ident.namespace.last)
+
+  private def of(found: Relation, name: String): Option[Relation] = Some(found).collect { case table: LakeTable =>
+    val params = Json.merge(table.facts.reference, "name" -> JString(name))
+    new MetadataTable(table, table.access.channel.call("metadata_table", params))
+  }
+}
