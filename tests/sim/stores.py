@@ -20,6 +20,7 @@ class TrueStore(MemoryStore):
         self.created: dict[str, bytes] = {}
         self.created_at_us: dict[str, int] = {}
         self.created_sidecars: dict[str, bytes] = {}
+        self.created_vectors = MemoryStore("memory://vectors")
         self.freed: list[str] = []
         self.condition_holds = True
 
@@ -40,6 +41,8 @@ class TrueStore(MemoryStore):
         folder, _, name = key.rpartition("/")
         if folder.endswith("/sidecars"):
             self.created_sidecars[name] = data
+        if name.endswith(".dv"):
+            self.created_vectors.put(key, data)
         super().put(key, data)
 
 

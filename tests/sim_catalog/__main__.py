@@ -10,7 +10,10 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 
 from tests.sim_catalog.mutations import CATALOG_MUTATIONS
-from tests.sim_catalog.simulation import KINDS, simulate_catalog
+from tests.sim_catalog.row_mutations import ROW_MUTATIONS
+from tests.sim_catalog.simulation import KINDS, ROWS, simulate_catalog
+
+MUTATIONS = CATALOG_MUTATIONS | ROW_MUTATIONS
 
 
 def main() -> int:
@@ -23,8 +26,8 @@ def main() -> int:
     which.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
     which.add_argument("--minutes", type=float, metavar="M", help="run seeds for so long, from --from on")
     parser.add_argument("--from", type=int, default=1, metavar="N", dest="first")
-    parser.add_argument("--about", choices=sorted(set(KINDS)), help="only the seeds that are about this")
-    parser.add_argument("--mutation", choices=sorted(CATALOG_MUTATIONS), help="with one protection removed")
+    parser.add_argument("--about", choices=sorted({*KINDS, ROWS}), help="only the seeds that are about this")
+    parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with one protection removed")
     arguments = parser.parse_args()
     seeds: Iterable[int] = itertools.count(arguments.first)
     if arguments.seed is not None:
@@ -32,20 +35,21 @@ def main() -> int:
     elif arguments.seeds is not None:
         first, _, last = arguments.seeds.partition("-")
         seeds = range(int(first), int(last or first) + 1)
-    if arguments.about is not None:
+    kind = ROWS if arguments.about == ROWS else None
+    if arguments.about not in (None, ROWS):
         seeds = (seed for seed in seeds if KINDS[seed % len(KINDS)] == arguments.about)
-    with CATALOG_MUTATIONS.get(arguments.mutation, nullcontext)():
-        return 1 if run(seeds, arguments.minutes) else 0
+    with MUTATIONS.get(arguments.mutation, nullcontext)():
+        return 1 if run(seeds, arguments.minutes, kind) else 0
 
 
-def run(seeds: Iterable[int], minutes: float | None) -> int:
+def run(seeds: Iterable[int], minutes: float | None, kind: str | None = None) -> int:
     """Run seeds, tell of them, and return how many fail."""
     number, failed, versions, steps, begun = 0, 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
     for seed in seeds:
         if minutes is not None and time.perf_counter() - begun > 60 * minutes:
             break
-        outcome = simulate_catalog(seed)
+        outcome = simulate_catalog(seed, kind)
         number += 1
         versions += outcome.versions
         steps += outcome.steps
@@ -53,7 +57,8 @@ def run(seeds: Iterable[int], minutes: float | None) -> int:
             totals[what] = totals.get(what, 0) + count
         if outcome.failures:
             failed += 1
-            print(f"seed {seed} fails; replay it with: scripts/sim --catalog --seed {seed}")
+            about = f" --about {kind}" if kind else ""
+            print(f"seed {seed} fails; replay it with: scripts/sim --catalog --seed {seed}{about}")
             for failure in outcome.failures[:5]:
                 print(f"    {failure}", flush=True)
     took = time.perf_counter() - begun

@@ -12,6 +12,7 @@ from tests.sim.stores import UnreliableStore
 
 from lakelog.catalog import Table, ingest
 from lakelog.catalog.data_file import DataFile, file_path
+from lakelog.catalog.deletes import deletes_from_json, read_vector
 from lakelog.catalog.predicate import Filter
 from lakelog.log import MemoryStore, WriteRef
 
@@ -81,11 +82,19 @@ def written_files(tracked: Any, metadata: Any, write: WriteRef, data: Any) -> li
 
 def read_rows(table: Table, filter: Filter | None = None) -> list[Row]:
     """Return the rows of the files that a scan would read; those that do not match `filter` may be among them."""
-    paths: Sequence[str] = table.plan(filter)["path"].to_pylist()
-    found: list[Row] = []
-    for path in paths:
-        with table._tracked.store.open_input(f"{table._tracked.prefix}/{path}") as source:
-            found += _rows[_digest(source.read())]
+    return [row for rows in live_rows(table, filter).values() for row in rows.values()]
+
+
+def live_rows(table: Table, filter: Filter | None = None) -> dict[str, dict[int, Row]]:
+    """Return the rows of each file that a scan would read, by path and position."""
+    found: dict[str, dict[int, Row]] = {}
+    for file in table.plan(filter).to_pylist():
+        with table._tracked.store.open_input(f"{table._tracked.prefix}/{file['path']}") as source:
+            rows = _rows[_digest(source.read())]
+        text = file.get("deletes")
+        deletes = None if text is None else deletes_from_json(text)
+        gone = read_vector(table._tracked.store, table._tracked.prefix, deletes, len(rows))
+        found[file["path"]] = {at: row for at, row in enumerate(rows) if at not in gone}
     return found
 
 

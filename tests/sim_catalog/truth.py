@@ -13,6 +13,8 @@ from tests.sim.stores import TrueStore
 from tests.sim_catalog.stores import Row, rows_at
 
 from lakelog.catalog.cut import FOREVER_US
+from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.deletes import read_vector
 from lakelog.catalog.events import FilesChanged, TableReplaced, namespace_events, table_events
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
 from lakelog.log.format import COMMITTED, Commit, Decision, decode_decision, decode_entry
@@ -106,7 +108,7 @@ class Truth:
             for commit in log.commits
         ]
         states: dict[str, NamespaceState] = {}
-        files: dict[str, set[str]] = {}
+        files: dict[str, dict[str, DataFile]] = {}
         for time_us, at_once in itertools.groupby(sorted(changes, key=_time), key=_time):
             for _, location, commit, is_namespace in at_once:
                 if is_namespace:
@@ -115,13 +117,38 @@ class Truth:
                     continue
                 for change in table_events(commit):
                     if isinstance(change, TableReplaced):
-                        files[location] = set()
+                        files[location] = {}
                     if isinstance(change, FilesChanged):
-                        now = files.setdefault(location, set())
-                        now -= {f"{location}/{file.path}" for file in change.removed}
-                        now |= {f"{location}/{file.path}" for file in change.added}
+                        now = files.setdefault(location, {})
+                        for gone in change.removed:
+                            del now[gone.path]
+                        now |= {file.path: file for file in change.added}
             if "" in states:
-                yield time_us, _rows(states, "", (), files)
+                yield time_us, self._rows(states, "", (), files)
+
+    def _rows(
+        self,
+        states: dict[str, NamespaceState],
+        at: str,
+        path: tuple[str, ...],
+        files: dict[str, dict[str, DataFile]],
+    ) -> dict[str, list[Row]]:
+        entries = states[at].entries
+        found = {
+            ".".join((*path, name)): [
+                row
+                for file in files.get(entry.location, {}).values()
+                for row in self._live(entry.location, file)
+            ]
+            for name, entry in entries.get(RELATION, {}).items()
+        }
+        for name, entry in entries.get(NAMESPACE, {}).items():
+            found |= self._rows(states, entry.location, (*path, name), files)
+        return found
+
+    def _live(self, location: str, file: DataFile) -> list[Row]:
+        gone = read_vector(self.store.created_vectors, location, file.deletes, file.physical_rows)
+        return [row for at, row in enumerate(rows_at[f"{location}/{file.path}"]) if at not in gone]
 
     def logs(self) -> dict[str, TrueLog]:
         """Return every log by its location."""
@@ -145,19 +172,6 @@ class Truth:
 
 def _time(change: Sequence[Any]) -> int:
     return int(change[0])
-
-
-def _rows(
-    states: dict[str, NamespaceState], at: str, path: tuple[str, ...], files: dict[str, set[str]]
-) -> dict[str, list[Row]]:
-    entries = states[at].entries
-    found = {
-        ".".join((*path, name)): [row for key in files.get(entry.location, ()) for row in rows_at[key]]
-        for name, entry in entries.get(RELATION, {}).items()
-    }
-    for name, entry in entries.get(NAMESPACE, {}).items():
-        found |= _rows(states, entry.location, (*path, name), files)
-    return found
 
 
 def _names(states: dict[str, NamespaceState]) -> dict[str, dict[str, str]]:

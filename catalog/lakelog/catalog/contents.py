@@ -35,6 +35,10 @@ from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
 
 
+class CutsThroughFiles(Unsupported):
+    """A filter matches some rows of a file, or may do so, and whole files are all that goes here."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation.
@@ -150,7 +154,7 @@ def _removed(
             assert bound is not None, "these have a filter"
             removed = removable(tracked, view, bound)
             if removed is None:
-                raise Unsupported(
+                raise CutsThroughFiles(
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
                     f"file of {name} but not all of them: use a filter on whole partitions"
                 )
@@ -240,15 +244,6 @@ def files_only_in(
     with other rows deleted."""
     files, others = (all_files(tracked, view) for view in (here, there))
     return files.filter(pc.invert(pc.is_in(_keys(files), value_set=_keys(others))))
-
-
-def same_files(files: pa.Table, others: pa.Table) -> pa.Array:
-    """Return which of `files` are in `others` too, whatever rows of them are deleted."""
-    keys, other_keys = (
-        pc.binary_join_element_wise(each["path"].combine_chunks(), each["write"].combine_chunks(), "\n")
-        for each in (files, others)
-    )
-    return pc.is_in(keys, value_set=other_keys)
 
 
 def _keys(files: pa.Table) -> pa.Array:

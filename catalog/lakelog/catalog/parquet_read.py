@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakelog.catalog.arrow_types import schema_to_arrow, type_from_arrow
@@ -29,7 +32,7 @@ from lakelog.catalog.data_file import (
 )
 from lakelog.catalog.deletes import Deletes, deletes_from_json, read_vector
 from lakelog.catalog.literals import value_type
-from lakelog.catalog.live_rows import LiveRows
+from lakelog.catalog.live_rows import LiveRows, Numbers
 from lakelog.catalog.parquet_open import open_parquet
 from lakelog.catalog.pruning import Specs, may_match
 from lakelog.catalog.read_ahead import in_order
@@ -40,6 +43,11 @@ from lakelog.catalog.statistics import Measured, footer_statistics
 from lakelog.catalog.types import AtomicType
 from lakelog.log.errors import FormatError, StorageError, Unsupported
 from lakelog.log.store import ObjectStore
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+Taken = TypeVar("Taken")
 
 OpenUrl = Callable[[str], tuple[ObjectStore, str]]
 """Finds the store of an object by its URL or absolute path, and its key there."""
@@ -69,12 +77,40 @@ def read_files(
     whole = schema_to_arrow(schema)
     result = pa.schema([whole.field(name) for name in chosen])
     reading = _Reading(store, prefix, schema, chosen, predicate, open_url)
-    columns_read = (
+    return result, in_order(_sources(plan), reading.batches, READ_AHEAD_FILES)
+
+
+def read_positions(
+    store: ObjectStore,
+    prefix: str,
+    plan: pa.Table,
+    schema: Schema,
+    predicate: Bound,
+    open_url: OpenUrl | None = None,
+) -> Iterator[tuple[str, BitMap]]:
+    """Yield the path of each file that has live rows which match, and their positions in it. Raises as `read_files`."""
+    from pyroaring import BitMap
+
+    # A condition of no columns is true or not for rows that are counted by some column.
+    columns = () if any(terms(predicate)) else (schema.fields[0].name,)
+    reading = _Reading(store, prefix, schema, columns, predicate, open_url)
+
+    def found(file: _Source) -> Iterator[tuple[str, BitMap]]:
+        positions = BitMap()
+        for each in reading.positions(file):
+            positions |= BitMap(each.astype(np.uint32))
+        if positions:
+            yield file.path, positions
+
+    return in_order(_sources(plan), found, READ_AHEAD_FILES)
+
+
+def _sources(plan: pa.Table) -> list[_Source]:
+    columns = (
         plan[name].to_pylist() if name in plan.column_names else [None] * plan.num_rows
         for name in ("path", "size", "rows", FOOTER, NAMES, CONSTANTS, DELETES)
     )
-    files = list(map(_Source, *columns_read))
-    return result, in_order(files, reading.batches, READ_AHEAD_FILES)
+    return list(map(_Source, *columns))
 
 
 def read_file(
@@ -110,6 +146,17 @@ class _Source:
         return None if self.deletes_json is None else deletes_from_json(self.deletes_json)
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Some rows of a file as they are in it, the first at the place `start` of those that are read."""
+
+    rows: pa.RecordBatch
+    start: int
+    live: LiveRows
+    names: Mapping[int, str] | None
+    constants: Mapping[int, Constant]
+
+
 class _Reading:
     def __init__(
         self,
@@ -132,6 +179,14 @@ class _Reading:
 
     def batches(self, file: _Source) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of one file."""
+        return self._each(file, self._matching)
+
+    def positions(self, file: _Source) -> Iterator[Numbers]:
+        """Yield the positions of the matching rows of one file."""
+        return self._each(file, self._matching_positions)
+
+    def _each(self, file: _Source, take: Callable[[_Batch], Iterator[Taken]]) -> Iterator[Taken]:
+        """Yield what `take` makes of each batch of one file."""
         store, key = self._store, self._prefix + file.path
         if is_elsewhere(file.path):
             if self._open_url is None:
@@ -149,16 +204,13 @@ class _Reading:
                 groups = (
                     self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
                 )
-                count = sum(opened.metadata.row_group(group).num_rows for group in groups)
-                live = self._live(file, opened.metadata, groups)
-                done = 0
+                live, done = self._live(file, opened.metadata, groups), 0
                 for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical):
-                    rows = batch if live is None else live.of(batch, done)
+                    yield from take(_Batch(batch, done, live, names, constants))
                     done += batch.num_rows
-                    yield from self._matching(rows, names, constants)
-                if done != count:
+                if done != live.count:
                     # Arrow leaves out pages whose header was altered to be of no kind that it knows.
-                    raise FormatError(f"{count - done:,} of its rows cannot be found")
+                    raise FormatError(f"{live.count - done:,} of its rows cannot be found")
             except (pa.ArrowInvalid, OSError, FormatError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     # Arrow's own complaints about a file's content are OSErrors without a number.
@@ -170,19 +222,18 @@ class _Reading:
                     f"the data file {key} in {store.url} cannot be read ({error}): it was truncated or altered"
                 ) from error
 
-    def _live(self, file: _Source, footer: pq.FileMetaData, groups: Sequence[int]) -> LiveRows | None:
-        """Return what leaves the deleted rows out of those of some row groups; None where no row is deleted."""
+    def _live(self, file: _Source, footer: pq.FileMetaData, groups: Sequence[int]) -> LiveRows:
+        """Return the rows of some row groups that are read, without those that are deleted."""
+        counts = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
         deletes = file.deletes
         if deletes is None:
-            return None
+            return LiveRows(counts, groups, None)
         if file.rows is not None and footer.num_rows != file.rows + deletes.rows:
             raise FormatError(
                 f"it has {footer.num_rows:,} rows, and the log knows of {file.rows:,} and {deletes.rows:,} deleted ones"
             )
         vector = read_vector(self._store, self._prefix.rstrip("/"), deletes, footer.num_rows)
-        return LiveRows(
-            vector, [footer.row_group(group).num_rows for group in range(footer.num_row_groups)], groups
-        )
+        return LiveRows(counts, groups, vector)
 
     def _present(
         self, present: set[str], names: Mapping[int, str] | None, constants: Mapping[int, Constant]
@@ -193,13 +244,22 @@ class _Reading:
         found = (names.get(field.id) for field in self._fields if field.id not in constants)
         return [name for name in found if name is not None and name in present]
 
-    def _matching(
-        self, batch: pa.RecordBatch, names: Mapping[int, str] | None, constants: Mapping[int, Constant]
-    ) -> Iterator[pa.RecordBatch]:
-        rows = to_logical(batch, self._schema, self._needed, names=names, constants=constants)
+    def _matching(self, batch: _Batch) -> Iterator[pa.RecordBatch]:
+        rows = self._logical(batch)
         if self._predicate is not None:
             rows = rows.filter(evaluate(self._predicate, rows)).select(self._columns)
         yield from (each for each in rows.to_batches() if each.num_rows)
+
+    def _matching_positions(self, batch: _Batch) -> Iterator[Numbers]:
+        positions = batch.live.positions(batch.start, batch.rows.num_rows)
+        if self._predicate is not None and len(positions):
+            found = pc.fill_null(evaluate(self._predicate, self._logical(batch)), False)
+            positions = positions[np.asarray(found, dtype=bool)]
+        yield positions
+
+    def _logical(self, batch: _Batch) -> pa.Table:
+        rows = batch.live.of(batch.rows, batch.start)
+        return to_logical(rows, self._schema, self._needed, names=batch.names, constants=batch.constants)
 
     def _row_groups(self, file: pq.ParquetFile) -> list[int]:
         footer = file.metadata

@@ -19,12 +19,21 @@ from lakelog.catalog.binding import bind
 from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import files_only_in, same_files
-from lakelog.catalog.data_file import DataFile, check_files, of_write, removed_file
+from lakelog.catalog.contents import files_only_in
+from lakelog.catalog.data_file import (
+    DataFile,
+    check_files,
+    decode_files,
+    decode_removed,
+    files_to_arrow,
+    of_write,
+    removed_file,
+)
 from lakelog.catalog.deletes import bitmap_of, deletes_to_json, read_vector, write_vectors
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
-from lakelog.catalog.events import FilesChanged, RolledBack, encode, table_events
+from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged, encode, table_events
 from lakelog.catalog.file_entries import entries_of, with_vector
+from lakelog.catalog.file_tables import without
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, value_of
@@ -40,6 +49,9 @@ if TYPE_CHECKING:
 _OPERATIONS = {
     each.word: each for each in (Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT)
 }
+
+
+_GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value)
 
 
 class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,11 +74,6 @@ class RowChange:
     @property
     def is_empty(self) -> bool:
         return not self.files and not self.removed and not self.deletes
-
-    @property
-    def brings_no_rows(self) -> bool:
-        """Whether it only deletes, so that it does not matter who has deleted the same rows."""
-        return self.operation is Operation.DELETE_ROWS and not self.files
 
 
 def row_change(
@@ -210,15 +217,14 @@ class _Now:
     passed: Sequence[Commit]
     files: dict[str, DataFile] = field(init=False)
     events: list[tuple[Commit, FilesChanged]] = field(init=False)
-    went_back: bool = field(init=False)
+    schema_changed: bool = field(init=False)
 
     def __post_init__(self) -> None:
         change = self.prepared.change
         self.files = entries_of(self.prepared.tracked, self.view, {*change.removed, *change.deletes})
         events = [(commit, event) for commit in self.passed for event in table_events(commit)]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
-        # Rows that were deleted may be there again.
-        self.went_back = any(isinstance(event, RolledBack) for _, event in events)
+        self.schema_changed = any(isinstance(event, SchemaChanged | RolledBack) for _, event in events)
 
     def touched(self, kind: Kind) -> str | None:
         """Say why the change cannot go on over the files that were added, or removed, since its base."""
@@ -255,8 +261,7 @@ class _Now:
 
     @property
     def _may_overlap(self) -> bool:
-        """Whether it is all the same who deletes a row. Not in a transaction: another step may have copied it."""
-        return self.prepared.change.brings_no_rows and not self.prepared.tracked.in_transaction
+        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.in_transaction)
 
     @property
     def _only_deletes_passed(self) -> bool:
@@ -273,36 +278,49 @@ class _Now:
         return value_of(self.prepared.base.state.current.properties, ISOLATION) == SERIALIZABLE
 
     def _has_unseen_rows(self) -> bool:
-        tracked, base = self.prepared.tracked, self.prepared.base
-        files = files_only_in(tracked, self.view, base)
-        if not files.num_rows:
-            return False
-        if not self.went_back:
-            # With a larger vector, a file has no rows that it did not have.
-            old = files_only_in(tracked, base, self.view)
-            files = files.filter(pc.invert(same_files(files, old)))
-        writes, paths = self._harmless()
-        harmless = pc.or_(
-            pc.is_in(files["write"].combine_chunks(), value_set=pa.array(writes, pa.string())),
-            pc.is_in(files["path"].combine_chunks(), value_set=pa.array(paths, pa.string())),
-        )
-        return self._may_match(files.filter(pc.invert(harmless)))
+        """Tell whether rows came since the base that the change should have seen, wherever they are by now."""
+        events = [(commit, event) for commit, event in self.events if event.operation not in self._harmless]
+        if self.prepared.bound is None or self.schema_changed:
+            # Bounds in a commit are of the types that columns had then.
+            return any(event.added_rows for _, event in events)
+        return any(self._may_match(self._added(*each)) for each in events if each[1].added_rows)
 
-    def _harmless(self) -> tuple[list[str], list[str]]:
-        """Return the writes, and the paths, of files whose rows nobody here has to have seen.
+    @property
+    def _harmless(self) -> tuple[str, ...]:
+        """The operations whose rows nobody here has to have seen.
 
         A delete and a compaction only copy rows; under snapshot isolation, an append may as well have come later.
         """
-        words = [Operation.DELETE.value, Operation.COMPACT.value]
-        if not self._is_serializable:
-            words.append(Operation.APPEND.value)
-        writes: set[str] = set()
-        for commit in self.passed:
-            events = [event for other, event in self.events if other is commit]
-            if commit.write is not None and all(event.operation in words for event in events):
-                writes.add(commit.write.id)
-        paths = [file.path for _, event in self.events if event.operation in words for file in event.added]
-        return sorted(writes), paths
+        copying = (Operation.DELETE.value, Operation.COMPACT.value)
+        return copying if self._is_serializable else (*copying, Operation.APPEND.value)
+
+    def _added(self, commit: Commit, event: FilesChanged) -> pa.Table:
+        """Return the files that an event added, without those that only got a larger vector."""
+        metadata, blobs = self.view.state.current, self._sidecars(commit, event)
+        added = (
+            files_to_arrow(event.added, metadata.schema, metadata.specs)
+            if event.added_sidecar is None
+            else decode_files(blobs[event.added_sidecar])
+        )
+        if event.operation in _GOING_BACK:
+            # There, a vector may be smaller than it was.
+            return added
+        removed = (
+            event.removed if event.removed_sidecar is None else decode_removed(blobs[event.removed_sidecar])
+        )
+        return without(added, [file.path for file in removed])
+
+    def _sidecars(self, commit: Commit, event: FilesChanged) -> Sequence[bytes]:
+        if event.added_sidecar is None and event.removed_sidecar is None:
+            return ()
+        blobs = self.prepared.tracked.log.replay.sidecars([commit])[commit.version]
+        if blobs is None:
+            raise CommitConflict(
+                f"version {commit.version} of {self.prepared.name} expired while a change that began before it was "
+                "committed: run the statement again",
+                version=commit.version,
+            )
+        return blobs
 
     def _may_match(self, files: pa.Table) -> bool:
         files = files.filter(pc.greater(files["rows"], 0))
@@ -319,7 +337,7 @@ class _Now:
             file = self.files.get(path)
             if file is None:
                 continue  # all of its rows are gone already
-            vector = prepared.vector(file) | positions
+            vector = self._vector(path, positions)
             if len(vector) == file.physical_rows:
                 removed.append(removed_file(file))
             elif len(vector) > file.physical_rows - file.rows:
@@ -335,3 +353,15 @@ class _Now:
             changed,
         )
         return Draft(events=encode([event]), blobs=blobs, write=prepared.write)
+
+    def _vector(self, path: str, positions: BitMap) -> BitMap:
+        """Return the rows of a file that are deleted, with these."""
+        return self.prepared.vector(self.files[path]) | positions
+
+
+def _is_harmless_overlap(change: RowChange, in_transaction: bool) -> bool:
+    """Tell whether it is all the same who deletes a row: where the change does nothing else.
+
+    Not in a transaction: another of its steps may have copied the row.
+    """
+    return change.operation is Operation.DELETE_ROWS and not change.files and not in_transaction

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import contents, partition_changes, rolling_back, row_changes
+from lakelog.catalog import contents, deleting, partition_changes, rolling_back, row_changes
 from lakelog.catalog.altering import events_of
 from lakelog.catalog.binding import bind
 from lakelog.catalog.column_statistics import TableEstimates
@@ -335,12 +335,20 @@ class Table:
         return self.commit_write(None, Operation.TRUNCATE.value, (), token=token)
 
     def delete(self, filter: Filter, *, token: Token | None = None) -> Table:
-        """Remove the rows that match, where that is decided by whole files; Unsupported where it is not."""
+        """Remove the rows that match: whole files where that suffices, else by reading those that may hold some.
+
+        Unsupported for a condition that lakelog does not understand.
+        """
         self._check_writable("delete from")
-        predicate = as_predicate(filter)
-        change = contents.Change(operation=Operation.DELETE, filter=predicate, filter_text=str(predicate))
-        committed = contents.commit(self._tracked, self._view, change, name=self.name, token=token)
-        return self._with(committed.view)
+        view = deleting.delete(
+            self._tracked,
+            self._view,
+            as_predicate(filter),
+            self._logs.new_id(),
+            name=self.name,
+            token=token,
+        )
+        return self._with(view)
 
     def can_delete(self, filter: Filter) -> bool:
         """Tell whether `delete` with this filter is decided by whole files."""

@@ -160,7 +160,7 @@ def test_a_truncate_leaves_nothing_and_its_history_everything(table: Table) -> N
     assert empty.at(version=full.version).to_arrow().num_rows == 2
 
 
-def test_a_delete_removes_whole_files_by_their_partition_or_their_statistics(table: Table) -> None:
+def test_a_delete_removes_whole_files_by_their_partition_or_statistics_and_rows_else(table: Table) -> None:
     table.append(rows(1, 2)).append(rows(5, 6)).append(rows(7, region="US"))
     assert table.refresh().can_delete(col("region") == "US")
     assert not table.refresh().can_delete(col("id") == 1)
@@ -168,8 +168,8 @@ def test_a_delete_removes_whole_files_by_their_partition_or_their_statistics(tab
     assert ids(table) == [1, 2, 5, 6]
     table.refresh().delete(col("id") >= 5)
     assert ids(table) == [1, 2]
-    with pytest.raises(Unsupported):
-        table.refresh().delete(col("id") == 1)
+    table.refresh().delete(col("id") == 1)
+    assert ids(table) == [2], "and else rows of a file"
 
 
 def test_a_delete_is_decided_anew_over_rows_added_meanwhile(table: Table, other: Table) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,10 +26,12 @@ from tests.property.catalog.filter_model import (
 from lakelog.catalog.arrow_types import schema_to_arrow
 from lakelog.catalog.binding import bind
 from lakelog.catalog.bound import Bound
-from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
+from lakelog.catalog.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
+from lakelog.catalog.deletes import read_vector, write_vectors
+from lakelog.catalog.file_entries import with_vector
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.file_tables import joined
-from lakelog.catalog.parquet_read import read_files
+from lakelog.catalog.parquet_read import read_files, read_positions
 from lakelog.catalog.parquet_write import write_files
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, spec_from_transforms, with_schema
 from lakelog.catalog.planning import count_rows, plan
@@ -98,7 +101,7 @@ def test_files_are_judged_without_a_guess(column: str, data: st.DataObject) -> N
     store, files = MemoryStore(), list[DataFile]()
     for index, spec in enumerate(specs_):
         files += _written(store, f"w{index}", rows_[index :: len(specs_)], schema, spec)
-    files = [_forgetful(file, data) for file in files]
+    files = [_partly_deleted(store, _forgetful(file, data), data) for file in files]
     table = joined([files_to_arrow(files, schema, specs_)])
     _check(store, table, data.draw(several(names)), schema, types, specs_)
 
@@ -152,6 +155,19 @@ def _forgetful(file: DataFile, choices: st.DataObject) -> DataFile:
     return msgspec.structs.replace(file, stats=kept)
 
 
+def _partly_deleted(store: MemoryStore, file: DataFile, choices: st.DataObject) -> DataFile:
+    """Return the file with some of its rows deleted, maybe, but never all."""
+    from pyroaring import BitMap
+
+    gone = (
+        choices.draw(st.sets(st.integers(0, file.rows - 1), max_size=file.rows - 1)) if file.rows else set()
+    )
+    if not gone:
+        return file
+    write = WriteRef(id=file.write_id, version=0)
+    return with_vector(file, write_vectors(store, "t", write, {file.path: BitMap(gone)})[file.path])
+
+
 def _check(
     store: MemoryStore,
     files: pa.Table,
@@ -188,6 +204,18 @@ def _check_one(
     assert count_rows(everything, _no_fetch, bound, specs) in (None, matching)
     limited = plan(everything, _no_fetch, bound, specs, limit=2)
     assert len(_read(store, planned, schema, specs, bound)) == matching
+    found = dict(read_positions(store, "t", planned, schema, bound))
+    assert sum(map(len, found.values())) == matching
+    for path, positions in found.items():
+        # Without these rows, the file has none that match, and all others.
+        one = files_from_arrow(files.filter(pc.equal(files["path"], path)))[0]
+        old = read_vector(store, "t", one.deletes, one.physical_rows)
+        assert not old & positions
+        write = WriteRef(id="x", version=0)
+        left = with_vector(one, write_vectors(store, "t", write, {path: old | positions})[path])
+        after = files_to_arrow([left], schema, specs)
+        assert _read(store, after, schema, specs, bound) == []
+        assert len(_read(store, after, schema, specs)) == left.rows == one.rows - len(positions)
     assert len(_read(store, limited, schema, specs, bound)) >= min(2, matching)
 
 

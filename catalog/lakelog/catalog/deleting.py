@@ -1,0 +1,112 @@
+"""Deleting the rows that match a filter: whole files where their entries prove it, else by reading the others.
+
+What is deleted by reading is prepared on one version. A delete brings no rows, so where others were in its way it is
+prepared again on what they left, as if it had begun later; in a transaction, which may have used what it read, it
+fails.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog import contents, row_changes
+from lakelog.catalog.binding import bind
+from lakelog.catalog.bound import Bound
+from lakelog.catalog.commits import Token
+from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.file_tables import joined
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.predicate import Predicate
+from lakelog.catalog.pruning import match
+from lakelog.catalog.table_state import TableState
+from lakelog.log import View, WriteRef
+
+TRIES_MAX = 5
+
+
+def delete(
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    predicate: Predicate,
+    write_id: str,
+    *,
+    name: str,
+    token: Token | None,
+) -> View[TableState]:
+    """Delete the rows that match, and return the state after that. `write_id` is a new one.
+
+    Costs 1 PUT where files are proven to match as a whole; else the files that may match are read, too.
+    Unsupported for a condition that is not understood, CommitConflict where others change the same rows all the time.
+    """
+    for tries_left in reversed(range(TRIES_MAX)):
+        try:
+            change = contents.Change(operation=Operation.DELETE, filter=predicate, filter_text=str(predicate))
+            return contents.commit(tracked, view, change, name=name, token=token).view
+        except contents.CutsThroughFiles:
+            pass
+        try:
+            return _delete_rows(tracked, view, predicate, write_id, name, token)
+        except CommitConflict:
+            newer = tracked.current()
+            if (
+                tracked.in_transaction
+                or not tries_left
+                or newer.version <= view.version
+                or _is_another(newer, view)
+            ):
+                raise
+            view = newer
+    raise AssertionError("the last try returns or raises")
+
+
+def _is_another(newer: View[TableState], view: View[TableState]) -> bool:
+    return (
+        newer.sealed
+        or newer.log_id != view.log_id
+        or newer.state.current.generation != view.state.current.generation
+    )
+
+
+def _delete_rows(
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    predicate: Predicate,
+    write_id: str,
+    name: str,
+    token: Token | None,
+) -> View[TableState]:
+    from lakelog.catalog.parquet_read import read_positions
+
+    metadata = view.state.current
+    bound = bind(predicate, metadata.schema)
+    tracked.note_rows_read(predicate)
+    whole, some = _matching_files(tracked, view, bound)
+    positions = read_positions(
+        tracked.store, tracked.prefix, some, metadata.schema, bound, tracked.log.replay.open_url
+    )
+    change = row_changes.RowChange(
+        operation=Operation.DELETE_ROWS,
+        removed=frozenset(whole["path"].to_pylist()),
+        deletes=dict(positions),
+        condition=predicate,
+    )
+    if change.is_empty:
+        return view
+    write = WriteRef(id=write_id, version=view.version)
+    return row_changes.commit(tracked, view, change, name=name, write=write, token=token).view
+
+
+def _matching_files(
+    tracked: TrackedLog[TableState], view: View[TableState], bound: Bound
+) -> tuple[pa.Table, pa.Table]:
+    """Return the files of which all rows match for certain, and those of which some may."""
+    specs = view.state.current.specs
+    whole, some = [], []
+    for chunk in contents.chunks_of(tracked, view):
+        found = match(chunk, bound, specs)
+        whole.append(chunk.filter(found.all))
+        has_rows = pc.greater(chunk["rows"].combine_chunks(), 0)
+        some.append(chunk.filter(pc.and_(has_rows, pc.invert(pc.or_(found.all, found.none)))))
+    return joined(whole), joined(some)

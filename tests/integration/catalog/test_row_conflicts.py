@@ -1,0 +1,267 @@
+"""Changes of rows against what others committed since they were prepared: what goes on, and what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.rows_changed import (
+    compacted,
+    deleted,
+    files_of,
+    paths_of,
+    rewritten,
+    rows_of,
+    updated,
+)
+
+from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col
+from lakelog.log import ConflictError
+
+Change = Callable[[Table], Table]
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    """Rows 0 to 9 in one file, 10 to 19 in another."""
+    table = catalog.create_table("t", pa.schema({"id": pa.int64(), "name": pa.string()}))
+    for first in (0, 10):
+        table = table.append(rows(range(first, first + 10)))
+    return table
+
+
+def rows(ids: range) -> pa.Table:
+    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]})
+
+
+def ids(table: Table) -> list[int]:
+    return [id for id, _ in rows_of(table.refresh())]
+
+
+EVERY = list(range(20))
+
+
+def test_disjoint_rows_of_one_file_can_be_deleted_and_updated_at_once(table: Table) -> None:
+    deleted(table, [1])
+    deleted(table, [2], condition=col("id") == 2)
+    updated(table, [3, 13], "new", condition=col("id").is_in([3, 13]))
+    now = table.refresh()
+    assert rows_of(now) == [(id, "new" if id in (3, 13) else f"n{id}") for id in EVERY if id not in (1, 2)]
+    assert now.row_count == 18
+
+
+def test_a_row_can_be_updated_once_only(table: Table) -> None:
+    updated(table, [3], "first", condition=col("id") == 3)
+    with pytest.raises(CommitConflict, match="conflicts with version 4"):
+        updated(table, [3], "second", condition=col("id") == 3)
+    assert rows_of(table.refresh())[3] == (3, "first")
+
+
+def test_the_same_row_can_be_deleted_twice_but_not_updated_and_deleted(table: Table) -> None:
+    deleted(table, [3, 4], condition=col("id").is_in([3, 4]))
+    after = deleted(table, [4, 5], condition=col("id").is_in([4, 5]))
+    assert ids(after) == [id for id in EVERY if id not in (3, 4, 5)]
+    with pytest.raises(CommitConflict, match="the same rows"):
+        updated(table, [3], "new", condition=col("id") == 3)
+    fresh = after.refresh()
+    updated(fresh, [6], "new", condition=col("id") == 6)
+    # The row is there under the same id, so that a delete by id has to see it.
+    with pytest.raises(CommitConflict, match="should have seen"):
+        deleted(fresh, [6], condition=col("id") == 6)
+
+
+def test_a_delete_whose_file_is_gone_with_all_of_its_rows_goes_on(table: Table) -> None:
+    table.delete(col("id") < 10)
+    after = deleted(table, [3, 12], condition=col("id").is_in([3, 12]))
+    assert ids(after) == [id for id in range(10, 20) if id != 12]
+
+
+def test_a_file_that_was_rewritten_has_no_rows_to_be_changed(table: Table) -> None:
+    compacted(table)
+    for change in (
+        lambda: deleted(table, [3]),
+        lambda: updated(table, [3], "new"),
+        lambda: rewritten(table, "delete", [paths_of(table)[0]], rows(range(1, 10))),
+        lambda: compacted(table),
+    ):
+        with pytest.raises(CommitConflict, match="removed or rewritten"):
+            change()
+    assert ids(table) == EVERY
+
+
+def test_a_file_of_which_rows_were_deleted_is_not_rewritten_with_them(table: Table) -> None:
+    first, second = paths_of(table)
+    deleted(table, [3])
+    for operation in ("compact", "update", "merge"):
+        with pytest.raises(CommitConflict, match="which this operation rewrites"):
+            rewritten(table, operation, [first], rows(range(10)))
+    after = rewritten(table, "compact", [second], rows(range(10, 20)))
+    assert ids(after) == [id for id in EVERY if id != 3], "another file is"
+
+
+def test_appends_come_later_under_snapshot_isolation_only(table: Table) -> None:
+    everything = col("id") >= 0
+    serializable = table.alter(
+        [{"change": "set-property", "key": "lakelog.isolation", "value": "serializable"}]
+    )
+    table.append(rows(range(20, 21)))
+    # The property was read on the base.
+    assert ids(updated(table, [3], "new", condition=everything)) == [*EVERY, 20]
+    with pytest.raises(CommitConflict, match="should have seen"):
+        updated(serializable, [4], "new", condition=everything)
+    with pytest.raises(CommitConflict, match="should have seen|the same rows"):
+        deleted(serializable, [4], condition=everything)
+    elsewhere = serializable.refresh()
+    table.refresh().append(rows(range(100, 101)))
+    assert len(ids(updated(elsewhere, [5], "new", condition=col("id") < 50))) == 22
+
+
+def test_serializable_updates_fail_where_rows_that_they_read_are_gone(table: Table) -> None:
+    table = table.alter([{"change": "set-property", "key": "lakelog.isolation", "value": "serializable"}])
+    deleted(table, [7], condition=col("id") == 7)
+    with pytest.raises(CommitConflict, match="that this operation has read"):
+        updated(table, [3], "new", condition=col("id") < 10)
+    assert rows_of(updated(table, [13], "new", condition=col("id") >= 10))[12] == (13, "new")
+    deleted(table, [4], condition=col("id") < 10)
+
+
+def test_rows_that_were_merged_are_seen_even_after_they_were_compacted(table: Table) -> None:
+    def merged(table: Table) -> Table:
+        write = table.begin_write()
+        files = files_of(table, write, rows(range(50, 51)))
+        return table.commit_rows(write, "merge", files, condition=col("id") == 50)
+
+    compacted(merged(table))
+    with pytest.raises(CommitConflict, match="should have seen"):
+        merged(table)
+    assert ids(table) == [*EVERY, 50]
+
+
+def test_a_rollback_brings_rows_back_that_a_change_has_not_seen(table: Table) -> None:
+    then = deleted(table, [3])
+    then.rollback_to_version(table.version)
+    with pytest.raises(CommitConflict, match="came back|should have seen"):
+        deleted(then, [4], condition=col("id") < 10)
+    with pytest.raises(CommitConflict, match="should have seen"):
+        updated(then, [14], "new", condition=col("id") < 50)
+    assert ids(table) == EVERY
+
+
+def test_going_back_brings_back_the_rows_of_then_and_no_others(table: Table) -> None:
+    one = deleted(table, [3, 13])
+    two = deleted(one, [4])
+    three = updated(two, [5], "new")
+    for back in (lambda t, v: t.rollback_to_version(v), lambda t, v: t.set_current_version(v)):
+        for version, gone in ((one.version, (3, 13)), (two.version, (3, 4, 13)), (table.version, ())):
+            three = back(three.refresh(), version)
+            assert rows_of(three) == [(id, f"n{id}") for id in EVERY if id not in gone]
+            assert three.row_count == 20 - len(gone)
+
+
+def test_overwrites_and_replaces_fail_over_changes_of_rows(catalog: Catalog, table: Table) -> None:
+    stage = catalog.stage("replace", "t", table.schema)
+    deleted(table, [3])
+    with pytest.raises(CommitConflict):
+        table.overwrite(rows(range(1)))
+    with pytest.raises(CommitConflict):
+        catalog.commit_stage(stage)
+    assert ids(table.truncate()) == [], "a truncate is decided anew"
+
+
+def test_a_check_is_proven_and_held_though_rows_are_deleted(table: Table) -> None:
+    over = {"kind": "check", "name": "c", "sql": "id >= 0", "columns": [["id"]],
+            "predicate": (col("id") >= 0).to_json()}  # fmt: skip
+    add = [{"change": "add-constraint", "constraint": over}]
+    before = table
+    table.alter(add)
+    with pytest.raises(CommitConflict, match="added a CHECK"):
+        updated(before, [3], "new")
+    assert ids(deleted(before, [3])) == [id for id in EVERY if id != 3]
+    assert ids(rewritten(before, "compact", [paths_of(before)[1]], rows(range(10, 20)))) == [
+        id for id in EVERY if id != 3
+    ]
+
+
+def test_a_dropped_or_replaced_table_has_no_rows_to_be_changed(catalog: Catalog, table: Table) -> None:
+    catalog.commit_stage(catalog.stage("replace", "t", table.schema))
+    with pytest.raises(ConflictError):
+        deleted(table, [3])
+    catalog.drop_table("t")
+    with pytest.raises(NoSuchTable):
+        deleted(table, [3])
+
+
+# Transactions
+
+
+def test_a_transaction_sees_and_commits_its_changes_of_rows(catalog: Catalog, table: Table) -> None:
+    with catalog.transaction() as tx:
+        one = deleted(tx.load_table("t"), [1])
+        two = updated(one, [2], "new")
+        three = deleted(two, [2, 3])
+        assert ids(three) == [id for id in EVERY if id not in (1, 2, 3)]
+        deleted(table, [4])
+    assert ids(table) == [id for id in EVERY if id not in (1, 2, 3, 4)]
+    assert table.refresh().version == table.version + 2
+
+
+def test_a_stale_handle_in_a_transaction_conflicts(catalog: Catalog, table: Table) -> None:
+    tx = catalog.begin()
+    stale = tx.load_table("t")
+    deleted(stale, [1])
+    with pytest.raises(CommitConflict, match="same transaction"):
+        deleted(stale, [2])
+    tx.rollback()
+
+
+def test_transactions_that_delete_the_same_row_conflict(catalog: Catalog, table: Table) -> None:
+    tx = catalog.begin()
+    deleted(tx.load_table("t"), [1, 2], condition=col("id") < 3)
+    deleted(table, [2, 3])
+    with pytest.raises(CommitConflict):
+        tx.commit()
+    assert ids(table) == [id for id in EVERY if id not in (2, 3)]
+
+
+def test_whole_files_that_a_transaction_removes_are_as_it_saw_them(catalog: Catalog, table: Table) -> None:
+    for remove in (lambda t: t.truncate(), lambda t: t.delete(col("id") < 10)):
+        tx = catalog.begin()
+        remove(tx.load_table("t"))
+        now = table.refresh()
+        deleted(now, [rows_of(now)[0][0]])
+        with pytest.raises(CommitConflict, match="rows that it deletes were changed"):
+            tx.commit()
+    assert ids(table) == EVERY[2:]
+
+
+def test_serializable_transactions_see_that_rows_were_deleted(catalog: Catalog, table: Table) -> None:
+    tx = catalog.begin("serializable")
+    read = tx.load_table("t").scan(filter=col("id") < 10).to_arrow().num_rows
+    tx.load_table("t").append(rows(range(read + 90, read + 91)))
+    deleted(table, [15], condition=col("id") == 15)
+    other = catalog.begin("serializable")
+    other.load_table("t").scan(filter=col("id") < 10).to_arrow()
+    other.load_table("t").append(rows(range(200, 201)))
+    deleted(table.refresh(), [5], condition=col("id") == 5)
+    for each in (tx, other):
+        with pytest.raises(CommitConflict, match="has other rows now"):
+            each.commit()
+
+
+# By filter
+
+
+def test_a_delete_by_filter_is_prepared_again_over_others(catalog: Catalog, table: Table) -> None:
+    other = Catalog(catalog.warehouse).load_table("t")
+    updated(other, [3], "new", condition=col("id") == 3)
+    after = table.delete(col("id").is_in([3, 4, 12]))
+    assert ids(after) == [id for id in EVERY if id not in (3, 4, 12)]
+
+
+def test_a_delete_by_filter_in_a_transaction_fails_over_others(catalog: Catalog, table: Table) -> None:
+    tx = catalog.begin()
+    tx.load_table("t").delete(col("id").is_in([3, 4]))
+    updated(table, [3], "new", condition=col("id") == 3)
+    with pytest.raises(CommitConflict):
+        tx.commit()

@@ -1,0 +1,51 @@
+"""The simulation of changes of rows in its short form, and the proof that its checkers bite."""
+
+from __future__ import annotations
+
+import pytest
+from tests.sim_catalog.row_mutations import ROW_MUTATIONS
+from tests.sim_catalog.simulation import ROWS, simulate_catalog
+
+SHORT = range(1, 151)
+FULL = range(10_000, 15_000)
+SEEDS_OF_MUTATIONS = range(1, 2001)
+
+
+def test_no_row_is_lost_doubled_or_resurrected_in_hundreds_of_seeds() -> None:
+    totals: dict[str, int] = {}
+    for seed in SHORT:
+        outcome = simulate_catalog(seed, ROWS)
+        assert not outcome.failures, (
+            f"scripts/sim --catalog --about rows --seed {seed}: {outcome.failures[0]}"
+        )
+        for what, count in outcome.counters.items():
+            totals[what] = totals.get(what, 0) + count
+    # A simulation in which these did not happen would prove nothing.
+    for what in (
+        "crashes",
+        "done: compact of rows",
+        "done: delete of rows",
+        "done: merge of rows",
+        "done: move of all accounts",
+        "done: move of an account",
+        "done: update of rows",
+        "expiries",
+        "looks at rows",
+        "refused: CommitConflict",
+        "rows: deletes by filter",
+        "unknown",
+        "vacuums",
+    ):
+        assert totals.get(what), what
+
+
+@pytest.mark.slow
+def test_no_row_is_lost_doubled_or_resurrected_in_thousands_of_seeds() -> None:
+    failed = [seed for seed in FULL if simulate_catalog(seed, ROWS).failures]
+    assert not failed, f"scripts/sim --catalog --about rows --seed {failed[0]}"
+
+
+@pytest.mark.parametrize("mutation", sorted(ROW_MUTATIONS))
+def test_some_seed_fails_once_a_protection_of_rows_is_removed(mutation: str) -> None:
+    with ROW_MUTATIONS[mutation]():
+        assert any(simulate_catalog(seed, ROWS).failures for seed in SEEDS_OF_MUTATIONS)
