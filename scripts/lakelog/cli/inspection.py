@@ -163,7 +163,7 @@ def cat(place: Place, table: str, version: int) -> None:
 def files(place: Place, table: str, version: int | None, limit: int | None) -> None:
     """List the data files of TABLE.
 
-    Path in the table's location, rows, size and partition.
+    Path in the table's location, rows, how many more are deleted though they are still in it, size and partition.
     """
     loaded = _load(place, table, version)
     plan = loaded.plan()
@@ -174,11 +174,12 @@ def files(place: Place, table: str, version: int | None, limit: int | None) -> N
         answer.in_json(found)
         return
     answer.rows(
-        ("file", ">rows", ">size", "partition"),
+        ("file", ">rows", ">deleted", ">size", "partition"),
         [
             (
                 file["path"],
                 answer.count(file["rows"]),
+                answer.count(file["deleted_rows"]),
                 answer.size(file["size_bytes"]),
                 ", ".join(f"{name}={value}" for name, value in file["partition"].items()),
             )
@@ -272,4 +273,10 @@ def _file(row: dict[str, Any], spec: PartitionSpec) -> dict[str, Any]:
     partition = {
         field.name: answer.partition_value(row.get(f"p{field.id}"), field.transform) for field in spec.fields
     }
-    return {"path": row["path"], "rows": row["rows"], "size_bytes": row["size"], "partition": partition}
+    return {
+        "path": row["path"],
+        "rows": row["rows"],
+        "deleted_rows": row.get("deleted") or 0,
+        "size_bytes": row["size"],
+        "partition": partition,
+    }

@@ -38,7 +38,7 @@ def ids_in(table: Table, path: str) -> list[int]:
     import pyarrow.parquet as pq
 
     physical = table.schema.find(("id",)).physical
-    with table._tracked.store.open_input(f"{table._tracked.prefix}/{path}") as source:
+    with table._tracked.store.open_input(f"{table._tracked.prefix}/{path}".lstrip("/")) as source:
         found: list[int] = pq.read_table(source, columns=[physical])[physical].to_pylist()
     return found
 

@@ -51,6 +51,8 @@ def kind_of(key: str, data: bytes) -> str:
         return "decision"
     if key.startswith("_cut/"):
         return "cut"
+    if key.endswith(".dv"):
+        return "vectors"
     if "/data/" in key:
         return "data file"
     if name == "latest.json":

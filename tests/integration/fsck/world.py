@@ -11,7 +11,7 @@ from unittest import mock
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog, col, commits, staging
+from lakelog.catalog import Catalog, col, commits, deletes, staging
 from lakelog.catalog.events import TableAltered, encode
 from lakelog.catalog.log_cache import LogCache
 from lakelog.catalog.parquet_write import write_files
@@ -176,8 +176,11 @@ def build() -> World:
         catalog.alter_namespace("a", set={f"p{n}": str(n)})
     catalog.create_namespace("a.b", {"only": "once"})
     catalog.create_namespace("a.c", {"another": "one"})
-    # Lists of files go into sidecars from two files on.
-    with mock.patch.object(commits, "SIDECAR_FROM_FILES", 1):
+    # Lists of files go into sidecars from two files on, and vectors into objects whatever their size.
+    with (
+        mock.patch.object(commits, "SIDECAR_FROM_FILES", 1),
+        mock.patch.object(deletes, "INLINE_MAX_BYTES", 0),
+    ):
         for name in ("t", "twin"):
             table = catalog.create_table(f"a.{name}", SCHEMA, partition_by=["part"])
             offset = 0 if name == "t" else 100
@@ -185,6 +188,8 @@ def build() -> World:
                 table = table.append(rows(offset + 2 * n, offset + 2 * n + 1))
             table = table.append(pa.concat_tables([rows(offset + 20), rows(offset + 21, part="y")]))
             table = table.delete(col("part") == "y")
+            # Other rows of each, so that the vectors differ.
+            table = table.delete(col("id").is_in([2, 4, 103, 105]))
         catalog.create_namespace("d")
         catalog.create_table("d.gone", SCHEMA).append(rows(1))
         catalog.drop_table("d.gone")
