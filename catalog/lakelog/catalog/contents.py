@@ -28,6 +28,7 @@ from lakelog.catalog.planning import partition_key
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
+from lakelog.catalog.row_ids import with_ids
 from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
@@ -85,7 +86,11 @@ def commit(
         _check_not_there(tracked, current, files, name)
         removed = _removed(tracked, current, change, bound, name)
         event, blobs = files_event(
-            change.operation, files, removed, current.state.current, _kept(change.filter_text)
+            change.operation,
+            with_ids(files, current.state),
+            removed,
+            current.state.current,
+            _kept(change.filter_text),
         )
         batch = [] if change.batch is None else [change.batch.event()]
         return Draft(events=encode([event, *batch]), blobs=blobs, write=write)

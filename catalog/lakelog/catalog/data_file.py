@@ -2,9 +2,10 @@
 
 A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
 them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `crc`,
-`footer`, `names`, `constants`, `deleted`, `deletes`, `p<field id>` (partition values) and, by column id, `lo<id>`,
-`hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", but in `p<field id>` of a file whose spec has that
-field, where it is the value NULL, and in `deleted` and `deletes`, where no row of the file is deleted.
+`footer`, `names`, `constants`, `deleted`, `deletes`, `first_row`, `version`, `p<field id>` (partition values) and, by
+column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", but in `p<field id>` of a file
+whose spec has that field, where it is the value NULL, and in `deleted` and `deletes`, where no row of the file is
+deleted.
 
 `rows` counts the rows that are live. Statistics are those of the file as it was written, with rows that were deleted
 since: whoever holds a count of theirs against one of rows has to take `physical_rows`.
@@ -50,6 +51,9 @@ NAMES, CONSTANTS = "names", "constants"
 DELETED, DELETES = "deleted", "deletes"
 """The columns of `DataFile.deletes`: how many rows, and all of it as JSON, both left out where no file has any."""
 
+FIRST_ROW, VERSION = "first_row", "version"
+"""The columns of `DataFile.first_row` and `version`, each left out where it is not known of any file."""
+
 _OWN = re.compile(r"data/(\d{20})-([a-z2-7]{26})-[^/]+\.(?:parquet|dv)")
 
 _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
@@ -83,7 +87,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     their siblings. A field that is not in `names` is not in the file, whatever that holds under the same name.
     `constants` are values of columns, by id, that are in no row of the file, but hold for all of them.
 
-    Of the file's rows, `deletes` says which are deleted, and `rows` counts the others.
+    Of the file's rows, `deletes` says which are deleted, and `rows` counts the others. `first_row` is the id of the
+    first one, and `version` the version that added the file (see `row_ids`); None for files of before there were ids.
     """
 
     path: str
@@ -98,6 +103,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     names: dict[int, str] | None = None
     constants: dict[int, Constant] = {}
     deletes: Deletes | None = None
+    first_row: int | None = None
+    version: int | None = None
 
     @property
     def physical_rows(self) -> int:
@@ -231,13 +238,15 @@ def files_to_arrow(
         pa.array([file.write_id for file in files], pa.string()),
     ]
     names: list[str] = list(BASE_SCHEMA.names)
-    for name, checksums in (
+    for name, numbers in (
         (CRC, [file.crc for file in files]),
         (FOOTER, [file.footer_crc for file in files]),
+        (FIRST_ROW, [file.first_row for file in files]),
+        (VERSION, [file.version for file in files]),
     ):
-        if any(checksum is not None for checksum in checksums):
+        if any(number is not None for number in numbers):
             names.append(name)
-            arrays.append(pa.array(checksums, pa.int64()))
+            arrays.append(pa.array(numbers, pa.int64()))
     for name, texts in (
         (NAMES, [None if file.names is None else names_to_json(file.names) for file in files]),
         (CONSTANTS, [constants_to_json(file.constants) if file.constants else None for file in files]),
@@ -292,8 +301,9 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
                 if value is not None:
                     known.setdefault(id, {})[_STATS[kind]] = value
     writes = columns.get("write") or [""] * rows
-    checksums, footers, named, constant, deletes = (
-        columns.get(name) or [None] * rows for name in (CRC, FOOTER, NAMES, CONSTANTS, DELETES)
+    checksums, footers, named, constant, deletes, first, versions = (
+        columns.get(name) or [None] * rows
+        for name in (CRC, FOOTER, NAMES, CONSTANTS, DELETES, FIRST_ROW, VERSION)
     )
     return [
         DataFile(
@@ -309,6 +319,8 @@ def files_from_arrow(table: pa.Table) -> list[DataFile]:
             names=None if named[row] is None else names_from_json(named[row]),
             constants={} if constant[row] is None else constants_from_json(constant[row]),
             deletes=None if deletes[row] is None else deletes_from_json(deletes[row]),
+            first_row=first[row],
+            version=versions[row],
         )
         for row in range(rows)
     ]

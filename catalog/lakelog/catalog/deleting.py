@@ -7,6 +7,8 @@ fails.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,12 +32,12 @@ def delete(
     tracked: TrackedLog[TableState],
     view: View[TableState],
     predicate: Predicate,
-    write_id: str,
+    new_id: Callable[[], str],
     *,
     name: str,
     token: Token | None,
 ) -> View[TableState]:
-    """Delete the rows that match, and return the state after that. `write_id` is a new one.
+    """Delete the rows that match, and return the state after that. `new_id` makes ids of writes.
 
     Costs 1 PUT where files are proven to match as a whole; else the files that may match are read, too.
     Unsupported for a condition that is not understood, CommitConflict where others change the same rows all the time.
@@ -47,7 +49,7 @@ def delete(
         except contents.CutsThroughFiles:
             pass
         try:
-            return _delete_rows(tracked, view, predicate, write_id, name, token)
+            return _delete_rows(tracked, view, predicate, new_id, name, token)
         except CommitConflict:
             newer = tracked.current()
             if (
@@ -73,7 +75,7 @@ def _delete_rows(
     tracked: TrackedLog[TableState],
     view: View[TableState],
     predicate: Predicate,
-    write_id: str,
+    new_id: Callable[[], str],
     name: str,
     token: Token | None,
 ) -> View[TableState]:
@@ -94,7 +96,7 @@ def _delete_rows(
     )
     if change.is_empty:
         return view
-    write = WriteRef(id=write_id, version=view.version)
+    write = WriteRef(id=new_id(), version=view.version)
     return row_changes.commit(tracked, view, change, name=name, write=write, token=token).view
 
 

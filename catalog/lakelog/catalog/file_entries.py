@@ -15,6 +15,7 @@ from lakelog.catalog.file_tables import converted, joined
 from lakelog.catalog.literals import value_type
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.row_ids import UNCOMMITTED
 from lakelog.catalog.table_state import TableState
 from lakelog.log import View
 
@@ -34,7 +35,9 @@ def entries_of(
     for file in files_from_arrow(_of_now(found, metadata)):
         # A value that is left out is NULL here: what is stored says so.
         partition = {field.id: file.partition.get(field.id) for field in specs[file.spec_id].fields}
-        entries[file.path] = msgspec.structs.replace(file, partition=partition)
+        # What this very transaction has added gets its version when that is committed.
+        version = None if file.version == UNCOMMITTED else file.version
+        entries[file.path] = msgspec.structs.replace(file, partition=partition, version=version)
     return entries
 
 

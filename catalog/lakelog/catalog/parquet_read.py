@@ -21,8 +21,10 @@ from lakelog.catalog.bound import Bound, terms
 from lakelog.catalog.data_file import (
     CONSTANTS,
     DELETES,
+    FIRST_ROW,
     FOOTER,
     NAMES,
+    VERSION,
     Constant,
     DataFile,
     constants_from_json,
@@ -37,6 +39,7 @@ from lakelog.catalog.parquet_open import open_parquet
 from lakelog.catalog.pruning import Specs, may_match
 from lakelog.catalog.read_ahead import in_order
 from lakelog.catalog.reshape import to_logical
+from lakelog.catalog.row_ids import ROW_ID, ROW_VERSION, UNCOMMITTED
 from lakelog.catalog.rows import evaluate
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import Measured, footer_statistics
@@ -52,6 +55,9 @@ Taken = TypeVar("Taken")
 OpenUrl = Callable[[str], tuple[ObjectStore, str]]
 """Finds the store of an object by its URL or absolute path, and its key there."""
 
+ID_FIELDS = (pa.field("_row_id", pa.int64()), pa.field("_row_version", pa.int64()))
+"""The columns of a row's id, and of the version that wrote it last; NULL where they are not known."""
+
 BATCH_ROWS = 128 * 1024
 READ_AHEAD_FILES = 4
 
@@ -66,17 +72,19 @@ def read_files(
     columns: Sequence[str] | None = None,
     predicate: Bound | None = None,
     open_url: OpenUrl | None = None,
+    row_ids: bool = False,
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return the Arrow schema of the result, and its batches; nothing is read before the first is asked for.
 
     `columns` are names of `schema`, in the order of the result. Raises, while batches are taken, FormatError for a file
     that is broken, NotFound for one that is gone, Unsupported for a condition that lakelog does not know.
-    `open_url` finds files that are outside of the table.
+    `open_url` finds files that are outside of the table. With `row_ids`, ids and versions of rows come as the last two
+    columns.
     """
     chosen = [field.name for field in schema.fields] if columns is None else list(columns)
     whole = schema_to_arrow(schema)
-    result = pa.schema([whole.field(name) for name in chosen])
-    reading = _Reading(store, prefix, schema, chosen, predicate, open_url)
+    result = pa.schema([*(whole.field(name) for name in chosen), *(ID_FIELDS if row_ids else ())])
+    reading = _Reading(store, prefix, schema, chosen, predicate, open_url, row_ids=row_ids)
     return result, in_order(_sources(plan), reading.batches, READ_AHEAD_FILES)
 
 
@@ -108,7 +116,7 @@ def read_positions(
 def _sources(plan: pa.Table) -> list[_Source]:
     columns = (
         plan[name].to_pylist() if name in plan.column_names else [None] * plan.num_rows
-        for name in ("path", "size", "rows", FOOTER, NAMES, CONSTANTS, DELETES)
+        for name in ("path", "size", "rows", FOOTER, NAMES, CONSTANTS, DELETES, FIRST_ROW, VERSION)
     )
     return list(map(_Source, *columns))
 
@@ -132,6 +140,8 @@ class _Source:
     names_json: str | None = None
     constants_json: str | None = None
     deletes_json: str | None = None
+    first_row: int | None = None
+    version: int | None = None
 
     @property
     def names(self) -> dict[int, str] | None:
@@ -150,6 +160,7 @@ class _Source:
 class _Batch:
     """Some rows of a file as they are in it, the first at the place `start` of those that are read."""
 
+    file: _Source
     rows: pa.RecordBatch
     start: int
     live: LiveRows
@@ -166,7 +177,10 @@ class _Reading:
         columns: Sequence[str],
         predicate: Bound | None,
         open_url: OpenUrl | None = None,
+        *,
+        row_ids: bool = False,
     ) -> None:
+        self._row_ids = row_ids
         self._open_url = open_url
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
@@ -200,13 +214,15 @@ class _Reading:
                 opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
                 present = set(opened.schema_arrow.names)
                 physical = self._present(present, names, constants)
+                if self._row_ids and names is None:
+                    physical += [name for name in (ROW_ID, ROW_VERSION) if name in present]
                 # What a foreign writer's bounds mean is known from the log, where it is known.
                 groups = (
                     self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
                 )
                 live, done = self._live(file, opened.metadata, groups), 0
                 for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=physical):
-                    yield from take(_Batch(batch, done, live, names, constants))
+                    yield from take(_Batch(file, batch, done, live, names, constants))
                     done += batch.num_rows
                 if done != live.count:
                     # Arrow leaves out pages whose header was altered to be of no kind that it knows.
@@ -246,8 +262,11 @@ class _Reading:
 
     def _matching(self, batch: _Batch) -> Iterator[pa.RecordBatch]:
         rows = self._logical(batch)
+        columns = self._columns
+        if self._row_ids:
+            rows, columns = _with_ids(rows, batch), [*columns, *(field.name for field in ID_FIELDS)]
         if self._predicate is not None:
-            rows = rows.filter(evaluate(self._predicate, rows)).select(self._columns)
+            rows = rows.filter(evaluate(self._predicate, rows)).select(columns)
         yield from (each for each in rows.to_batches() if each.num_rows)
 
     def _matching_positions(self, batch: _Batch) -> Iterator[Numbers]:
@@ -296,3 +315,19 @@ class _Reading:
             fields=tuple(msgspec.structs.replace(field, type=types[field.id]) for field in fields),
             last_id=self._schema.last_id,
         )
+
+
+def _with_ids(rows: pa.Table, batch: _Batch) -> pa.Table:
+    """Return the live rows of a batch with their ids and versions: those that they brought along, else the file's."""
+    file, live = batch.file, batch.live.of(batch.rows, batch.start)
+    count = live.num_rows
+    ids = pa.nulls(count, pa.int64())
+    if file.first_row is not None:
+        ids = pa.array(batch.live.positions(batch.start, batch.rows.num_rows) + file.first_row)
+    known = file.version not in (None, UNCOMMITTED)
+    versions = pa.array([file.version if known else None], pa.int64()).take(pa.repeat(0, count))
+    for field, name, values in zip(ID_FIELDS, (ROW_ID, ROW_VERSION), (ids, versions), strict=True):
+        if name in live.schema.names:
+            values = pc.coalesce(live[name], values)
+        rows = rows.append_column(field, values)
+    return rows

@@ -13,8 +13,10 @@ from lakelog.catalog.data_file import (
     CONSTANTS,
     DELETED,
     DELETES,
+    FIRST_ROW,
     FOOTER,
     NAMES,
+    VERSION,
     DataFile,
     split_name,
 )
@@ -26,7 +28,7 @@ from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.partitioning import PartitionField, PartitionSpec
 from lakelog.catalog.pruning import Specs, match, may_match
 
-_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES)
+_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
 
 def plan(
@@ -39,7 +41,9 @@ def plan(
     statistics: Collection[int] = (),
 ) -> pa.Table:
     """Return the files that may hold matching rows, a row each: path, size, rows, spec, `p<field id>` of every
-    field, and footer, names, constants, deleted and deletes where there are any.
+    field, and footer, names, constants, deleted, deletes, first_row and version where there are any.
+
+    The version of a file that the transaction at hand has added is 0.
 
     With `limit`, files stop where the rows that match for certain suffice. `statistics` are ids of columns whose `lo`,
     `hi`, `nulls` and `nans` are wanted too, as far as they are known.

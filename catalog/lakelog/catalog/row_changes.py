@@ -38,6 +38,7 @@ from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, value_of
 from lakelog.catalog.pruning import may_match
+from lakelog.catalog.row_ids import with_ids
 from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
@@ -346,7 +347,7 @@ class _Now:
         changed = [(self.files[path], with_vector(self.files[path], each)) for path, each in written.items()]
         event, blobs = files_event(
             change.operation,
-            prepared.files,
+            with_ids(prepared.files, self.view.state),
             removed,
             self.view.state.current,
             None if change.condition is None else normalized(str(change.condition)),

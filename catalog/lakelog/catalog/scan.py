@@ -26,6 +26,8 @@ class Scan:
         columns: Sequence[str] | None,
         filter: Filter | None,
         limit: int | None,
+        *,
+        row_ids: bool = False,
     ) -> None:
         if columns is not None and not columns:
             raise InvalidInput("a scan of no columns is not possible: name at least one, or leave them out")
@@ -39,6 +41,7 @@ class Scan:
         self._view = view
         self._metadata = metadata
         self._limit = limit
+        self._row_ids = row_ids
         self._columns = None if columns is None else [metadata.schema.find((name,)).name for name in columns]
         self._predicate = None if filter is None else bind(as_predicate(filter), metadata.schema)
 
@@ -63,6 +66,7 @@ class Scan:
             columns=self._columns,
             predicate=self._predicate,
             open_url=self._tracked.log.replay.open_url,
+            row_ids=self._row_ids,
         )
         return pa.RecordBatchReader.from_batches(schema, self._limited(batches))
 

@@ -40,6 +40,7 @@ from lakelog.catalog.name_tree import (
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, NamespaceState
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.row_ids import with_ids
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.stored_types import ready
 from lakelog.catalog.table_state import TableState, apply
@@ -168,7 +169,7 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
             comment=stage.comment,
         )
         metadata = msgspec.structs.replace(view.state.current, schema=stage.schema, specs=(stage.spec,))
-        changed, blobs = files_event(Operation.REPLACE, files, (), metadata)
+        changed, blobs = files_event(Operation.REPLACE, with_ids(files, view.state), (), metadata)
         events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
@@ -249,7 +250,7 @@ def _create(
         own_location=stage.own_location,
     )
     metadata = apply(TableState(), created, 1, ()).current
-    changed, blobs = files_event(Operation.APPEND, files, (), metadata)
+    changed, blobs = files_event(Operation.APPEND, with_ids(files, TableState()), (), metadata)
     events: list[TableEvent] = [created, *_beside(stage), *([changed] if files else [])]
     draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
     if namespace is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import contents, deleting, partition_changes, rolling_back, row_changes
+from lakelog.catalog import contents, deleting, estimating, partition_changes, rolling_back, row_changes
 from lakelog.catalog.altering import events_of
 from lakelog.catalog.binding import bind
 from lakelog.catalog.column_statistics import TableEstimates
@@ -29,7 +29,7 @@ from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.constraints import Constraint
 from lakelog.catalog.data_file import DataFile, check_written_by
 from lakelog.catalog.errors import BatchCommitted, NoSuchTable
-from lakelog.catalog.events import FilesChanged, StatisticsComputed, encode, table_events
+from lakelog.catalog.events import encode
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.metadata import Metadata
@@ -250,12 +250,21 @@ class Table:
     # Reading
 
     def scan(
-        self, columns: Sequence[str] | None = None, filter: Filter | None = None, limit: int | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        *,
+        row_ids: bool = False,
     ) -> Scan:
-        """Prepare a read of this version: some columns (in their order), the rows that match, at most `limit`."""
+        """Prepare a read of this version: some columns (in their order), the rows that match, at most `limit`.
+
+        With `row_ids`, `_row_id` and `_row_version` follow: an id that stays when the row is moved or updated, and the
+        version that wrote it last. Both are NULL for rows of before there were ids.
+        """
         from lakelog.catalog.scan import Scan
 
-        return Scan(self._tracked, self._view, columns, filter, limit)
+        return Scan(self._tracked, self._view, columns, filter, limit, row_ids=row_ids)
 
     def to_arrow(self) -> pa.Table:
         return self.scan().to_arrow()
@@ -340,15 +349,10 @@ class Table:
         Unsupported for a condition that lakelog does not understand.
         """
         self._check_writable("delete from")
-        view = deleting.delete(
-            self._tracked,
-            self._view,
-            as_predicate(filter),
-            self._logs.new_id(),
-            name=self.name,
-            token=token,
+        predicate, new_id = as_predicate(filter), self._logs.new_id
+        return self._with(
+            deleting.delete(self._tracked, self._view, predicate, new_id, name=self.name, token=token)
         )
-        return self._with(view)
 
     def can_delete(self, filter: Filter) -> bool:
         """Tell whether `delete` with this filter is decided by whole files."""
@@ -392,17 +396,7 @@ class Table:
     def commit_statistics(self, estimates: TableEstimates, *, token: Token | None = None) -> Table:
         """Keep what somebody has found by looking at all rows of this version, for planners of queries."""
         self._check_writable("compute statistics of")
-
-        def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-            written = Written(self.version, self.schema, no_files)
-            check(Operation.COMPUTE_STATISTICS, view, passed, written, self.name)
-            added = 0
-            if view.version > estimates.version:
-                commits = self._tracked.log.commits(first=estimates.version + 1, last=view.version)
-                events = [event for commit in commits for event in table_events(commit)]
-                added = sum(event.added_rows for event in events if isinstance(event, FilesChanged))
-            return Draft(events=encode([StatisticsComputed(estimates=estimates.with_added(added))]))
-
+        decide = estimating.decision(self._tracked, self._view, estimates, self.name)
         return self._commit(decide, token)
 
     # Partitions, each given by its values: JSON literals by the names of the partition fields
@@ -533,8 +527,7 @@ class Table:
         change = row_changes.row_change(operation, files, removed, deletes, predicate)
         if change.is_empty:
             return self.refresh()
-        if token is None:
-            token = Token(commit_id=write.id, bases={self._tracked.location: write.version})
+        token = token or Token(commit_id=write.id, bases={self._tracked.location: write.version})
         base = self._base_of(write)
         committed = row_changes.commit(self._tracked, base, change, name=self.name, write=write, token=token)
         return self._with(committed.view)

@@ -39,6 +39,7 @@ from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.metadata import Metadata, leave_out_empty
 from lakelog.catalog.partitioning import PartitionSpec, with_schema
+from lakelog.catalog.row_ids import UNCOMMITTED, next_row_after, with_version
 from lakelog.catalog.stored_types import ready
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.errors import InvalidInput
@@ -63,6 +64,7 @@ class TableState:
     expired: int = 0
     estimates: TableEstimates | None = None
     streams: Mapping[str, int] = field(default_factory=dict)
+    next_row: int = 0
 
     @property
     def current(self) -> Metadata:
@@ -70,8 +72,13 @@ class TableState:
         return self.metadata
 
 
-def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[bytes]) -> TableState:
-    """Fold one event of the commit at `version`, whose sidecars are `blobs`. Total and deterministic."""
+def apply(
+    state: TableState, event: TableEvent, version: int, blobs: Sequence[bytes], *, uncommitted: bool = False
+) -> TableState:
+    """Fold one event of the commit at `version`, whose sidecars are `blobs`. Total and deterministic.
+
+    An `uncommitted` one is a transaction's, of whose version nobody knows.
+    """
     match event:
         case TableCreated():
             return TableState(metadata=_fresh(event, version, (event.spec,), event.own_location))
@@ -97,7 +104,13 @@ def apply(state: TableState, event: TableEvent, version: int, blobs: Sequence[by
             return _with(state, constraints=without(state.current.constraints, event.name))
         case FilesChanged():
             known = state.estimates and state.estimates.with_added(event.added_rows)
-            return replace(state, files=_changed(state, event, blobs), estimates=known)
+            added = with_version(_added(event, blobs), UNCOMMITTED if uncommitted else version)
+            return replace(
+                state,
+                files=_changed(state, event, added, blobs),
+                estimates=known,
+                next_row=next_row_after(state.next_row, added),
+            )
         case RolledBack():
             return (
                 state
@@ -156,16 +169,22 @@ def _altered(metadata: Metadata, set_: Mapping[str, str], removed: Sequence[str]
     return {"properties": properties, "comment": comment}
 
 
-def _changed(state: TableState, event: FilesChanged, blobs: Sequence[bytes]) -> FileSet:
+def _added(event: FilesChanged, blobs: Sequence[bytes]) -> Sequence[DataFile] | pa.Table:
+    return event.added if event.added_sidecar is None else decode_files(blobs[event.added_sidecar])
+
+
+def _changed(
+    state: TableState,
+    event: FilesChanged,
+    added: Sequence[DataFile] | pa.Table,
+    blobs: Sequence[bytes],
+) -> FileSet:
     files, metadata = state.files, state.current
     removed: Sequence[RemovedFile] = event.removed
     if event.removed_sidecar is not None:
         removed = decode_removed(blobs[event.removed_sidecar])
     if removed:
         files = files.removed(removed)
-    added: Sequence[DataFile] | pa.Table = event.added
-    if event.added_sidecar is not None:
-        added = decode_files(blobs[event.added_sidecar])
     return files.added(added, metadata.schema, metadata.specs)
 
 
@@ -175,6 +194,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     expired: int = 0
     estimates: TableEstimates | None = None
     streams: dict[str, int] = {}
+    next_row: int = 0
 
 
 ready(_Root)
@@ -199,7 +219,7 @@ class TableProjection:
 
     def apply(self, state: TableState, commit: Commit, blobs: Sequence[bytes]) -> TableState:
         for event in table_events(commit):
-            state = apply(state, event, commit.version, blobs)
+            state = apply(state, event, commit.version, blobs, uncommitted=not commit.commit_id)
         return state
 
     def dump(self, state: TableState, version: int) -> Dump:
@@ -210,6 +230,7 @@ class TableProjection:
             expired=state.expired,
             estimates=state.estimates,
             streams=dict(state.streams),
+            next_row=state.next_row,
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
@@ -242,4 +263,5 @@ class TableProjection:
             expired=stored.expired,
             estimates=stored.estimates,
             streams=stored.streams,
+            next_row=stored.next_row,
         )

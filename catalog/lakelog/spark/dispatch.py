@@ -182,7 +182,9 @@ class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnViews):
 
     def on_plan(self, params: Params) -> Answer:
         planned = self._handles.loaded(params).plan(params["predicate"])
-        columns = ("path", "size", "rows", "footer", "names", "constants", "deleted", "deletes")
+        columns = (
+            "path", "size", "rows", "footer", "names", "constants", "deleted", "deletes", "first_row", "version",
+        )  # fmt: skip
         planned = planned.select([name for name in columns if name in planned.column_names])
         return in_arrow(planned.schema, planned.to_batches())
 

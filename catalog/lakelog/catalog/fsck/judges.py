@@ -87,6 +87,8 @@ class TableJudge:
     def difference(self, replayed: TableState, stored: TableState) -> str | None:
         if replayed.metadata != stored.metadata:
             return "other metadata than in a replay"
+        if replayed.next_row != stored.next_row:
+            return f"the next row's id is {stored.next_row} there, and {replayed.next_row} in a replay"
         if replayed.streams != stored.streams:
             return "other batches of streams than in a replay"
         counts = ("file_count", "row_count", "size_bytes")

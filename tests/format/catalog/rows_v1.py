@@ -1,0 +1,81 @@
+"""Makes the golden warehouse of a table with row ids and deleted rows, as `warehouse_v1` makes its own.
+
+`python -m tests.format.catalog.rows_v1 FOLDER` writes it. What a release has written is never edited.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyroaring import BitMap
+from tests.format.catalog.warehouse_v1 import build
+
+from lakelog.catalog import Catalog, ColumnStats, DataFile, col
+from lakelog.catalog.data_file import file_path
+from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.log import WriteRef
+
+SCHEMA = {
+    "type": "struct",
+    "fields": [
+        {"name": "id", "type": "integer", "nullable": True, "metadata": {}},
+        {"name": "name", "type": "string", "nullable": True, "metadata": {}},
+    ],
+}
+
+SCATTERED = [number * number % 40_000 for number in range(2000)]
+"""Positions whose vector is too large for a commit."""
+
+
+def data_file(write: WriteRef, number: int, first: int, rows: int) -> DataFile:
+    """A file that a commit may name; nobody reads it here."""
+    return DataFile(
+        path=file_path(write, f"{number:05}"),
+        size_bytes=1000 + number,
+        rows=rows,
+        stats={1: ColumnStats(nulls=0, min=first, max=first + rows - 1), 2: ColumnStats(nulls=2)},
+        crc=number,
+        footer_crc=number + 1,
+    )
+
+
+def positions(file: DataFile, rows: Iterable[int]) -> dict[str, str]:
+    return {"path": file.path, "positions": base64.b64encode(BitMap(rows).serialize()).decode()}
+
+
+def fill(catalog: Catalog) -> None:
+    table = catalog.commit_stage(catalog.stage("create", "t", schema_from_spark(SCHEMA)))
+    write = table.begin_write()
+    small, large, gone = (
+        data_file(write, number, 100_000 * number, rows) for number, rows in enumerate((10, 40_000, 3))
+    )
+    table = table.commit_write(write, "append", [small, large, gone])
+    table = table.commit_rows(
+        table.begin_write(),
+        "delete",
+        deletes=[positions(small, [0, 9]), positions(large, SCATTERED), positions(gone, [0, 1])],
+        condition=col("id") >= 0,
+    )
+    table = table.alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
+    write = table.begin_write()
+    table = table.commit_rows(
+        write,
+        "update",
+        [data_file(write, 0, 4, 2)],
+        deletes=[positions(small, [4, 5]), positions(gone, [2])],
+        condition=col("id") < 10,
+    )
+    table._tracked.log.snapshot(table._view)
+    write = table.begin_write()
+    table = table.commit_rows(write, "compact", [data_file(write, 0, 0, 6)], removed=[small.path])
+    table.rollback_to_version(3)
+
+
+if __name__ == "__main__":
+    for key, data in build(fill).items():
+        path = Path(sys.argv[1], key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
