@@ -3,7 +3,7 @@
 NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchTable, NoSuchView
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
-ConflictError  BatchCommitted, CommitConflict
+ConflictError  BatchCommitted, CommitConflict, StreamStopped
 """
 
 from __future__ import annotations
@@ -93,6 +93,12 @@ class CommitConflict(ConflictError):
     """Another commit changed what this one relied on: start over from the table as it is now."""
 
     kind = "commit-conflict"
+
+
+class StreamStopped(ConflictError):
+    """A stream that reads a table cannot go on from where it is; the message says from where it can, or how."""
+
+    kind = "stream-stopped"
 
 
 class ConstraintExists(AlreadyExists):

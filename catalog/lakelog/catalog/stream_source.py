@@ -1,0 +1,220 @@
+"""Reading a table as a stream: its contents once, or from some version on, and then whatever is added.
+
+A stream moves from position to position; what lies between two of them is a list of files, the same whenever it is
+asked for. It delivers rows that were added. A version that takes rows away, or changes some, stops it, unless such
+versions are passed over; a compaction changes none. Nothing here is kept between two requests but a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lakelog.catalog.errors import StreamStopped
+from lakelog.catalog.file_tables import joined
+from lakelog.catalog.stream_positions import Limits, Position, Spent
+from lakelog.catalog.stream_versions import Seen, Versions, expired, form_of
+from lakelog.catalog.table import Table
+from lakelog.log.errors import InvalidInput, NotFound
+
+LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A stream over a table, whose newest version is `table`, as far as the request at hand is concerned.
+
+    The query reads columns of the form `form` (see `form_of`), which they have had since before version `since`; `name`
+    is what it calls the table. `skips_changes`: versions that change rows are passed over, with all that they add.
+    """
+
+    table: Table
+    name: str
+    form: str
+    since: int
+    skips_changes: bool = False
+    versions: Versions = field(default_factory=Versions)
+
+    # Where it begins, and what there is
+
+    def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> Position:
+        """Return the first position: before all that the table has now; or before what a version added, or the first
+        version that is not older than a time, or the next version to come (`latest`).
+
+        InvalidInput, StreamStopped where the stream cannot begin there.
+        """
+        newest = self.table.version
+        if version is None and timestamp_us is None:
+            if newest > self.since and form_of(self.table.schema) != self.form:
+                raise self._other_columns(f"since version {self.since}")
+            return self._first(newest, whole=True)
+        if version == LATEST:
+            return self._first(newest + 1)
+        if timestamp_us is not None:
+            version = self._version_from(timestamp_us)
+        if not isinstance(version, int):
+            raise InvalidInput(f"startingVersion is {version!r}: give the number of a version, or {LATEST}")
+        if not 1 <= version <= newest + 1:
+            raise InvalidInput(
+                f"{self.name} has no version {version} to start from: its versions are 1 to {newest}"
+            )
+        generation = self.table.metadata.generation
+        if version < generation:
+            raise InvalidInput(
+                f"the stream is to start from version {version} of {self.name}, which was replaced in version "
+                f"{generation}: start from that one or a later one"
+            )
+        if version < self._expired:
+            raise InvalidInput(
+                f"the stream is to start from version {version} of {self.name}, but versions before {self._expired} "
+                "were let go of by expire: start from that one or a later one, or without startingVersion and "
+                "startingTimestamp, from the present contents"
+            )
+        return self._first(version)
+
+    def head(self) -> Position:
+        """Return the position after all that there is."""
+        return self._first(self.table.version + 1)
+
+    def _first(self, version: int, *, whole: bool = False) -> Position:
+        return Position(
+            table=self.table.id,
+            generation=self.table.metadata.generation,
+            version=version,
+            whole=whole,
+            begun=version,
+            begun_whole=whole,
+        )
+
+    def _version_from(self, timestamp_us: int) -> int:
+        try:
+            return self.table._tracked.version_at_time(timestamp_us - 1) + 1
+        except NotFound:
+            return 1
+
+    @property
+    def _expired(self) -> int:
+        return self.table._view.state.expired
+
+    # Going on
+
+    def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
+        """Return where a batch ends that begins at `position`: within `limits`, and not after `until`.
+
+        It ends before a version at which the stream has to stop; StreamStopped where it begins there. Costs a GET for
+        each version that no stream of this process has asked about.
+        """
+        self._check_same(position)
+        last = min(self.table.version, until.version - 1) if until is not None else self.table.version
+        spent, here = Spent(), position
+        if here.whole:
+            taken, spent = self._taken(self._whole(here.version), here.index, spent, limits)
+            if taken is not None:
+                return here.within(taken)
+            here = here.moved(here.version + 1)
+        for seen in self._seen(here.version, last):
+            reason = self._reason_to_stop(seen)
+            if reason is not None:
+                if position.order < here.order:
+                    return here.moved(seen.version)
+                raise reason
+            if not (seen.changes and self.skips_changes):
+                index = here.index if seen.version == here.version else 0
+                taken, spent = self._taken(seen.files, index, spent, limits)
+                if taken is not None:
+                    return here.moved(seen.version, taken)
+            here = here.moved(seen.version + 1)
+        return here if here.version > last else here.moved(last + 1)
+
+    def files(self, start: Position, end: Position) -> pa.Table:
+        """Return the files (in the form of `planning.plan`) between two positions, in the order in which they come."""
+        self._check_same(end)
+        if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
+            # A first batch that is asked for again, by a process that does not know where it began.
+            start = end.origin()
+        if start.order >= end.order:
+            return joined([])
+        found: list[pa.Table] = []
+        here = start
+        if here.whole:
+            stop = end.index if end.whole else None
+            found.append(_between(self._whole(here.version), here.index, stop))
+            here = here.moved(here.version + 1)
+        last = end.version if end.index and not end.whole else end.version - 1
+        for seen in self._seen(here.version, last):
+            reason = self._reason_to_stop(seen)
+            if reason is not None:
+                raise reason
+            if not seen.changes:
+                index = here.index if seen.version == here.version else 0
+                found.append(_between(seen.files, index, end.index if seen.version == end.version else None))
+        return joined(found)
+
+    def _taken(self, files: pa.Table, index: int, spent: Spent, limits: Limits) -> tuple[int | None, Spent]:
+        """Return before which of `files` the batch ends, None where all from `index` on are in it, and what it has."""
+        sizes, rows = files["size"].to_pylist(), files["rows"].to_pylist()
+        for at in range(index, files.num_rows):
+            more = spent.with_file(sizes[at], rows[at])
+            if spent.files and more.exceeds(limits):
+                return at, spent
+            spent = more
+        return None, spent
+
+    def _reason_to_stop(self, seen: Seen) -> StreamStopped | None:
+        if seen.version > self.since and seen.form is not None and seen.form != self.form:
+            return self._other_columns(f"in version {seen.version} ({seen.operation}; by {seen.author})")
+        if seen.changes and not self.skips_changes:
+            return StreamStopped(
+                f"version {seen.version} of {self.name} ({seen.operation}; by {seen.author}) changed rows, or took "
+                "some away, and a stream reads those that are added. Start the query again with the option "
+                "skipChangeCommits = true, and it passes over such versions with all that they add; or with a new "
+                f"checkpoint, from the present contents or from version {seen.version + 1} on (startingVersion)"
+            )
+        return None
+
+    def _other_columns(self, when: str) -> StreamStopped:
+        return StreamStopped(
+            f"the columns of {self.name} were changed {when}, after the query had begun to read it. All rows before "
+            "that were delivered: read the table anew and start the query again, with the same checkpoint, and it goes "
+            "on with the columns of now"
+        )
+
+    def _check_same(self, position: Position) -> None:
+        if position.table != self.table.id:
+            raise StreamStopped(
+                f"the checkpoint is of another table (with the id {position.table}) than {self.name} (with the id "
+                f"{self.table.id}), which was created since: start the query with a new checkpoint"
+            )
+        generation = self.table.metadata.generation
+        if position.generation != generation:
+            raise StreamStopped(
+                f"{self.name} was replaced in version {generation}, and the stream has read of it what it was before: "
+                "start the query with a new checkpoint"
+            )
+        if position.version > self.table.version + 1:
+            raise StreamStopped(
+                f"the checkpoint is at version {position.version} of {self.name}, whose newest is "
+                f"{self.table.version}: was the table restored from a backup? Start the query with a new checkpoint"
+            )
+
+    def _whole(self, version: int) -> pa.Table:
+        if version >= self._expired:
+            try:
+                return self.versions.whole(self.table._tracked, self.table.id, version)
+            except NotFound:
+                pass
+        raise expired(self.name, version)
+
+    def _seen(self, first: int, last: int) -> Iterator[Seen]:
+        if first <= last and first < self._expired:
+            raise expired(self.name, first)
+        try:
+            yield from self.versions.seen(self.table._tracked, self.table.id, first, last)
+        except NotFound as error:
+            raise expired(self.name, first) from error
+
+
+def _between(files: pa.Table, index: int, stop: int | None) -> pa.Table:
+    return files.slice(index, None if stop is None else max(0, stop - index))

@@ -1,0 +1,194 @@
+"""What each version of a table is to a stream that reads it: files with new rows, a change of rows, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.data_file import RemovedFile, decode_files, decode_removed, files_to_arrow
+from lakelog.catalog.errors import StreamStopped
+from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged, table_events
+from lakelog.catalog.file_tables import empty, joined
+from lakelog.catalog.history import operations_of
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.table_state import TableState
+from lakelog.catalog.writer import author_of
+from lakelog.log import Commit
+from lakelog.log.errors import NotFound
+
+CACHED_FILES = 200_000
+"""So many files of versions are remembered, for a version is asked about when a batch is cut, and when it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One version: the files that it added (in the form of `planning.plan`, as far as they have rows), in order.
+
+    `changes` tells whether it took rows away or brought some back; `form` is that of its schema where it gave the table
+    one (see `form_of`).
+    """
+
+    version: int
+    files: pa.Table
+    changes: bool
+    form: str | None
+    operation: str
+    author: str
+
+
+def form_of(schema: Schema) -> str:
+    """Return what is the same for schemas that are read alike: comments and defaults of new rows do not count."""
+    stored = msgspec.to_builtins(schema.fields)
+    return hashlib.sha256(msgspec.json.encode(_read_part(stored), order="sorted")).hexdigest()
+
+
+def _read_part(stored: Any) -> Any:
+    if isinstance(stored, dict):
+        return {key: _read_part(value) for key, value in stored.items() if key not in ("comment", "current")}
+    if isinstance(stored, list | tuple):
+        return [_read_part(each) for each in stored]
+    return stored
+
+
+class Versions:
+    """The versions that streams of this process have asked about. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, int, bool], Seen | pa.Table] = OrderedDict()
+        self._files = 0
+        self._lock = threading.Lock()
+
+    def seen(self, tracked: TrackedLog[TableState], log_id: str, first: int, last: int) -> Iterator[Seen]:
+        """Yield the versions from `first` to `last`, without those that were aborted. Costs a GET for each that is new.
+
+        NotFound where one has expired.
+        """
+        version = first
+        while version <= last:
+            known = self._get((tracked.location, log_id, version, False))
+            if isinstance(known, Seen):
+                yield known
+                version += 1
+                continue
+            for entry in tracked.log.replay.effects(version, last):
+                if not isinstance(entry, Commit):
+                    raise NotFound(f"version {entry.version} expired")
+                one = _seen(tracked, entry)
+                self._put((tracked.location, log_id, one.version, False), one, one.files.num_rows)
+                yield one
+            return
+
+    def whole(self, tracked: TrackedLog[TableState], log_id: str, version: int) -> pa.Table:
+        """Return the files with rows that the table has at `version`, in an order that never changes. NotFound."""
+        key = (tracked.location, log_id, version, True)
+        known = self._get(key)
+        if not isinstance(known, pa.Table):
+            newest = tracked.known
+            view = (
+                newest if newest is not None and newest.version == version else tracked.log.view_at(version)
+            )
+            chunks = tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
+            # Names begin with the version that a write started from, so that older rows come first.
+            known = _with_rows(joined(chunks)).sort_by("path")
+            self._put(key, known, known.num_rows)
+        return known
+
+    def _get(self, key: tuple[str, str, int, bool]) -> Seen | pa.Table | None:
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def _put(self, key: tuple[str, str, int, bool], value: Seen | pa.Table, files: int) -> None:
+        with self._lock:
+            if key not in self._known:
+                self._files += files + 1
+            self._known[key] = value
+            while self._files > CACHED_FILES and len(self._known) > 1:
+                _, gone = self._known.popitem(last=False)
+                self._files -= (gone.files if isinstance(gone, Seen) else gone).num_rows + 1
+
+
+def _seen(tracked: TrackedLog[TableState], commit: Commit) -> Seen:
+    events = table_events(commit)
+    form = None
+    changes = False
+    added: list[pa.Table] = []
+    rewritten: list[set[str]] = []
+    blobs: list[bytes] | None = None
+    if commit.sidecars:
+        blobs = tracked.log.replay.sidecars([commit])[commit.version]
+        if blobs is None:
+            raise NotFound(f"version {commit.version} expired")
+    for event in events:
+        match event:
+            case SchemaChanged():
+                form = form_of(event.schema)
+            case RolledBack():
+                form = form if event.metadata is None else form_of(event.metadata.schema)
+                changes = changes or any(_moves_rows(each) for each in events)
+            case FilesChanged() if event.operation == Operation.COMPACT.value:
+                rewritten.append({file.path for file in _removed(event, blobs)})
+            case FilesChanged():
+                changes = changes or event.removed_rows > 0 or event.deleted_rows > 0
+                added.append(_added(event, blobs))
+            case _:
+                pass
+    files = _with_rows(joined(added))
+    if rewritten and not changes:
+        # Rows that the same transaction added and compacted stand in files together with others.
+        own = set(files["path"].to_pylist())
+        changes = any(own & paths for paths in rewritten)
+    return Seen(
+        commit.version,
+        files.sort_by("path"),
+        changes,
+        form,
+        ", ".join(operations_of(commit)),
+        author_of(commit) or "an unknown writer",
+    )
+
+
+def _moves_rows(event: object) -> bool:
+    return isinstance(event, FilesChanged) and bool(
+        event.added_rows or event.removed_rows or event.deleted_rows or event.changed_files
+    )
+
+
+def _added(event: FilesChanged, blobs: list[bytes] | None) -> pa.Table:
+    if event.added_sidecar is not None:
+        assert blobs is not None
+        return decode_files(blobs[event.added_sidecar])
+    # What is known of columns and partitions is of no use to who reads all rows.
+    plain = [msgspec.structs.replace(file, stats={}, partition={}) for file in event.added]
+    return files_to_arrow(plain, Schema(fields=(), last_id=0), ())
+
+
+def _removed(event: FilesChanged, blobs: list[bytes] | None) -> list[RemovedFile]:
+    if event.removed_sidecar is None:
+        return list(event.removed)
+    assert blobs is not None
+    return decode_removed(blobs[event.removed_sidecar])
+
+
+def _with_rows(files: pa.Table) -> pa.Table:
+    """Return those of `files` that are more than partitions without rows."""
+    return files.filter(pc.greater(files["rows"], 0)) if files.num_rows else empty()
+
+
+def expired(name: str, version: int) -> StreamStopped:
+    return StreamStopped(
+        f"the stream is to go on from version {version} of {name}, which was let go of by expire before it was read: "
+        "rows of it may be missing for good. Start the query with a new checkpoint, from the present contents or from "
+        "a version that there is (startingVersion), and let expire keep more than the streams lag behind"
+    )
