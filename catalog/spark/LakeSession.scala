@@ -27,11 +27,14 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
-    val transaction = Option(open.get).filterNot(_ => SparkInternals.isStreaming)
-    new Channel(bridge, this, transaction)
+    new Channel(bridge, this, current)
   }
 
-  def isInTransaction: Boolean = open.get != null
+  /** A streaming query is part of no transaction but those that it begins itself, for a batch of its own. */
+  private def current: Option[OpenTransaction] =
+    Option(open.get).filter(_.query == SparkInternals.streamingQuery)
+
+  def isInTransaction: Boolean = current.isDefined
 
   /** Who wants the change that the statement under way asks for, and by which words, as its commit will tell. */
   def statement: JObject = SparkInternals.statement
@@ -123,7 +126,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private def begun(procedure: String, arguments: JObject): (OpenTransaction, List[JValue]) = {
     val rows = run(new Channel(bridge, this, None), procedure, arguments)
     rows match {
-      case JArray(JString(id) :: _) :: Nil => (new OpenTransaction(id), rows)
+      case JArray(JString(id) :: _) :: Nil => (new OpenTransaction(id, SparkInternals.streamingQuery), rows)
       case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
     }
   }
@@ -154,8 +157,11 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 }
 
-/** A transaction of the session or of a statement; `token` is made before its commit is first asked for. */
-private[lakelog] final class OpenTransaction(val id: String) {
+/**
+ * A transaction of the session or of a statement; `token` is made before its commit is first asked for. `query` is the
+ * streaming query whose thread has begun it.
+ */
+private[lakelog] final class OpenTransaction(val id: String, val query: Option[String]) {
   @volatile var token: Option[JObject] = None
   @volatile var hasEnded: Boolean = false
 
@@ -194,6 +200,10 @@ private[lakelog] object LakeSession {
 private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, transaction: Option[OpenTransaction]) {
 
   def isInTransaction: Boolean = transaction.isDefined
+
+  /** Whether this thread runs a streaming query, and the transaction is not one that it has begun. */
+  def isOutsideOfQuery: Boolean =
+    SparkInternals.isStreaming && transaction.exists(_.query != SparkInternals.streamingQuery)
 
   /** The id of the transaction, if there is one. */
   def transactionId: Option[String] = transaction.map(_.id)

@@ -76,31 +76,36 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def capabilities: JSet[TableCapability] = (Set(
     TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
+    TableCapability.MICRO_BATCH_READ, TableCapability.STREAMING_WRITE,
     TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
     TableCapability.AUTOMATIC_SCHEMA_EVOLUTION) ++ GeneratedColumns.capability).asJava
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    refuseUnknown(options, "read", LakeTable.ReadOptions)
+    refuseUnknown(options, "read", LakeTable.ReadOptions ++ StreamOptions.Names)
     refuseStreaming()
-    new LakeScanBuilder(this, ReadTogether.joined(this))
+    new LakeScanBuilder(this, ReadTogether.joined(this), options)
   }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
-    refuseUnknown(info.options, "write", Set.empty)
     refuseStreaming()
     refuseUncomputed()
-    new LakeWriteBuilder(this, info, new TableCommit(access, facts))
+    val commit = StreamSinks.prepared(info.schema) match {
+      case Some(prepared) =>
+        refuseUnknown(info.options, "write", StreamSinks.Options)
+        new BatchCommit(this, info.queryId, prepared)
+      case None if info.options.containsKey("checkpointLocation") => throw StreamSinks.withoutExtension(this)
+      case None =>
+        refuseUnknown(info.options, "write", NumberedWrites.Names)
+        new TableCommit(access, facts, NumberedWrites.batch(info.options))
+    }
+    new LakeWriteBuilder(this, info, commit)
   }
 
   def refuseUncomputed(): Unit = GeneratedColumns.refuseUnlessComputed(name, facts.schema)
 
   /** A streaming query goes on when the transaction has ended that its table was loaded in. */
   private def refuseStreaming(): Unit =
-    if (access.channel.isInTransaction && SparkInternals.isStreaming) {
-      throw Failures.unsupported(
-        s"A streaming query is no part of a transaction, but $name was loaded inside of one: start the query before " +
-          "the transaction begins or when it has ended.")
-    }
+    if (access.channel.isOutsideOfQuery) throw LakeTable.inTransaction(this)
 
   /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
   protected def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
@@ -154,6 +159,10 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 }
 
 private[lakelog] object LakeTable {
+
+  def inTransaction(table: LakeTable): Throwable = Failures.unsupported(
+    s"A streaming query is no part of a transaction, but ${table.name} was loaded inside of one: start the query before " +
+      "the transaction begins or when it has ended.")
 
   /** Spark has obeyed these before it asks for a scan. */
   private val ReadOptions = Set("versionasof", "timestampasof")

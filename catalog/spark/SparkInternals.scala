@@ -20,6 +20,7 @@ import org.json4s.JsonAST.{JNull, JObject, JString}
 
 import org.apache.spark.{QueryContext, SparkEnv}
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow, QueryPlanningTracker}
@@ -27,7 +28,7 @@ import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, Ge
 import org.apache.spark.sql.catalyst.parser.SqlBaseLexer
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
-import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
+import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, DateTimeUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
@@ -45,6 +46,7 @@ import org.apache.spark.sql.internal.connector.PredicateUtils
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructType, TimestampType}
 import org.apache.spark.sql.util.{ArrowUtils, CaseInsensitiveStringMap}
+import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 
@@ -67,6 +69,17 @@ private[lakelog] object SparkInternals {
     if (manager.currentCatalog.name == catalog) manager.currentNamespace.toSeq else Nil
   }
 
+  /** What Spark makes of a plan that it has not seen yet; AnalysisException where it refuses it. */
+  def analyzed(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): LogicalPlan =
+    session.asInstanceOf[SparkSession].sessionState.analyzer.executeAndCheck(plan, new QueryPlanningTracker)
+
+  /** A time in microseconds, as Spark reads it: in the session's time zone where the text names none. */
+  def timestamp(text: String): Option[Long] =
+    DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), DateTimeUtils.getZoneId(conf.sessionLocalTimeZone))
+
+  /** A size in bytes, such as 64m. */
+  def size(text: String): Option[Long] = scala.util.Try(JavaUtils.byteStringAsBytes(text.trim)).toOption
+
   /** What stands for the statement that this thread analyses or optimises. */
   def statementTracker: Option[AnyRef] = QueryPlanningTracker.get
 
@@ -86,8 +99,11 @@ private[lakelog] object SparkInternals {
       .flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
 
   /** Whether this thread runs a streaming query. */
-  def isStreaming: Boolean =
-    SparkSession.getActiveSession.exists(_.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY) != null)
+  def isStreaming: Boolean = streamingQuery.isDefined
+
+  /** The id of the streaming query that this thread runs. */
+  def streamingQuery: Option[String] =
+    SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)))
 
   /**
    * Who runs the statement under way, and its words where it has any.

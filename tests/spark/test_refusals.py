@@ -41,12 +41,6 @@ def test_what_is_not_there_is_refused_and_changes_nothing(lake, statement):
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
 
 
-def test_streaming_is_refused(lake, tmp_path):
-    lake.sql("CREATE TABLE lake.t (value BIGINT)")
-    with pytest.raises(AnalysisException):
-        lake.spark.readStream.table(f"{lake.name}.t").writeStream.format("noop").start()
-
-
 def test_options_that_would_be_ignored_are_refused_by_name(lake):
     lake.sql("CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT 1L AS id, 'a' AS k")
     frame = lake.spark.sql("SELECT 2L AS id, 'b' AS k")

@@ -228,7 +228,7 @@ def _check(
             return
         case Rule.CHECK_SCHEMA:
             schema = view.state.current.schema
-            misfit = None if written.schema is None else not_fitting(written.schema, schema)
+            misfit = None if written.schema is None else _misfit(written.schema, schema)
             if misfit is not None:
                 raise conflict(operation, change, commit, name, misfit)
         case Rule.CHECK_FILES:
@@ -268,7 +268,7 @@ def conflict(
     )
 
 
-def not_fitting(base: Schema, current: Schema) -> str | None:
+def _misfit(base: Schema, current: Schema) -> str | None:
     """Say why files written with the schema `base` do not fit `current`, or None where they do."""
     known = {field.id: field for _, field in base.walk()}
     for path, field in current.walk():

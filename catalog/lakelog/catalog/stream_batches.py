@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lakelog.catalog.commits import not_fitting
 from lakelog.catalog.constraints import Check
 from lakelog.catalog.errors import BatchCommitted, CommitConflict
 from lakelog.catalog.events import StreamCommitted
 from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.stream_forms import form_of
 from lakelog.log.errors import InvalidInput
 
 NAME_LIMIT_BYTES = 256
@@ -66,8 +66,8 @@ def check_takes(prepared: Metadata, now: Metadata, name: str) -> None:
         why = f"it was replaced in version {now.generation}"
     elif any(isinstance(each, Check) and each not in prepared.constraints for each in now.constraints):
         why = "it has a CHECK now that the rows are not held against"
-    else:
-        why = not_fitting(prepared.schema, now.schema)
+    elif form_of(prepared.schema, to_write=True) != form_of(now.schema, to_write=True):
+        why = "it has other columns now"
     if why is not None:
         raise CommitConflict(
             f"the streaming query was started before {name} was changed: {why}. Nothing was written: start the query "

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.file_tables import joined
+from lakelog.catalog.stream_forms import form_of
 from lakelog.catalog.stream_positions import Limits, Position, Spent
-from lakelog.catalog.stream_versions import Seen, Versions, expired, form_of
+from lakelog.catalog.stream_versions import Seen, Versions, expired
 from lakelog.catalog.table import Table
 from lakelog.log.errors import InvalidInput, NotFound
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -21,6 +19,7 @@ from lakelog.catalog.file_tables import empty, joined
 from lakelog.catalog.history import operations_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.schema import Schema
+from lakelog.catalog.stream_forms import form_of
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.writer import author_of
 from lakelog.log import Commit
@@ -44,20 +43,6 @@ class Seen:
     form: str | None
     operation: str
     author: str
-
-
-def form_of(schema: Schema) -> str:
-    """Return what is the same for schemas that are read alike: comments and defaults of new rows do not count."""
-    stored = msgspec.to_builtins(schema.fields)
-    return hashlib.sha256(msgspec.json.encode(_read_part(stored), order="sorted")).hexdigest()
-
-
-def _read_part(stored: Any) -> Any:
-    if isinstance(stored, dict):
-        return {key: _read_part(value) for key, value in stored.items() if key not in ("comment", "current")}
-    if isinstance(stored, list | tuple):
-        return [_read_part(each) for each in stored]
-    return stored
 
 
 class Versions:

@@ -14,11 +14,12 @@ from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark import calls, system_tables
 from lakelog.spark.asking import Answer, Params, in_arrow, token_of
 from lakelog.spark.catalogs import Catalogs
-from lakelog.spark.handles import Handles
+from lakelog.spark.handles import PLANNED_COLUMNS, Handles
 from lakelog.spark.jar import version
 from lakelog.spark.on_functions import OnFunctions
 from lakelog.spark.on_metadata import OnMetadata
 from lakelog.spark.on_partitions import OnPartitions
+from lakelog.spark.on_streams import OnStreams, batch_of
 from lakelog.spark.on_views import OnViews
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class VersionMismatch(LakelogError):
     kind = "version-mismatch"
 
 
-class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnViews):
+class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:
@@ -182,10 +183,7 @@ class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnViews):
 
     def on_plan(self, params: Params) -> Answer:
         planned = self._handles.loaded(params).plan(params["predicate"])
-        columns = (
-            "path", "size", "rows", "footer", "names", "constants", "deleted", "deletes", "first_row", "version",
-        )  # fmt: skip
-        planned = planned.select([name for name in columns if name in planned.column_names])
+        planned = planned.select([name for name in PLANNED_COLUMNS if name in planned.column_names])
         return in_arrow(planned.schema, planned.to_batches())
 
     def on_read_together(self, params: Params) -> Params:
@@ -246,16 +244,22 @@ class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnViews):
         }
 
     def on_commit_write(self, params: Params) -> Params:
+        """Answer whether the files are part of the table now: those of a batch that it has already are not."""
+        from lakelog.catalog.errors import BatchCommitted
         from lakelog.log import WriteRef
 
-        self._handles.writable(params).commit_write(
-            msgspec.convert(params["write"], WriteRef),
-            params["operation"],
-            _files(params),
-            filter=params["filter"],
-            token=token_of(params),
-        )
-        return {}
+        try:
+            self._handles.writable(params).commit_write(
+                msgspec.convert(params["write"], WriteRef),
+                params["operation"],
+                _files(params),
+                filter=params["filter"],
+                batch=batch_of(params),
+                token=token_of(params),
+            )
+        except BatchCommitted:
+            return {"written": False}
+        return {"written": True}
 
     def on_commit_rows(self, params: Params) -> Params:
         from lakelog.log import WriteRef

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 LIMIT = 256
 
+PLANNED_COLUMNS = (
+    "path", "size", "rows", "footer", "names", "constants", "deleted", "deletes", "first_row", "version",
+)  # fmt: skip
+"""What the adapter is told of the files that it is to read, as far as there is any of it."""
+
 Params = Mapping[str, Any]
 
 
@@ -76,6 +81,9 @@ class Handles:
         # Whether its transaction is still open is asked even where the table is known.
         self._catalogs.of(params)
         with self._lock:
+            if key in self._tables:
+                # A streaming query may ask about the same version for months.
+                self._tables.move_to_end(key)
             return self._tables.get(key)
 
     def _newest(self, params: Params) -> Table:

@@ -36,5 +36,5 @@ private[lakelog] object LakeExtensions {
     Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable, AnalyzeStatements)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
-  val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_))
+  val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_), new StreamSinks(_))
 }

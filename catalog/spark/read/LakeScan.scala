@@ -6,7 +6,9 @@ import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * A scan of one version of a table. Its files are planned once, when Spark first needs them.
@@ -14,7 +16,8 @@ import org.apache.spark.sql.types.StructType
  * Two scans are equal when they read the same from the same version, so that Spark reads it once.
  */
 private[lakelog] final class LakeScan(
-    val table: LakeTable, together: ReadTogether, required: StructType, val predicates: Seq[Predicate], val limit: Option[Int])
+    val table: LakeTable, together: ReadTogether, required: StructType, val predicates: Seq[Predicate],
+    val limit: Option[Int], options: CaseInsensitiveStringMap)
   extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
 
   private val facts = table.facts
@@ -29,7 +32,13 @@ private[lakelog] final class LakeScan(
     s"lakelog ${table.name}, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}"
   }
 
-  override def toBatch: Batch = this
+  override def toBatch: Batch = {
+    StreamOptions.refuseInBatch(options)
+    this
+  }
+
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
+    new LakeStream(table, required, StreamOptions.of(options, table))
 
   /** The same for the whole scan, and known without planning. */
   override def columnarSupportMode(): Scan.ColumnarSupportMode =

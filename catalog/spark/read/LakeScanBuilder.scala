@@ -3,13 +3,15 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownLimit, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * Collects what a query wants of a table.
  *
  * Every filter is kept for choosing files and row groups, and given back too, for Spark to apply to the rows.
  */
-private[lakelog] final class LakeScanBuilder(table: LakeTable, together: ReadTogether)
+private[lakelog] final class LakeScanBuilder(
+    table: LakeTable, together: ReadTogether, options: CaseInsensitiveStringMap)
   extends ScanBuilder
   with SupportsPushDownV2Filters
   with SupportsPushDownRequiredColumns
@@ -36,5 +38,5 @@ private[lakelog] final class LakeScanBuilder(table: LakeTable, together: ReadTog
 
   override def isPartiallyPushed: Boolean = true
 
-  override def build(): Scan = new LakeScan(table, together, required, predicates.toSeq, limit)
+  override def build(): Scan = new LakeScan(table, together, required, predicates.toSeq, limit, options)
 }

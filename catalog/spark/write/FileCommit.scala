@@ -16,10 +16,18 @@ private[lakelog] trait FileCommit {
   def outcomeUnknown: Boolean
 }
 
-/** Commits files to a table that is there. */
-private[lakelog] final class TableCommit(access: TableAccess, facts: TableFacts) extends FileCommit {
+/**
+ * Commits files to a table that is there. Those of a [[batch]] of a stream (as JSON) that the table has already are
+ * deleted.
+ */
+private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbered: Option[JObject] = None)
+  extends FileCommit {
 
-  private lazy val begun = access.call("begin_write", facts.reference)
+  protected def batch: Option[JObject] = numbered
+
+  protected def begin(): JObject = access.call("begin_write", facts.reference)
+
+  private lazy val begun = begin()
   private var unknown = false
 
   override def filePrefix: String = FileCommit.prefix(Json.child(begun, "write"))
@@ -28,14 +36,17 @@ private[lakelog] final class TableCommit(access: TableAccess, facts: TableFacts)
 
   override def commit(operation: WriteOperation, files: Seq[String]): Unit =
     try {
-      access.channel.change("commit_write", Json.merge(
-        facts.reference,
+      val answer = access.channel.change("commit_write", Json.merge(
+        facts.referenceOf(Json.get(begun, "version").map(_ => Json.long(begun, "version")).getOrElse(facts.version)),
         "write" -> Json.child(begun, "write"),
         "token" -> Json.get(begun, "token").getOrElse(JNull),
         "operation" -> JString(operation.name),
         "filter" -> operation.filter.getOrElse(JNull),
+        "batch" -> batch.getOrElse(JNull),
         "files" -> JArray(files.map(JsonMethods.parse(_)).toList)))
-      access.wrote(facts.location, files)
+      if (Json.bool(answer, "written")) access.wrote(facts.location, files)
+      else DataFiles.deleteAll(
+        facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
     } catch {
       case failure: LakelogFailure =>
         unknown = failure.outcomeUnknown

@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expressions, NullOrdering, SortDirection, SortOrder}
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.connector.write.{BatchWrite, LogicalWriteInfo, RequiresDistributionAndOrdering}
 
 /** A write of rows that come clustered by partition and sorted by the table's order. */
@@ -41,4 +42,9 @@ private[lakelog] final class LakeWrite(
   }
 
   override def toBatch: BatchWrite = new LakeBatchWrite(table, info, operation, commit)
+
+  override def toStreaming: StreamingWrite = commit match {
+    case batches: BatchCommit => new LakeStreamingWrite(new LakeBatchWrite(table, info, operation, batches), batches)
+    case _ => throw StreamSinks.withoutExtension(table)
+  }
 }

@@ -12,9 +12,10 @@ import pytest
 
 from lakelog.catalog import col
 from lakelog.catalog.errors import StreamStopped
+from lakelog.catalog.stream_forms import form_of
 from lakelog.catalog.stream_positions import Limits, position_from_json
 from lakelog.catalog.stream_source import Stream
-from lakelog.catalog.stream_versions import Versions, form_of
+from lakelog.catalog.stream_versions import Versions
 from lakelog.log import FormatError, InvalidInput
 
 SCHEMA = pa.schema([("x", pa.int64())])

@@ -1,0 +1,111 @@
+"""What the adapter can ask about streams that read a table, and about the batches of those that write to one.
+
+A request of a reading stream tells `version`, which its query has loaded, and the `form` of the columns that this has:
+the table itself is always the newest.
+"""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lakelog.spark.asking import Answer, Params, in_arrow
+from lakelog.spark.catalogs import Catalogs
+from lakelog.spark.handles import PLANNED_COLUMNS, Handles
+
+if TYPE_CHECKING:
+    from lakelog.catalog.stream_batches import StreamBatch
+    from lakelog.catalog.stream_positions import Limits, Position
+    from lakelog.catalog.stream_source import Stream
+    from lakelog.catalog.stream_versions import Versions
+
+
+class OnStreams:
+    _catalogs: Catalogs
+    _handles: Handles
+    _versions: "Versions | None" = None
+
+    # Reading
+
+    def on_stream_form(self, params: Params) -> Params:
+        """Answer what tells the columns of the loaded version from others."""
+        from lakelog.catalog.stream_forms import form_of
+
+        return {"form": form_of(self._handles.loaded(params).schema)}
+
+    def on_stream_start(self, params: Params) -> Params:
+        """Answer the first position: at the version or time that is asked for, else before the present contents."""
+        start = self._stream(params).start(
+            version=params.get("starting_version"), timestamp_us=params.get("starting_timestamp_us")
+        )
+        return {"position": start.to_json()}
+
+    def on_stream_head(self, params: Params) -> Params:
+        return {"position": self._stream(params).head().to_json()}
+
+    def on_stream_next(self, params: Params) -> Params:
+        """Answer where the batch ends that begins at a position. Costs a GET where nothing is newer."""
+        stream, until = self._stream(params), params.get("until")
+        end = stream.next(
+            _position(params["position"]), _limits(params), None if until is None else _position(until)
+        )
+        return {"position": end.to_json(), "head": stream.head().to_json()}
+
+    def on_stream_files(self, params: Params) -> Answer:
+        """Answer the files between two positions, as `plan` does."""
+        files = self._stream(params).files(_position(params["start"]), _position(params["end"]))
+        files = files.select([name for name in PLANNED_COLUMNS if name in files.column_names])
+        return in_arrow(files.schema, files.to_batches())
+
+    def _stream(self, params: Params) -> "Stream":
+        from lakelog.catalog.stream_source import Stream
+        from lakelog.catalog.stream_versions import Versions
+
+        # One that is made twice by two threads at once is only a cache.
+        versions = self._versions = self._versions or Versions()
+        return Stream(
+            table=self._catalogs.outside.table_at(params["location"]),
+            name=params["name"],
+            form=params["form"],
+            since=params["version"],
+            skips_changes=params["skips_changes"],
+            versions=versions,
+        )
+
+    # Writing
+
+    def on_begin_batch(self, params: Params) -> Params:
+        """Answer the id of a write of a streaming query, which starts from the newest version.
+
+        Its rows were made to fit an older version, and are written by the columns that `written_as` has: the newest
+        must be like these two.
+        """
+        from lakelog.catalog.stream_batches import check_takes
+
+        loaded = self._handles.loaded(params)
+        table = loaded.refresh()
+        for version in {params["version"], params["written_as"]}:
+            older = self._handles.loaded({**params, "version": version})
+            check_takes(older.metadata, table.metadata, params["name"])
+        self._handles.remember(params, table, past=False, step=params["step"])
+        # The id of the write is that of its commit, so that asking again needs no token.
+        return {"write": msgspec.to_builtins(table.begin_write()), "token": None, "version": table.version}
+
+
+def batch_of(params: Params) -> "StreamBatch | None":
+    """Return the batch of a stream that a write is, None for any other write."""
+    from lakelog.catalog.stream_batches import StreamBatch
+
+    given = params.get("batch")
+    return None if given is None else msgspec.convert(given, StreamBatch)
+
+
+def _position(text: str) -> "Position":
+    from lakelog.catalog.stream_positions import position_from_json
+
+    return position_from_json(text)
+
+
+def _limits(params: Params) -> "Limits":
+    from lakelog.catalog.stream_positions import Limits
+
+    return Limits(**params["limits"])

@@ -1,0 +1,48 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.{JBool, JInt, JObject, JString}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, PhysicalWriteInfo, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
+
+/** The driver's part of one batch of a streaming query: written as any other write, and committed once. */
+private[lakelog] final class LakeStreamingWrite(batch: LakeBatchWrite, batches: BatchCommit) extends StreamingWrite {
+
+  override def createStreamingWriterFactory(physical: PhysicalWriteInfo): StreamingDataWriterFactory =
+    new LakeStreamingWriterFactory(batch.createBatchWriterFactory(physical))
+
+  override def commit(number: Long, messages: Array[WriterCommitMessage]): Unit = {
+    batches.number = Some(number)
+    batch.commit(messages)
+  }
+
+  override def abort(number: Long, messages: Array[WriterCommitMessage]): Unit = batch.abort(messages)
+}
+
+private[lakelog] final class LakeStreamingWriterFactory(factory: DataWriterFactory) extends StreamingDataWriterFactory {
+  override def createWriter(partitionId: Int, taskId: Long, batch: Long): DataWriter[InternalRow] =
+    factory.createWriter(partitionId, taskId)
+}
+
+/**
+ * Commits the files of a batch of a streaming query, on the newest version. Its rows were made to fit the version
+ * `prepared`; Python sees to it that they still do.
+ */
+private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepared: TableVersion)
+  extends TableCommit(table.access, table.facts) {
+
+  /** Known at the commit only. */
+  var number: Option[Long] = None
+
+  override protected def begin(): JObject =
+    table.access.call("begin_batch", Json.merge(
+      prepared.referenceIn(table.facts), "name" -> JString(table.name), "written_as" -> JInt(table.facts.version)))
+
+  override protected def batch: Option[JObject] = number.map(number => Json.obj(
+    "stream" -> JString(query), "number" -> JInt(number), "from_checkpoint" -> JBool(true)))
+
+  /** A batch without rows changes nothing: whether it is asked for again makes no difference. */
+  override def commit(operation: WriteOperation, files: Seq[String]): Unit =
+    if (files.nonEmpty || operation.name != "append") super.commit(operation, files)
+}

@@ -1,0 +1,100 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+
+import org.json4s.JsonAST.{JInt, JObject, JString, JValue}
+
+import org.apache.spark.sql.connector.read.streaming.{CompositeReadLimit, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. */
+private[lakelog] final case class StreamOptions(start: JObject, limit: ReadLimit, skipsChanges: Boolean)
+
+private[lakelog] object StreamOptions {
+
+  private val (version, timestamp) = ("startingVersion", "startingTimestamp")
+  private val (files, bytes, rows) = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxRowsPerTrigger")
+  private val skips = "skipChangeCommits"
+
+  /** Others ask so for the changes of rows, rather than for the rows that are added. */
+  private val ofChanges = Seq("readChangeFeed", "readChangeData")
+
+  private val all = Seq(version, timestamp, files, bytes, rows, skips) ++ ofChanges
+
+  /** In lower case. */
+  val Names: Set[String] = all.map(_.toLowerCase(Locale.ROOT)).toSet
+
+  def refuseInBatch(options: CaseInsensitiveStringMap): Unit = all.find(options.containsKey).foreach { name =>
+    throw Failures.unsupported(
+      s"The read option '$name' is for streams: leave it out, or read the table by spark.readStream.")
+  }
+
+  def of(options: CaseInsensitiveStringMap, table: LakeTable): StreamOptions = {
+    ofChanges.find(options.getBoolean(_, false)).foreach { name =>
+      throw Failures.unsupported(
+        s"lakelog does not read a table's changes as a stream ('$name'): a stream has the rows that are added. With " +
+          s"$skips, it passes over versions that change rows.")
+    }
+    if (table.facts.past || Seq("versionasof", "timestampasof").exists(options.containsKey)) {
+      throw Failures.unsupported(
+        s"A stream reads what becomes of ${table.name}, not one version of it: say where it begins by $version or $timestamp.")
+    }
+    StreamOptions(start(options), limit(options), options.getBoolean(skips, false))
+  }
+
+  private def start(options: CaseInsensitiveStringMap): JObject = (given(options, version), given(options, timestamp)) match {
+    case (Some(_), Some(_)) =>
+      throw Failures.invalid(s"A stream begins at one place: give $version or $timestamp, not both.")
+    case (Some("latest"), None) => Json.obj("starting_version" -> JString("latest"))
+    case (Some(text), None) => Json.obj("starting_version" -> JInt(text.toLongOption.getOrElse(
+      throw Failures.invalid(s"$version is '$text': give the number of a version, or latest."))))
+    case (None, Some(text)) => Json.obj("starting_timestamp_us" -> JInt(time(text)))
+    case (None, None) => JObject(Nil)
+  }
+
+  private def time(text: String): Long = {
+    val us = SparkInternals.timestamp(text).getOrElse(throw Failures.invalid(
+      s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
+        "2026-11-20T23:59:00+01:00."))
+    if (us > System.currentTimeMillis() * 1000) {
+      throw Failures.invalid(s"$timestamp is '$text', which is in the future: a stream begins with what there is, or at $version latest.")
+    }
+    us
+  }
+
+  private def given(options: CaseInsensitiveStringMap, name: String): Option[String] =
+    Option(options.get(name)).map(_.trim).map(text => if (text.equalsIgnoreCase("latest")) "latest" else text)
+
+  private def limit(options: CaseInsensitiveStringMap): ReadLimit = {
+    val limits = Seq[(String, Long => ReadLimit)](
+      files -> (limit => ReadLimit.maxFiles(math.min(limit, Int.MaxValue).toInt)),
+      bytes -> (ReadLimit.maxBytes(_)),
+      rows -> (ReadLimit.maxRows(_)))
+    val given = limits.collect { case (name, of) if options.containsKey(name) => of(number(options, name)) }
+    given match {
+      case Seq() => ReadLimit.allAvailable()
+      case Seq(one) => one
+      case several => ReadLimit.compositeLimit(several.toArray)
+    }
+  }
+
+  private def number(options: CaseInsensitiveStringMap, name: String): Long =
+    bytesOf(options.get(name), name).filter(_ > 0).getOrElse(throw Failures.invalid(
+      s"$name is '${options.get(name)}': give a whole number above 0${if (name == bytes) ", or a size such as 64m" else ""}."))
+
+  private def bytesOf(text: String, name: String): Option[Long] =
+    text.trim.toLongOption.orElse(if (name == bytes) SparkInternals.size(text) else None)
+
+  /** A limit as Python takes it. */
+  def toJson(limit: ReadLimit): JObject = JObject(parts(limit).toList)
+
+  private def parts(limit: ReadLimit): Seq[(String, JValue)] = limit match {
+    case max: ReadMaxFiles => Seq("files" -> JInt(max.maxFiles))
+    case max: ReadMaxBytes => Seq("bytes" -> JInt(max.maxBytes))
+    case max: ReadMaxRows => Seq("rows" -> JInt(max.maxRows))
+    case several: CompositeReadLimit => several.getReadLimits.toSeq.flatMap(parts)
+    case _ => Nil
+  }
+}

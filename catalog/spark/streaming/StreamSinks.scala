@@ -1,0 +1,56 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.{SparkSession => Session}
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, Project, V2WriteCommand}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.streaming.WriteToStream
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.{MetadataBuilder, StructType}
+
+/**
+ * Makes the rows of a streaming query fit the table that it writes to, as those of any other write.
+ *
+ * Spark gives a table the rows of a streaming query as they are: it looks for columns neither by name nor by type, and
+ * holds nothing against NOT NULL, CHECK and the lengths of texts. So the query is analysed as if it were appended here,
+ * once, when it starts. From 4.3 on Spark loads the table anew for each batch: so the first column says for which version
+ * the rows were made to fit.
+ */
+private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalPlan] {
+  import StreamSinks._
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case write: WriteToStream => write.sink match {
+      case table: LakeTable if prepared(write.inputQuery.schema).isEmpty =>
+        if (table.access.channel.isInTransaction) throw LakeTable.inTransaction(table)
+        table.refuseUncomputed()
+        val relation = DataSourceV2Relation.create(table, write.catalogAndIdent.map(_._1), write.catalogAndIdent.map(_._2))
+        SparkInternals.analyzed(session, AppendData.byName(relation, write.inputQuery)) match {
+          case fitting: V2WriteCommand => write.copy(inputQuery = marked(fitting.query, table))
+        }
+      case _ => write
+    }
+    case other => other
+  }
+
+  private def marked(query: LogicalPlan, table: LakeTable): LogicalPlan = {
+    val first = query.output.head
+    val metadata = new MetadataBuilder().withMetadata(first.metadata).putString(Key, table.version).build()
+    Project(Alias(first, first.name)(explicitMetadata = Some(metadata)) +: query.output.tail, query)
+  }
+}
+
+private[lakelog] object StreamSinks {
+  private val Key = "lakelog.prepared"
+
+  /** Options of a streaming query that Spark has obeyed before, in lower case. */
+  val Options: Set[String] = Set("checkpointlocation", "queryname")
+
+  /** The version that rows of this schema were made to fit; None where they are of no streaming query. */
+  def prepared(schema: StructType): Option[TableVersion] =
+    schema.headOption.map(_.metadata).filter(_.contains(Key)).map(metadata => TableVersion.parse(metadata.getString(Key)))
+
+  def withoutExtension(table: LakeTable): Throwable = Failures.unsupported(
+    s"A streaming query writes to ${table.name} with lakelog's session extension only, which makes its rows fit the " +
+      s"table: add ${classOf[LakeExtensions].getName} to spark.sql.extensions.")
+}

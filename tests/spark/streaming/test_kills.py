@@ -1,0 +1,74 @@
+"""A streaming query whose Spark is killed in the middle of a batch, and another one that goes on from its checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from tests.spark.sessions import wrapper
+
+pytestmark = pytest.mark.adapter
+
+# Kills Spark, of which this is a child, when the second batch is to be committed: before or after that happens.
+DEADLY = """
+import os, signal, time
+from lakelog.spark.dispatch import Dispatch
+commit = Dispatch.on_commit_write
+def deadly(self, params):
+    if params.get("batch") and params["batch"]["number"] == 1:
+        if {after!r}:
+            commit(self, params)
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+    return commit(self, params)
+Dispatch.on_commit_write = deadly
+"""
+
+COPY = """
+import sys
+from pyspark.sql import SparkSession
+from lakelog.spark import spark_conf
+from lakelog.spark.jar import jar_path
+warehouse, python, checkpoint = sys.argv[1:]
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+for key, value in spark_conf(warehouse, jar=str(jar_path()), python=python, fsync=False).items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+frame = spark.readStream.option("maxFilesPerTrigger", 1).table("lake.a.s")
+writer = frame.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+writer.toTable("lake.a.t").awaitTermination()
+"""
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_spark_that_is_killed_around_a_commit_leaves_no_batch_out_and_none_twice(
+    lake, streams, tmp_path, after
+):
+    lake.sql("CREATE NAMESPACE lake.a")
+    for table in "st":
+        lake.sql(f"CREATE TABLE lake.a.{table} (x INT)")
+    for value in range(4):
+        lake.sql(f"INSERT INTO lake.a.s VALUES ({value})")
+    python = wrapper(tmp_path, DEADLY.format(after=after))
+    # In a group of its own, for a Spark that is killed leaves a driver behind that waits for it.
+    done = subprocess.Popen(
+        [sys.executable, "-c", COPY, lake.warehouse, python, streams.checkpoint("c")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, words = done.communicate(timeout=240)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(done.pid, signal.SIGKILL)
+    assert done.returncode != 0, words
+    written = sorted(lake.catalog.load_table("a.t").to_arrow()["x"].to_pylist())
+    assert written == ([0, 1] if after else [0])
+    streams.copy(streams.table("a.s", maxFilesPerTrigger=1), "a.t")
+    assert lake.sorted("SELECT * FROM lake.a.t") == lake.sorted("SELECT * FROM lake.a.s")

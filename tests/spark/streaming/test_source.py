@@ -1,0 +1,201 @@
+"""A table as the source of a streaming query."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+
+pytestmark = pytest.mark.adapter
+
+
+@pytest.fixture
+def table(lake):
+    """Three versions: the second has 1 and 2 in a file, the third 3."""
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t (x INT)")
+    lake.sql("INSERT INTO lake.a.t SELECT /*+ COALESCE(1) */ * FROM VALUES (1), (2)")
+    add(lake, 3)
+    return lake
+
+
+def add(lake, *values: int) -> None:
+    for value in values:
+        lake.sql(f"INSERT INTO lake.a.t VALUES ({value})")
+
+
+def test_a_stream_has_the_contents_and_then_what_is_added(table, streams):
+    frame = streams.table("a.t")
+    assert streams.batches(frame, "c") == [[1, 2, 3]]
+    assert streams.batches(frame, "c") == []
+    add(table, 4, 5)
+    assert streams.batches(frame, "c") == [[4, 5]]
+
+
+def test_a_query_that_goes_on_sees_what_others_add(table, streams):
+    query = streams.kept(streams.table("a.t").writeStream.format("memory").queryName("seen").start())
+    query.processAllAvailable()
+    add(table, 4)
+    query.processAllAvailable()
+    table.catalog.load_table("a.t").append(table.catalog.load_table("a.t").scan(limit=1).to_arrow())
+    query.processAllAvailable()
+    seen = sorted(row[0] for row in table.spark.table("seen").collect())
+    assert seen == sorted(row[0] for row in table.sql("SELECT x FROM lake.a.t"))
+    assert len(seen) == 5
+    query.stop()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [[1, 2, 3, 4]]),
+        ({"startingVersion": 3}, [[3, 4]]),
+        ({"startingVersion": "4"}, [[4]]),
+        ({"startingVersion": "latest"}, []),
+        ({"startingTimestamp": "2020-01-01"}, [[1, 2, 3, 4]]),
+        ({"maxFilesPerTrigger": 1}, [[1, 2], [3], [4]]),
+        ({"maxFilesPerTrigger": 2}, [[1, 2, 3], [4]]),
+        ({"maxRowsPerTrigger": 3, "startingVersion": 1}, [[1, 2, 3], [4]]),
+        ({"maxBytesPerTrigger": "1b"}, [[1, 2], [3], [4]]),
+        ({"maxBytesPerTrigger": "1g", "maxFilesPerTrigger": 2, "maxRowsPerTrigger": 2}, [[1, 2], [3, 4]]),
+    ],
+    ids=str,
+)
+def test_options_say_where_it_begins_and_how_much_a_batch_has(table, streams, options, expected):
+    add(table, 4)
+    assert streams.batches(streams.table("a.t", **options)) == expected
+
+
+def test_it_begins_at_the_time_of_a_version(table, streams):
+    time_us = table.catalog.load_table("a.t").at(version=3).timestamp_us
+    [(time, later)] = table.sql(
+        f"SELECT timestamp_micros({time_us})::STRING, timestamp_micros({time_us + 1})::STRING"
+    )
+    assert streams.batches(streams.table("a.t", startingTimestamp=time)) == [[3]]
+    assert streams.batches(streams.table("a.t", startingTimestamp=later)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"startingVersion": 1, "startingTimestamp": "2020-01-01"}, "not both"),
+        ({"startingVersion": "soon"}, "the number of a version, or latest"),
+        ({"startingVersion": 9}, "its versions are 1 to 3"),
+        ({"startingTimestamp": "soon"}, "no time"),
+        ({"startingTimestamp": "2999-01-01"}, "in the future"),
+        ({"maxFilesPerTrigger": 0}, "above 0"),
+        ({"maxBytesPerTrigger": "much"}, "such as 64m"),
+        ({"readChangeFeed": "true"}, "does not read a table's changes as a stream"),
+        ({"ignoreDeletes": "true"}, "does not know the read option 'ignoredeletes'"),
+    ],
+    ids=str,
+)
+def test_options_that_mean_nothing_are_refused(table, streams, options, words):
+    with pytest.raises((StreamingQueryException, PySparkException), match=words):
+        streams.batches(streams.table("a.t", **options))
+
+
+def test_options_of_streams_are_refused_where_a_table_is_only_read(table):
+    with pytest.raises(Exception, match="is for streams"):
+        table.spark.read.option("startingVersion", 1).table(f"{table.name}.a.t").collect()
+
+
+CHANGES = {
+    "delete": "DELETE FROM lake.a.t WHERE x = 3",
+    "overwrite": "INSERT OVERWRITE lake.a.t VALUES (9)",
+    "truncate": "TRUNCATE TABLE lake.a.t",
+}
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES))
+def test_a_change_of_rows_fails_by_name_once_what_came_before_is_delivered(table, streams, change):
+    frame = streams.table("a.t", startingVersion=1)
+    table.sql(CHANGES[change])
+    seen = []
+    query = frame.writeStream.foreachBatch(lambda rows, _: seen.extend(row[0] for row in rows.collect()))
+    query = query.option("checkpointLocation", streams.checkpoint("c"))
+    words = streams.failure(streams.kept(query.start()))
+    assert f"version 4 of {table.name}.a.t ({change}" in words
+    assert "user=" in words and "skipChangeCommits" in words
+    assert sorted(seen) == [1, 2, 3]
+    add(table, 10)
+    skipping = streams.table("a.t", startingVersion=1, skipChangeCommits="true")
+    assert streams.batches(skipping, "c") == [[10]]
+
+
+def test_columns_that_change_stop_a_query_and_a_new_one_goes_on_with_them(table, streams):
+    frame = streams.table("a.t")
+    assert streams.batches(frame, "c") == [[1, 2, 3]]
+    add(table, 4)
+    table.sql("ALTER TABLE lake.a.t ADD COLUMN y INT")
+    table.sql("INSERT INTO lake.a.t VALUES (5, 50)")
+    with pytest.raises(StreamingQueryException, match="the columns of .* were changed in version 5"):
+        streams.batches(frame, "c")
+    frame = streams.table("a.t")
+    assert frame.columns == ["x", "y"]
+    seen = streams.batches(frame.selectExpr("struct(x, y)"), "c")
+    assert [tuple(row) for batch in seen for row in batch] == [(5, 50)]
+
+
+def test_a_table_that_was_replaced_dropped_or_created_anew_fails_by_name(table, streams):
+    frame = streams.table("a.t")
+    query = streams.kept(frame.writeStream.format("noop").start())
+    query.processAllAvailable()
+    table.sql("CREATE OR REPLACE TABLE lake.a.t (x INT)")
+    assert "was replaced in version 4" in streams.failure(query)
+    query = streams.kept(
+        streams.table("a.t")
+        .writeStream.format("noop")
+        .option("checkpointLocation", streams.checkpoint("c"))
+        .start()
+    )
+    query.processAllAvailable()
+    table.sql("DROP TABLE lake.a.t")
+    assert "cannot be found" in streams.failure(query)
+    table.sql("CREATE TABLE lake.a.t (x INT)")
+    with pytest.raises(StreamingQueryException, match="of another table"):
+        streams.batches(streams.table("a.t"), "c")
+
+
+def test_versions_that_were_let_go_of_fail_with_what_to_do(table, streams):
+    frame = streams.table("a.t", startingVersion=1, maxFilesPerTrigger=1)
+    query = frame.writeStream.format("noop").option("checkpointLocation", streams.checkpoint("c"))
+    query.trigger(once=True).start().awaitTermination()
+    add(table, 4)
+    table.catalog.expire("a.t", retain_last=2, dry_run=False)
+    # Trigger.Once has read all that there was, so that it only has to go on.
+    assert streams.batches(frame, "c") == [[4]]
+    add(table, 5, 6)
+    table.catalog.expire("a.t", retain_last=1, dry_run=False)
+    with pytest.raises(
+        StreamingQueryException, match="let go of by expire before it was read.*a new checkpoint"
+    ):
+        streams.batches(frame, "c")
+
+
+def test_a_stream_is_joined_with_another_table_as_that_is_then(table, streams):
+    table.sql("CREATE TABLE lake.a.names AS SELECT 1 AS x, 'one' AS name")
+    names = table.spark.table(f"{table.name}.a.names")
+    joined = streams.table("a.t").join(names, "x").select("name")
+    assert streams.batches(joined) == [["one"]]
+
+
+def test_sql_reads_a_table_as_a_stream(table, streams):
+    frame = table.frame("SELECT x * 10 FROM STREAM lake.a.t WHERE x > 1")
+    assert frame.isStreaming
+    assert streams.batches(frame) == [[20, 30]]
+
+
+def test_files_of_other_writers_are_part_of_a_stream(table, streams, tmp_path):
+    table.spark.sql("SELECT 7 AS X").write.parquet(str(tmp_path / "other"))
+    table.sql(f"CALL lake.system.add_files(table => 'a.t', source => '{tmp_path}/other')")
+    assert streams.batches(streams.table("a.t")) == [[1, 2, 3, 7]]
+    assert streams.batches(streams.table("a.t", startingVersion=4)) == [[7]]
+
+
+def test_a_stream_tells_how_far_it_is_behind(table, streams):
+    frame = streams.table("a.t", maxFilesPerTrigger=1, startingVersion=1)
+    query = frame.writeStream.format("noop").trigger(availableNow=True).start()
+    query.awaitTermination()
+    source = query.recentProgress[0].sources[0]
+    assert '"version":3' in source.endOffset.replace(" ", "")
+    assert '"version":4' in source.latestOffset.replace(" ", "")
