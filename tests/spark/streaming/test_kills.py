@@ -1,4 +1,4 @@
-"""A streaming query whose Spark is killed in the middle of a batch, and another one that goes on from its checkpoint."""
+"""A streaming query whose Spark is killed in the middle of a batch, and another that goes on from its checkpoint."""
 
 from __future__ import annotations
 
