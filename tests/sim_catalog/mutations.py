@@ -155,8 +155,8 @@ def a_batch_that_a_transaction_finds_committed_is_left_out(real: Any, draft: Dra
 def _forgetful() -> Iterator[None]:
     real = table_state.apply
 
-    def apply(state: Any, event: Any, version: int, blobs: Any) -> Any:
-        after = real(state, event, version, blobs)
+    def apply(state: Any, event: Any, version: int, blobs: Any, **more: Any) -> Any:
+        after = real(state, event, version, blobs, **more)
         return replace(after, streams={}) if isinstance(event, TableReplaced) else after
 
     with patch.object(table_state, "apply", apply):

@@ -18,6 +18,7 @@ from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged, tabl
 from lakelog.catalog.file_tables import empty, joined
 from lakelog.catalog.history import operations_of
 from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.row_ids import with_version
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.stream_forms import form_of
 from lakelog.catalog.table_state import TableState
@@ -126,7 +127,7 @@ def _seen(tracked: TrackedLog[TableState], commit: Commit) -> Seen:
                 rewritten.append({file.path for file in _removed(event, blobs)})
             case FilesChanged():
                 changes = changes or event.removed_rows > 0 or event.deleted_rows > 0
-                added.append(_added(event, blobs))
+                added.append(_added(event, blobs, commit.version))
             case _:
                 pass
     files = _with_rows(joined(added))
@@ -150,13 +151,13 @@ def _moves_rows(event: object) -> bool:
     )
 
 
-def _added(event: FilesChanged, blobs: list[bytes] | None) -> pa.Table:
+def _added(event: FilesChanged, blobs: list[bytes] | None, version: int) -> pa.Table:
     if event.added_sidecar is not None:
         assert blobs is not None
-        return decode_files(blobs[event.added_sidecar])
+        return with_version(decode_files(blobs[event.added_sidecar]), version)
     # What is known of columns and partitions is of no use to who reads all rows.
     plain = [msgspec.structs.replace(file, stats={}, partition={}) for file in event.added]
-    return files_to_arrow(plain, Schema(fields=(), last_id=0), ())
+    return files_to_arrow(with_version(plain, version), Schema(fields=(), last_id=0), ())
 
 
 def _removed(event: FilesChanged, blobs: list[bytes] | None) -> list[RemovedFile]:
