@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.spark.warm import WarmPython, warm_python
 
 from lakelog.catalog import Catalog
 from lakelog.spark import spark_conf
@@ -27,6 +28,9 @@ from lakelog.testing.fixtures import lakelog_s3  # noqa: F401  (a fixture)
 from lakelog.testing.maven import MavenFailed
 from lakelog.testing.memory_catalog import memory_catalog_jars
 from lakelog.testing.s3a import s3a_settings
+
+# For a JVM that lives for minutes: to compile what is hot a second time, and G1's threads, cost it half of its time.
+FOR_MINUTES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
         .config("spark.jars", ",".join(jars))
         .config("spark.sql.extensions", EXTENSIONS_CLASS)
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", FOR_MINUTES)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
@@ -107,13 +112,27 @@ def children(spark: SparkSession) -> list[int]:
     return found
 
 
+@pytest.fixture(scope="session")
+def warm(spark: SparkSession) -> Iterator[WarmPython]:
+    # After Spark, whose environment it has to have.
+    with warm_python() as warm:
+        yield warm
+
+
+@pytest.fixture(scope="session")
+def python(warm: WarmPython, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Python that catalogs run unless they name another one."""
+    return warm.program(tmp_path_factory.mktemp("warm"))
+
+
 @pytest.fixture
-def make_lake(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Lake]]:
+def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Callable[..., Lake]]:
     def make(warehouse: str | None = None, **options: Any) -> Lake:
         name = f"lake{next(_numbers)}"
         place = warehouse or str(tmp_path / "warehouse")
         local = None if place.startswith("s3") else False
-        for key, value in spark_conf(place, name=name, jar="unused", **{"fsync": local, **options}).items():
+        own = {"fsync": local, "python": python, **options}
+        for key, value in spark_conf(place, name=name, jar="unused", **own).items():
             if key not in LISTS:
                 spark.conf.set(key, value)
         return Lake(spark, name, place)

@@ -14,6 +14,12 @@ from tests.spark.conftest import children
 pytestmark = pytest.mark.adapter
 
 
+@pytest.fixture
+def python() -> str:
+    """Not warm, so that what is killed by its process id is what answers."""
+    return sys.executable
+
+
 def wrapper(folder: Path, text: str) -> str:
     """Return a Python that runs `text` before it becomes the Python side of the bridge."""
     script = folder / "python"
@@ -78,8 +84,10 @@ def prepare(lake):
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(make_lake, tmp_path, statement, after):
-    undisturbed = make_lake(str(tmp_path / "undisturbed"))
+def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(
+    make_lake, warm, tmp_path, statement, after
+):
+    undisturbed = make_lake(str(tmp_path / "undisturbed"), python=warm.program(tmp_path))
     prepare(undisturbed)
     undisturbed.sql(statement)
     expected = state(undisturbed)
@@ -89,7 +97,7 @@ def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(make_lake, t
         folder.mkdir()
         lake = make_lake(
             str(tmp_path / f"warehouse{moment}"),
-            python=wrapper(folder, DEADLY.format(armed=str(armed), after=after)),
+            python=warm.program(folder, DEADLY.format(armed=str(armed), after=after)),
         )
         prepare(lake)
         armed.write_text(str(moment))
@@ -243,10 +251,12 @@ Dispatch.on_commit_stage = then_die(Dispatch.on_commit_stage)
         ("CREATE OR REPLACE TABLE lake.t AS SELECT 2 AS id", [(2,)]),
     ],
 )
-def test_files_stay_when_it_is_not_known_whether_their_commit_happened(make_lake, tmp_path, statement, rows):
+def test_files_stay_when_it_is_not_known_whether_their_commit_happened(
+    make_lake, warm, tmp_path, statement, rows
+):
     lake = make_lake()
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
-    mute = make_lake(python=wrapper(tmp_path, MUTE))
+    mute = make_lake(python=warm.program(tmp_path, MUTE))
     with pytest.raises(Exception, match="not known") as error:
         mute.sql(statement)
     assert "history" in str(error.value)

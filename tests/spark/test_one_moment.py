@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from tests.spark.sessions import another_session, wrapper
+from tests.spark.sessions import another_session
 
 import lakelog.spark
 
@@ -44,10 +44,12 @@ QUERIES = {
 
 @pytest.mark.parametrize("loads", [1, 3])
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_select_sees_a_row_that_moves_between_its_tables_exactly_once(make_lake, tmp_path, query, loads):
+def test_a_select_sees_a_row_that_moves_between_its_tables_exactly_once(
+    make_lake, warm, tmp_path, query, loads
+):
     armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=wrapper(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -59,10 +61,10 @@ def test_a_select_sees_a_row_that_moves_between_its_tables_exactly_once(make_lak
 
 
 @pytest.mark.parametrize("loads", [1, 2, 3])
-def test_an_insert_reads_all_its_tables_at_one_moment(make_lake, tmp_path, loads):
+def test_an_insert_reads_all_its_tables_at_one_moment(make_lake, warm, tmp_path, loads):
     armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=wrapper(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -238,11 +240,11 @@ Dispatch.on_load_relation = load
 )
 @pytest.mark.parametrize("loads", [1, 2, 3])
 def test_what_replaces_a_table_by_its_own_rows_loses_none_that_is_added_meanwhile(
-    make_lake, tmp_path, statement, loads
+    make_lake, warm, tmp_path, statement, loads
 ):
     armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=wrapper(tmp_path, ADDING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, ADDING.format(armed=str(armed), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")

@@ -1,8 +1,5 @@
 """Procedures through Spark: what CALL, SHOW and DESCRIBE make of what Python declares."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from pyspark.errors import AnalysisException
 
@@ -49,17 +46,12 @@ all_procedures()["where"] = Procedure(
     parameters=(Parameter("table", "STRING", "a table"), Parameter("namespace", "STRING", "one", default="''")),
     columns=(Column("table", "STRING"), Column("namespace", "STRING")),
 )
-from lakelog.spark.bridge import main
-main()
 """
 
 
 @pytest.fixture
-def echo(make_lake, tmp_path: Path):
-    script = tmp_path / "python"
-    script.write_text(f"#!{sys.executable}\n{ECHO}")
-    script.chmod(0o755)
-    return make_lake(python=str(script))
+def echo(make_lake, warm, tmp_path):
+    return make_lake(python=warm.program(tmp_path, ECHO))
 
 
 def test_arguments_of_every_type_go_in_and_come_out_by_position_and_name_with_defaults(echo):

@@ -3,7 +3,6 @@
 import collections
 
 import pytest
-from tests.spark.sessions import wrapper
 
 import lakelog.spark
 
@@ -24,9 +23,9 @@ for name in ("get", "put_if_absent", "list_after"):
 
 
 @pytest.fixture
-def cost(make_lake, tmp_path):
+def cost(make_lake, warm, tmp_path):
     log = tmp_path / "requests"
-    lake = make_lake(python=wrapper(tmp_path, COUNTING.format(log=str(log))))
+    lake = make_lake(python=warm.program(tmp_path, COUNTING.format(log=str(log))))
     lake.sql("CREATE NAMESPACE lake.a")
     for name in "tuv":
         lake.sql(f"CREATE TABLE lake.a.{name} AS SELECT 1 AS id")

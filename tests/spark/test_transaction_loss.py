@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -12,6 +13,12 @@ from tests.spark.sessions import another_session, wrapper
 import lakelog.spark
 
 pytestmark = pytest.mark.adapter
+
+
+@pytest.fixture
+def python() -> str:
+    """Not warm, so that what is killed by its process id is what answers."""
+    return sys.executable
 
 
 def prepare(lake):

@@ -7,15 +7,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from tests.spark.sessions import another_session, wrapper
+from tests.spark.sessions import another_session
 from tests.spark.test_requests import COUNTING
 
 pytestmark = pytest.mark.adapter
 
 
-def test_a_list_is_one_round_for_the_namespaces_above_however_many_tables_there_are(make_lake, tmp_path):
+def test_a_list_is_one_round_for_the_namespaces_above_however_many_tables_there_are(
+    make_lake, warm, tmp_path
+):
     log = tmp_path / "requests"
-    lake = make_lake(python=wrapper(tmp_path, COUNTING.format(log=str(log))))
+    lake = make_lake(python=warm.program(tmp_path, COUNTING.format(log=str(log))))
     lake.sql("CREATE NAMESPACE lake.a")
 
     def cost(statement):
@@ -35,9 +37,9 @@ def test_a_list_is_one_round_for_the_namespaces_above_however_many_tables_there_
     assert len(lake.sql("SHOW TABLES IN lake.a")) == 12
 
 
-def test_creating_and_dropping_a_table_ask_no_more_than_they_need(make_lake, tmp_path):
+def test_creating_and_dropping_a_table_ask_no_more_than_they_need(make_lake, warm, tmp_path):
     log = tmp_path / "requests"
-    lake = make_lake(python=wrapper(tmp_path, COUNTING.format(log=str(log))))
+    lake = make_lake(python=warm.program(tmp_path, COUNTING.format(log=str(log))))
     lake.sql("CREATE NAMESPACE lake.a")
 
     def cost(statement):

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from pyspark.errors import AnalysisException
-from tests.spark.sessions import another_session, wrapper
+from tests.spark.sessions import another_session
 
 import lakelog.spark
 from lakelog.catalog import Catalog
@@ -102,12 +102,12 @@ def test_a_view_means_its_own_catalog_whatever_that_is_called(shop, make_lake):
     assert again.sql("SELECT * FROM lake.a.near") == [(1,)]
 
 
-def test_a_statement_over_a_view_reads_all_its_tables_at_one_moment(make_lake, tmp_path):
+def test_a_statement_over_a_view_reads_all_its_tables_at_one_moment(make_lake, warm, tmp_path):
     from tests.spark.test_one_moment import MOVING
 
     armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=wrapper(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MOVING.format(armed=str(armed), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -191,10 +191,10 @@ Dispatch.on_define_view = define
         "ALTER VIEW lake.a.v AS SELECT 2 AS id",
     ],
 )
-def test_no_change_of_a_view_is_lost_to_another_one(make_lake, tmp_path, statement):
+def test_no_change_of_a_view_is_lost_to_another_one(make_lake, warm, tmp_path, statement):
     armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
     lake = make_lake(
-        warehouse, python=wrapper(tmp_path, MEANWHILE.format(armed=str(armed), warehouse=warehouse))
+        warehouse, python=warm.program(tmp_path, MEANWHILE.format(armed=str(armed), warehouse=warehouse))
     )
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE VIEW lake.a.v AS SELECT 1 AS id")
