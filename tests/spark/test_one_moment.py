@@ -197,6 +197,7 @@ def test_a_streaming_query_is_no_part_of_the_transaction_that_is_open_when_it_st
         query.stop()
         assert query.exception() is None
         assert lake.sql("SELECT value FROM seen") == [(0,)]
+        assert lake.spark.catalog.dropTempView("seen")
 
 
 def test_a_write_that_changes_the_schema_of_what_it_reads_reads_it_as_it_was(lake):
