@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from tests.spark.conftest import children
 
-pytestmark = pytest.mark.adapter
-
 
 @pytest.fixture
 def python() -> str:

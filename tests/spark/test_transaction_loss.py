@@ -12,8 +12,6 @@ from tests.spark.sessions import another_session, wrapper
 
 import lakelog.spark
 
-pytestmark = pytest.mark.adapter
-
 
 @pytest.fixture
 def python() -> str:

@@ -9,8 +9,6 @@ from pyspark.errors.exceptions.captured import UnsupportedOperationException
 import lakelog.spark
 from lakelog.catalog import Catalog
 
-pytestmark = pytest.mark.adapter
-
 
 def prepare(lake):
     lake.sql("CREATE NAMESPACE lake.a")

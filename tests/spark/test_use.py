@@ -15,8 +15,6 @@ from lakelog.catalog.definition import FunctionDefinition
 from lakelog.spark import spark_conf
 from lakelog.spark.jar import jar_path
 
-pytestmark = pytest.mark.adapter
-
 HOME = Path(pyspark.__file__).parent
 QUIET = {
     "spark.ui.enabled": "false",
@@ -38,6 +36,7 @@ def run(command, **environment):
     return done.stdout
 
 
+@pytest.mark.adapter
 def test_spark_sql_takes_the_settings_as_conf_lines_and_finds_python_by_itself(tmp_path):
     settings = QUIET | spark_conf(str(tmp_path / "lake"), fsync=False)
     del settings["spark.sql.catalog.lake.python"]
@@ -73,6 +72,7 @@ def test_configure_makes_a_session_that_works_under_spark_submit_too(tmp_path):
     assert Catalog(str(tmp_path / "lake")).list_tables() == [("t",)]
 
 
+@pytest.mark.adapter
 def test_executors_need_the_jar_only(tmp_path):
     """The executors are processes of their own, whose Python cannot import lakelog."""
     bare = tmp_path / "bare-python"

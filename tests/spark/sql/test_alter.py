@@ -6,8 +6,6 @@ from pyspark.errors import AnalysisException
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
-pytestmark = pytest.mark.adapter
-
 
 def columns(place, table):
     return place.sql(f"DESCRIBE lake.{table}")

@@ -6,8 +6,6 @@ import pytest
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
-pytestmark = pytest.mark.adapter
-
 SETUP = (
     "CREATE NAMESPACE lake.a COMMENT 'first' WITH DBPROPERTIES ('k' = 'v', 'l' = 'w')",
     "CREATE NAMESPACE lake.a.b",

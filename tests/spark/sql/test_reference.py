@@ -1,9 +1,6 @@
 """The reference itself: Spark's in-memory catalogs answer, and a difference is seen."""
 
-import pytest
 from tests.spark.sql.reference import Outcome, outcome
-
-pytestmark = pytest.mark.adapter
 
 
 def test_sparks_own_catalogs_hold_namespaces_tables_and_views(memory, memory_views, memory_partitions):

@@ -5,8 +5,6 @@ from decimal import Decimal
 
 import pytest
 
-pytestmark = pytest.mark.adapter
-
 INT_MAX = 2**31 - 1
 
 # Hashes are those of appendix B of Iceberg's specification; a bucket of 2^31 - 1 shows nearly the whole hash.
