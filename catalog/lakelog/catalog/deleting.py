@@ -1,8 +1,9 @@
 """Deleting the rows that match a filter: whole files where their entries prove it, else by reading the others.
 
-What is deleted by reading is prepared on one version. A delete brings no rows, so where others were in its way it is
-prepared again on what they left, as if it had begun later; in a transaction, which may have used what it read, it
-fails.
+Rows of files that have others too are marked as deleted, or the files are written anew without them, as the table's
+property says. What is deleted by reading is prepared on one version. A delete brings no rows, so where others were in
+its way it is prepared again on what they left, as if it had begun later; in a transaction, which may have used what it
+read, it fails.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from lakelog.catalog.binding import bind
 from lakelog.catalog.bound import Bound
 from lakelog.catalog.commits import Token
 from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
+from lakelog.catalog.properties import WRITE_MODES, value_of
 from lakelog.catalog.pruning import match
 from lakelog.catalog.table_state import TableState
 from lakelog.log import View, WriteRef
 
 TRIES_MAX = 5
+COPY_ON_WRITE = "copy-on-write"
 
 
 def delete(
@@ -79,24 +83,35 @@ def _delete_rows(
     name: str,
     token: Token | None,
 ) -> View[TableState]:
+    from lakelog.catalog.copying import copied_files
     from lakelog.catalog.parquet_read import read_positions
 
     metadata = view.state.current
     bound = bind(predicate, metadata.schema)
     tracked.note_rows_read(predicate)
     whole, some = _matching_files(tracked, view, bound)
-    positions = read_positions(
-        tracked.store, tracked.prefix, some, metadata.schema, bound, tracked.log.replay.open_url
+    positions = dict(
+        read_positions(
+            tracked.store, tracked.prefix, some, metadata.schema, bound, tracked.log.replay.open_url
+        )
     )
+    write = WriteRef(id=new_id(), version=view.version)
+    removed = set(whole["path"].to_pylist())
+    copied: list[DataFile] = []
+    if positions and value_of(metadata.properties, WRITE_MODES["delete"]) == COPY_ON_WRITE:
+        touched = pc.is_in(some["path"], value_set=pa.array(sorted(positions), pa.string()))
+        copied = copied_files(tracked, view, some.filter(touched), bound, write)
+        removed |= positions.keys()
+        positions = {}
     change = row_changes.RowChange(
         operation=Operation.DELETE_ROWS,
-        removed=frozenset(whole["path"].to_pylist()),
-        deletes=dict(positions),
+        files=copied,
+        removed=frozenset(removed),
+        deletes=positions,
         condition=predicate,
     )
     if change.is_empty:
         return view
-    write = WriteRef(id=new_id(), version=view.version)
     return row_changes.commit(tracked, view, change, name=name, write=write, token=token).view
 
 

@@ -21,6 +21,7 @@ from lakelog.catalog.parquet_open import footer_crc_of
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
 from lakelog.catalog.reshape import to_physical
+from lakelog.catalog.row_ids import ROW_ID, ROW_VERSION
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.statistics import footer_statistics, measured_columns
 from lakelog.log import ObjectStore, WriteRef
@@ -44,12 +45,14 @@ def write_files(
     sort_order: SortOrder,
     *,
     properties: Mapping[str, str],
+    row_ids: bool = False,
 ) -> list[DataFile]:
     """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file.
 
+    With `row_ids`, the last two columns of `rows` are ids and versions that they bring along (see `row_ids`).
     When something fails, the files that were put already are removed again.
     """
-    writing = _Writing(store, prefix, write, schema, spec, properties)
+    writing = _Writing(store, prefix, write, schema, spec, properties, row_ids=row_ids)
     try:
         for part in _buffered(rows):
             for key, cluster in clusters(part, schema, spec):
@@ -109,6 +112,8 @@ class _Writing:
         schema: Schema,
         spec: PartitionSpec,
         properties: Mapping[str, str],
+        *,
+        row_ids: bool = False,
     ) -> None:
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
@@ -116,6 +121,10 @@ class _Writing:
         self._schema = schema
         self._spec = spec
         self._physical = schema_to_arrow(schema, physical=True)
+        self._row_ids = row_ids
+        if row_ids:
+            for name in (ROW_ID, ROW_VERSION):
+                self._physical = self._physical.append(pa.field(name, pa.int64()))
         self._measured = measured_columns(schema)
         self._floats = [column for column in self._measured if column.is_float]
         codec = value_of(properties, COMPRESSION_CODEC)
@@ -177,7 +186,11 @@ class _Writing:
     def _to_physical(self, rows: pa.Table) -> pa.Table:
         if rows.schema.types == self._physical.types:
             return pa.Table.from_arrays(rows.columns, schema=self._physical)
-        return to_physical(rows, self._schema)
+        physical = to_physical(rows, self._schema)
+        if self._row_ids:
+            for name, column in zip((ROW_ID, ROW_VERSION), rows.columns[-2:], strict=True):
+                physical = physical.append_column(name, column)
+        return physical
 
     def _open_bytes(self) -> int:
         return sum(file.size_bytes for file in self._open.values())

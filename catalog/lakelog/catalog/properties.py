@@ -62,7 +62,21 @@ ISOLATION = Property(
     choices=(SNAPSHOT, SERIALIZABLE),
 )
 
-KNOWN: Mapping[str, Property] = {each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION)}
+WRITE_MODES = {
+    command: Property(
+        name=f"lakelog.write.{command}.mode",
+        default="merge-on-read",
+        about=f"What {command.upper()} does about rows in files that have others too: it marks them as deleted, and "
+        "writes new ones apart (merge-on-read), or writes these files anew (copy-on-write).",
+        choices=("merge-on-read", "copy-on-write"),
+    )
+    for command in ("delete", "update", "merge")
+}
+"""By the statement, in small letters."""
+
+KNOWN: Mapping[str, Property] = {
+    each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION, *WRITE_MODES.values())
+}
 
 
 def value_of(properties: Mapping[str, str], known: Property) -> str:

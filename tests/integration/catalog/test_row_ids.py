@@ -134,3 +134,19 @@ def test_ids_are_in_snapshots_and_sidecars(catalog: Catalog, table: Table) -> No
     assert known(fresh) == expected
     assert known(fresh.append(rows(9)))[9][0] == 6
     assert fsck.check(catalog._logs, deep=True).found == []
+
+
+def test_a_copy_on_write_delete_keeps_ids_and_leaves_nothing_deleted_behind(
+    catalog: Catalog, table: Table
+) -> None:
+    mode = {"change": "set-property", "key": "lakelog.write.delete.mode", "value": "copy-on-write"}
+    table = table.append(rows(1, 2, 3)).append(rows(4, 5)).append(rows(6))
+    table = deleted(table, [1])
+    own = known(table)
+    table = table.alter([mode]).delete(col("id").is_in([2, 6]))
+    assert known(table) == {id: own[id] for id in (3, 4, 5)}
+    assert table.file_count == 2 and "deletes" not in table.plan().column_names
+    assert next(iter(table.history())).details["removed_files"] == 2
+    table = table.append(rows(7)).delete(col("name") == "n5")
+    assert known(table) == {id: own[id] for id in (3, 4)} | {7: (7, table.version - 1)}
+    assert fsck.check(catalog._logs, deep=True).found == []

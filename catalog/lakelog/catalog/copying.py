@@ -1,0 +1,45 @@
+"""Rows are copied into new files of the same table, with their ids and versions."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakelog.catalog.bound import Bound, IsTrue, Not
+from lakelog.catalog.clustered_by import order_within_files
+from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.parquet_read import read_files
+from lakelog.catalog.parquet_write import write_files
+from lakelog.catalog.table_state import TableState
+from lakelog.log import View, WriteRef
+
+
+def copied_files(
+    tracked: TrackedLog[TableState], view: View[TableState], files: pa.Table, left_out: Bound, write: WriteRef
+) -> list[DataFile]:
+    """Write the live rows of `files` (a plan's) for which `left_out` is not true, and return their new files.
+
+    They are written as the table is partitioned and sorted now. Nothing is committed.
+    """
+    metadata = view.state.current
+    schema, batches = read_files(
+        tracked.store,
+        tracked.prefix,
+        files,
+        metadata.schema,
+        metadata.specs,
+        predicate=Not(IsTrue(left_out)),
+        open_url=tracked.log.replay.open_url,
+        row_ids=True,
+    )
+    return write_files(
+        tracked.store,
+        tracked.prefix,
+        write,
+        pa.RecordBatchReader.from_batches(schema, batches),
+        metadata.schema,
+        metadata.spec,
+        order_within_files(metadata.clustering, metadata.sort_order),
+        properties=metadata.properties,
+        row_ids=True,
+    )
