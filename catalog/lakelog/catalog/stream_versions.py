@@ -83,6 +83,8 @@ class Versions:
             view = (
                 newest if newest is not None and newest.version == version else tracked.log.view_at(version)
             )
+            if view.log_id != log_id:
+                raise NotFound(f"version {version} is of another table")
             chunks = tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
             # Names begin with the version that a write started from, so that older rows come first.
             known = _with_rows(joined(chunks)).sort_by("path")

@@ -1,4 +1,5 @@
-"""Pages of documentation as programs: the statements of their ```sql blocks, and the output that they promise."""
+"""Pages of documentation as programs: the statements of their ```sql blocks, or their ```python blocks, and the output
+that they promise."""
 
 from __future__ import annotations
 
@@ -32,8 +33,7 @@ def statements(page: Path) -> Iterator[Statement]:
     for number, block in enumerate(blocks):
         if block[1] != "sql":
             continue
-        shown = blocks[number + 1] if number + 1 < len(blocks) else None
-        follows = shown is not None and shown[1] == "text" and not text[block.end() : shown.start()].strip()
+        shown = _shown(text, blocks, number)
         since = _SINCE.match(block[2])
         parts = [part for part in re.split(r";$", block[2], flags=re.M) if part.strip()]
         start = text.count("\n", 0, block.start(2)) + 1
@@ -43,10 +43,29 @@ def statements(page: Path) -> Iterator[Statement]:
                 start + len(part) - len(part.lstrip()),
                 _FAILS.sub("", part).strip(),
                 fails[1] if fails else None,
-                shown[2] if follows and shown is not None and part is parts[-1] else None,
+                shown if part is parts[-1] else None,
                 tuple(map(int, since[1].split("."))) if since else (),
             )
             start += part.count("\n")
+
+
+def programs(page: Path) -> Iterator[Statement]:
+    """Give the ```python blocks of a page in order, each with what it prints where a ```text block is right behind."""
+    text = page.read_text(encoding="utf-8")
+    blocks = list(_BLOCK.finditer(text))
+    for number, block in enumerate(blocks):
+        if block[1] == "python":
+            start = text.count("\n", 0, block.start(2)) + 1
+            yield Statement(start, block[2], output=_shown(text, blocks, number))
+
+
+def _shown(text: str, blocks: list[re.Match[str]], number: int) -> str | None:
+    """Return what the ```text block right behind a block has."""
+    if number + 1 == len(blocks):
+        return None
+    block, shown = blocks[number], blocks[number + 1]
+    follows = shown[1] == "text" and not text[block.end() : shown.start()].strip()
+    return shown[2] if follows else None
 
 
 def same_output(shown: str, promised: str) -> bool:

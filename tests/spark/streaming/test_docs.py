@@ -1,0 +1,47 @@
+"""docs/streaming.md runs from top to bottom and shows what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+from tests.spark.sql.pages import programs, same_output
+
+from lakelog.spark import spark_conf
+from lakelog.spark.configure import LISTS
+
+pytestmark = pytest.mark.adapter
+
+PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
+
+
+def test_the_page_runs_and_shows_what_it_says(make_lake, spark, tmp_path):
+    make_lake()  # for what it does at the end
+    session = spark.newSession()
+    for key, value in spark_conf(str(tmp_path / "warehouse"), jar="unused", fsync=False).items():
+        if key not in LISTS:
+            session.conf.set(key, value)
+    names = {"spark": session}
+    ran = 0
+    for program in programs(PAGE):
+        shown = io.StringIO()
+        text = "\n" * (program.line - 1) + re.sub("/tmp/checkpoints", str(tmp_path), program.text)
+        with contextlib.redirect_stdout(shown):
+            exec(compile(text, str(PAGE), "exec"), names)
+        if program.output is not None:
+            assert same_output(shown.getvalue(), program.output), (
+                f"line {program.line} shows\n{shown.getvalue()}"
+            )
+        ran += 1
+    assert ran > 4
+
+
+def test_every_option_is_on_the_page():
+    source = PAGE.parents[1] / "catalog" / "spark" / "streaming"
+    text = PAGE.read_text(encoding="utf-8")
+    for name in ("StreamOptions.scala", "NumberedWrites.scala"):
+        for option in re.findall(r'"((?:starting|max|skip|txn)[A-Z]\w+)"', (source / name).read_text()):
+            assert f"`{option}`" in text, option
