@@ -67,3 +67,19 @@ def next_row_after(next_row: int, added: Sequence[DataFile] | pa.Table) -> int:
         return next_row
     end = pc.max(pc.add(added[FIRST_ROW].combine_chunks(), physical_rows(added))).as_py()
     return max(next_row, end or 0)
+
+
+def given_twice(files: pa.Table, next_row: int) -> str | None:
+    """Say which ids of rows belong to two of the files, or to rows to come; None where none does."""
+    if FIRST_ROW not in files.column_names:
+        return None
+    starts = files[FIRST_ROW].combine_chunks()
+    ranges = pa.table({"start": starts, "end": pc.add(starts, physical_rows(files)), "path": files["path"]})
+    ranges = ranges.filter(pc.and_(pc.is_valid(starts), pc.greater(ranges["end"], ranges["start"])))
+    ranges = ranges.sort_by("start")
+    end, path = 0, ""
+    for one in ranges.to_pylist():
+        if one["start"] < end:
+            return f"the row id {one['start']} is of {path} and of {one['path']}"
+        end, path = one["end"], one["path"]
+    return f"the row id {end - 1} of {path} is going to be given again" if end > next_row else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -10,7 +11,9 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, paths_of, positions, rows_of, updated
 
-from lakelog.catalog import Catalog, Table, col, deletes, fsck
+from lakelog.catalog import Catalog, DataFile, Table, col, contents, deletes, fsck
+from lakelog.catalog.row_ids import with_ids
+from lakelog.catalog.table_state import TableState
 from lakelog.log import ConflictError
 from lakelog.log.findings import Severity
 
@@ -152,3 +155,15 @@ def test_widened_and_dropped_columns_do_not_hinder_a_delete(catalog: Catalog) ->
     fresh = Catalog(catalog.warehouse).load_table("wide")
     assert sorted(fresh.to_arrow()["id"].to_pylist()) == [2, 3]
     assert problems(catalog, deep=True) == []
+
+
+def test_fsck_names_row_ids_that_were_given_twice(catalog: Catalog) -> None:
+    schema = pa.schema({"id": pa.int64(), "name": pa.string()})
+
+    def faulty(files: list[DataFile], state: TableState) -> list[DataFile]:
+        return with_ids(files, dataclasses.replace(state, next_row=1))
+
+    table = catalog.create_table("t", schema).append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
+    with patch.object(contents, "with_ids", faulty):
+        table.append(pa.table({"id": [3], "name": ["c"]}))
+    assert problems(catalog) == ["row-ids-twice"]

@@ -59,6 +59,11 @@ class DataCheck:
     deep: bool
     open_url: OpenUrl | None = None
 
+    @property
+    def where(self) -> str:
+        """The URL of the folder of the table's data files."""
+        return self._at("data")
+
     def live(self, files: pa.Table, schema: Schema) -> None:
         """Check the files of the current version against everything that the log says of them."""
         for start in range(0, files.num_rows, FILES_IN_A_ROUND):

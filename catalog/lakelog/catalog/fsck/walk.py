@@ -19,6 +19,7 @@ from lakelog.catalog.name_tree import has_own_place
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState
 from lakelog.catalog.reachable import named_by, paths
+from lakelog.catalog.row_ids import given_twice
 from lakelog.catalog.table_state import TableState
 from lakelog.log.errors import LakelogError, NotFound
 from lakelog.log.findings import Findings
@@ -251,6 +252,14 @@ class Walk:
             files = None  # the manifest is reported
         if files is not None and state.metadata is not None:
             check.live(files, state.metadata.schema)
+            twice = given_twice(files, state.next_row)
+            if twice is not None:
+                self.findings.damage(
+                    "row-ids-twice",
+                    check.where,
+                    twice,
+                    "write the rows of one of these files anew, by overwriting them with themselves",
+                )
         live = set() if files is None else paths(named_by(files))
         vectors = {path for facts in judge.retained.values() for path in facts.objects()}
         if self.depth.all_versions:
