@@ -21,6 +21,7 @@ from lakelog.catalog.table import Table
 from lakelog.log.errors import InvalidInput, NotFound
 
 LATEST = "latest"
+LOOKED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +156,16 @@ class Stream:
 
     def _taken(self, files: pa.Table, index: int, spent: Spent, limits: Limits) -> tuple[int | None, Spent]:
         """Return before which of `files` the batch ends, None where all from `index` on are in it, and what it has."""
-        sizes, rows = files["size"].to_pylist(), files["rows"].to_pylist()
-        for at in range(index, files.num_rows):
-            more = spent.with_file(sizes[at], rows[at])
-            if spent.files and more.exceeds(limits):
-                return at, spent
-            spent = more
+        at = index
+        # Bit by bit: most batches end long before the contents of a large table do.
+        while at < files.num_rows:
+            some = files.slice(at, LOOKED_AT_ONCE)
+            for size, rows in zip(some["size"].to_pylist(), some["rows"].to_pylist(), strict=True):
+                more = spent.with_file(size, rows)
+                if spent.files and more.exceeds(limits):
+                    return at, spent
+                spent = more
+                at += 1
         return None, spent
 
     def _reason_to_stop(self, seen: Seen) -> StreamStopped | None:

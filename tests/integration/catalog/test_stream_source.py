@@ -157,6 +157,22 @@ def test_a_change_of_rows_stops_it_after_all_that_came_before(table, change):
         source.files(position, skipping.next(position, ALL))
 
 
+def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_is_told_of_them(table):
+    source = stream(table)
+    position = source.start(version=2)
+    deleted = table.delete(col("x") == 1)
+    source = refreshed(source)
+    before = source.next(position, ALL)
+    with pytest.raises(StreamStopped, match=r"version 4 of lake.t \(delete"):
+        source.next(before, ALL)
+    new = stream(deleted)
+    start = new.start()
+    files = new.files(start, new.next(start, ALL))
+    assert files["rows"].to_pylist() == [1, 1]
+    assert files["deleted"].to_pylist() == [1, None]
+    assert files["deletes"][0].as_py() is not None
+
+
 def test_rows_that_come_back_by_a_rollback_stop_it(table):
     gone = table.truncate()
     source = stream(gone)

@@ -352,6 +352,18 @@ def test_a_snapshot_that_lies_is_found_by_a_replay(folder: Folder) -> None:
     assert "owner" not in folder.client().load_table("a.t").properties
 
 
+def test_a_snapshot_that_lies_about_batches_of_streams_is_found_by_a_replay(folder: Folder) -> None:
+    place = folder.table("a.t", 8)
+    hint = place / "_log" / "latest.json"
+    root = decode_root(hint.read_bytes(), "")
+    root.state["streams"] = {"a job": 7}
+    hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
+    findings = folder.check()
+    assert kinds(findings) == {"hint-differs"}
+    assert "other batches of streams than in a replay" in str(findings.found)
+    assert folder.check(repair=True).found == []
+
+
 def test_a_namespaces_hint_in_a_table_is_found(folder: Folder) -> None:
     place = folder.table("a.t", 8)
     for n in range(6):

@@ -179,6 +179,15 @@ def test_a_stream_is_joined_with_another_table_as_that_is_then(table, streams):
     assert streams.batches(joined) == [["one"]]
 
 
+def test_a_table_is_named_by_its_place(table, streams):
+    place = table.catalog.load_table("a.t").location
+    frame = table.spark.readStream.table(f"{table.name}.`{place}`")
+    assert streams.batches(frame, "c") == [[1, 2, 3]]
+    table.sql("ALTER TABLE lake.a.t RENAME TO a.u")
+    table.sql("INSERT INTO lake.a.u VALUES (4)")
+    assert streams.batches(frame, "c") == [[4]]
+
+
 def test_sql_reads_a_table_as_a_stream(table, streams):
     frame = table.frame("SELECT x * 10 FROM STREAM lake.a.t WHERE x > 1")
     assert frame.isStreaming
