@@ -91,7 +91,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   // ---- tables
 
   override def capabilities(): JSet[TableCatalogCapability] = (Set(
-    TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE, TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT) ++
+    TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE, TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT,
+    TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS) ++
     GeneratedColumns.capability.map(_ => TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS)).asJava
 
   override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
@@ -116,6 +117,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     case Some(transaction) => transaction.load(ident)(newest(ident))
     case None => UnreadableTable.orElse(ident)(newest(ident))
   })
+
+  override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadTable(ident) match {
+    case table: LakeTable if privileges.contains(TableWritePrivilege.INSERT) => table.toBeFilled
+    case table => table
+  }
 
   override def loadTable(ident: Identifier, version: String): Table = {
     val number = version.toLongOption.getOrElse(

@@ -55,7 +55,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def schema: StructType = physical.logical
 
-  override def columns: Array[Column] = GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema)
+  override def columns: Array[Column] =
+    IdentityColumns.describe(
+      GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema), facts.schema)
+
+  val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
+
+  /** The same table for rows that are to be written to it. */
+  def toBeFilled: LakeTable = if (identities.isEmpty) this else new TableToBeFilled(access, facts)
 
   /** Spark holds the CHECKs among them against what it writes here. */
   override def constraints: Array[Constraint] = facts.constraints.toArray
@@ -89,6 +96,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     refuseStreaming()
     refuseUncomputed()
+    IdentityColumns.refuseGiven(identities, info.schema)
     val commit = StreamSinks.prepared(info.schema) match {
       case Some(prepared) =>
         refuseUnknown(info.options, "write", StreamSinks.Options)
@@ -156,6 +164,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   override def hashCode(): Int = (access.catalog, access.ident, facts.id, facts.version).hashCode
 
   override def toString: String = name
+}
+
+/** A table whose identity columns may be left out, or NULL, as rows are to be written to it. */
+private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFacts) extends LakeTable(access, facts) {
+
+  override def schema: StructType = IdentityColumns.toBeFilled(physical.logical, facts.schema)
+
+  override def columns: Array[Column] = GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema)
 }
 
 private[lakelog] object LakeTable {

@@ -137,7 +137,7 @@ private[lakelog] object PhysicalSchema {
     case other => other
   }
 
-  private val InternalKeys = Seq(Id, Physical, "lakelog.part-ids", GeneratedColumns.Key)
+  private val InternalKeys = Seq(Id, Physical, "lakelog.part-ids", GeneratedColumns.Key) ++ IdentityColumns.Keys
 
   private def leavesOf(struct: StructType, above: Seq[String]): Seq[(Seq[String], (Long, DataType))] =
     struct.fields.toSeq.flatMap { field =>

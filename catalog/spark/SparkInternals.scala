@@ -24,7 +24,7 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow, QueryPlanningTracker}
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, Coalesce, Expression, GetStructField, UnsafeProjection}
 import org.apache.spark.sql.catalyst.parser.SqlBaseLexer
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
@@ -44,7 +44,7 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.internal.connector.PredicateUtils
 import org.apache.spark.sql.sources.Filter
-import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructType, TimestampType}
+import org.apache.spark.sql.types.{DataType, LongType, MetadataBuilder, StructType, TimestampType}
 import org.apache.spark.sql.util.{ArrowUtils, CaseInsensitiveStringMap}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
@@ -179,9 +179,10 @@ private[lakelog] object SparkInternals {
     configuration
   }
 
-  /** The columns with their defaults as metadata; a time in EXISTS_DEFAULT means the same in every time zone. */
+  /** The columns with their defaults and how their values are made as metadata; a time in EXISTS_DEFAULT means the same in every time zone. */
   def schemaOf(columns: Array[Column]): StructType =
-    StructType(CatalogV2Util.v2ColumnsToStructType(columns).zip(columns).map { case (field, column) =>
+    StructType(CatalogV2Util.v2ColumnsToStructType(columns).zip(columns).map { case (plain, column) =>
+      val field = IdentityColumns.defined(plain, column)
       Option(column.defaultValue).flatMap(default => Option(default.getValue)).map(_.value) match {
         case Some(micros: Long) if field.dataType == TimestampType =>
           val metadata = new MetadataBuilder().withMetadata(field.metadata)
@@ -359,6 +360,19 @@ private[lakelog] object SparkInternals {
     }
     if (field.transform.isIdentity) column else TransformExpression(field.transform, column)
   }
+
+  /**
+   * Rows of `schema` with values in those of its columns, of type BIGINT, that are at `places`: the ones that stand behind
+   * a row take the place of NULLs.
+   */
+  def filling(schema: StructType, places: Array[Int]): UnsafeProjection =
+    UnsafeProjection.create(schema.indices.map { i =>
+      val column = BoundReference(i, schema(i).dataType, nullable = true)
+      places.indexOf(i) match {
+        case -1 => column
+        case made => Coalesce(Seq(column, BoundReference(schema.length + made, LongType, nullable = false)))
+      }
+    })
 
   /** Puts columns of these types into another order. */
   def reordering(order: Array[Int], types: Array[DataType]): UnsafeProjection =

@@ -26,6 +26,10 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     refuseUnknown(info.options, "write", obeyedOptions)
+    if (identities.nonEmpty) {
+      throw Failures.unsupported(
+        s"Rows cannot come with the creation of a table that has an identity column: create $name first, and then insert.")
+    }
     new LakeWriteBuilder(this, info, new StagedCommit(Json.child(stage, "write"), written => files = files ++ written))
   }
 

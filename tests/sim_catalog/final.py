@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.sim_catalog import numbers
 from tests.sim_catalog.truth import TrueLog
 from tests.sim_catalog.world import CatalogWorld
 
@@ -21,6 +22,7 @@ def problems(world: CatalogWorld) -> list[str]:
         *of_times(world, logs),
         *of_names(logs),
         *of_fsck(world),
+        *numbers.given_twice(world),
     ]
 
 

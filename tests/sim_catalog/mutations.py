@@ -11,12 +11,14 @@ from unittest.mock import patch
 from tests.sim.mutations import removing
 
 from lakelog.catalog import (
+    commits,
     contents,
     cut,
     defining,
     dropping,
     log_cache,
     name_tree,
+    renumbering,
     restoring,
     staging,
     steps,
@@ -25,7 +27,8 @@ from lakelog.catalog import (
     transaction,
 )
 from lakelog.catalog.commits import Token
-from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, TableReplaced, encode
+from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, RolledBack, TableReplaced, encode
+from lakelog.catalog.identity import ValuesTaken, next_values
 from lakelog.catalog.log_cache import Change
 from lakelog.log import Draft, NotFound
 
@@ -179,6 +182,30 @@ def a_name_is_unlinked_by_what_was_read_of_its_table(
         parent.tracked.commit(parent.tracked.at_least(parent.view.version), decide)
     except NotFound:
         return
+
+
+@removes(commits, "is_beyond")
+def values_that_others_took_are_committed(real: Any, identity: Any, value: int, taken: int | None) -> bool:
+    return True
+
+
+@removes(renumbering, "reserved")
+def other_values_are_not_reserved(real: Any, tracked: Any, schema: Any, values: Any, name: str) -> Any:
+    begin = next_values(schema, tracked.outside.current().state.identities)
+    return [
+        ValuesTaken(
+            column=each.column, first=begin[each.column], last=begin[each.column] + each.last - each.first
+        )
+        for each in values
+    ]
+
+
+@removes(table_state, "apply")
+def a_rollback_takes_back_which_values_are_taken(
+    real: Any, state: Any, event: Any, *rest: Any, **more: Any
+) -> Any:
+    after = real(state, event, *rest, **more)
+    return replace(after, identities={}) if isinstance(event, RolledBack) else after
 
 
 @contextmanager

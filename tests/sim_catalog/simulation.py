@@ -8,7 +8,20 @@ from types import ModuleType
 from unittest.mock import patch
 
 from tests.sim.simulation import Outcome
-from tests.sim_catalog import bank, chain, duty, final, judging, maintenance, names, readers, ring, rows, sink
+from tests.sim_catalog import (
+    bank,
+    chain,
+    duty,
+    final,
+    judging,
+    maintenance,
+    names,
+    numbers,
+    readers,
+    ring,
+    rows,
+    sink,
+)
 from tests.sim_catalog.readers import Check
 from tests.sim_catalog.stores import rows_at
 from tests.sim_catalog.world import CatalogWorld, new_catalog_world
@@ -18,9 +31,19 @@ from lakelog.catalog.transaction import SNAPSHOT
 from lakelog.log import LakelogError
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
-INVARIANTS: dict[str, ModuleType] = {"bank": bank, "chain": chain, "duty": duty, "ring": ring, "sink": sink}
+INVARIANTS: dict[str, ModuleType] = {
+    "bank": bank,
+    "chain": chain,
+    "duty": duty,
+    "numbers": numbers,
+    "ring": ring,
+    "sink": sink,
+}
 ROWS = "rows"
-KINDS = ("names", "bank", "names", "chain", "duty", "ring", "sink")
+KINDS = (
+    *("names", "bank", "names", "chain", "duty", "ring", "sink"),
+    *("names", "numbers", "names", "chain", "duty", "ring", "sink"),
+)
 """What a seed is about, by its remainder."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from tests.sim.stores import UnreliableStore
 
-from lakelog.catalog import Table, ingest
+from lakelog.catalog import Table, ingest, renumbering
 from lakelog.catalog.data_file import DataFile, file_path
 from lakelog.catalog.deletes import deletes_from_json, read_vector
 from lakelog.catalog.predicate import Filter
@@ -20,6 +20,7 @@ Row = tuple[Any, ...]
 READ_FAULTS = 0.2
 
 _real_written_files = ingest.written_files
+_real_moved = renumbering.moved
 _made: dict[bytes, list[tuple[bytes, DataFile]]] = {}
 _rows: dict[str, list[Row]] = {}
 
@@ -60,8 +61,22 @@ class CatalogStore(UnreliableStore):
         return iter(())
 
 
-def written_files(tracked: Any, metadata: Any, write: WriteRef, data: Any) -> list[DataFile]:
+def moved(tracked: Any, schema: Any, properties: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
+    """As `renumbering.moved`, which only changes a number that rows begin with."""
+    put = _real_moved(tracked, schema, properties, file, moves, mark)
+    ((_, by),) = moves.items()
+    rows = rows_at[f"{tracked.prefix}/{file.path}"]
+    key = f"{tracked.prefix}/{put.path}"
+    rows_at[key] = _rows[_digest(tracked.store.get(key))] = [(number + by, *rest) for number, *rest in rows]
+    return put
+
+
+def written_files(
+    tracked: Any, metadata: Any, write: WriteRef, data: Any, numbering: Any = None
+) -> list[DataFile]:
     """As `ingest.written_files`: the same bytes at the same paths, put the same way."""
+    if numbering is not None:
+        data = numbering.fill(data)
     rows = data.to_pydict()
     made_of = (rows, metadata.schema, metadata.spec, metadata.sort_order, metadata.properties)
     key = hashlib.sha256(msgspec.json.encode(made_of)).digest()

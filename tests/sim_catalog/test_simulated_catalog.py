@@ -19,6 +19,9 @@ CAUGHT_BY = {
     "a-batch-of-a-stream-is-not-looked-for": "sink",
     "a-batch-that-a-transaction-finds-committed-is-left-out": "sink",
     "a-replace-forgets-the-batches-of-streams": "sink",
+    "values-that-others-took-are-committed": "numbers",
+    "other-values-are-not-reserved": "numbers",
+    "a-rollback-takes-back-which-values-are-taken": "numbers",
 }
 """What the seeds are about that show it soonest; those about names for all others."""
 
@@ -41,6 +44,8 @@ def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
         "done: change of duty",
         "done: change of the ring",
         "done: link of a chain",
+        "done: numbers",
+        "done: numbers in a transaction",
         "done: transfer",
         "drop: ok",
         "drop space: ok",
@@ -50,8 +55,10 @@ def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
         "looks at bank",
         "looks at chain",
         "looks at duty",
+        "looks at numbers",
         "looks at ring",
         "looks at sink",
+        "numbers reserved",
         "nobody on duty under snapshot isolation",
         "refused: CommitConflict",
         "rename: ok",

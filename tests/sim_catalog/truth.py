@@ -13,7 +13,7 @@ from tests.sim.stores import TrueStore
 from tests.sim_catalog.stores import Row, rows_at
 
 from lakelog.catalog.cut import FOREVER_US
-from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.data_file import DataFile, decode_files, files_from_arrow
 from lakelog.catalog.deletes import read_vector
 from lakelog.catalog.events import FilesChanged, TableReplaced, namespace_events, table_events
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
@@ -122,9 +122,16 @@ class Truth:
                         now = files.setdefault(location, {})
                         for gone in change.removed:
                             del now[gone.path]
-                        now |= {file.path: file for file in change.added}
+                        now |= {file.path: file for file in self._added(commit, change)}
             if "" in states:
                 yield time_us, self._rows(states, "", (), files)
+
+    def _added(self, commit: Commit, change: FilesChanged) -> Sequence[DataFile]:
+        """Return the files that an event adds, wherever they stand."""
+        if change.added_sidecar is None:
+            return change.added
+        name = commit.sidecars[change.added_sidecar].name
+        return files_from_arrow(decode_files(self.store.created_sidecars[name]))
 
     def _rows(
         self,

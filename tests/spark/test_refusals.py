@@ -9,7 +9,7 @@ pytestmark = pytest.mark.adapter
 @pytest.mark.parametrize(
     "statement",
     [
-        "CREATE TABLE lake.u (a BIGINT GENERATED ALWAYS AS IDENTITY)",
+        "CREATE TABLE lake.u (a INT GENERATED ALWAYS AS IDENTITY)",
         "CREATE TABLE lake.u (a INT, b INT) PARTITIONED BY (bucket(3, a, b))",
         "CREATE TABLE lake.u (a INT, b INT) PARTITIONED BY (zorder(a, b))",
         "CREATE TABLE lake.u (a INT, b INT) CLUSTERED BY (a) SORTED BY (b) INTO 4 BUCKETS",

@@ -18,6 +18,7 @@ import pyarrow as pa
 from lakelog.catalog.data_file import ColumnStats, Constant, DataFile, files_to_arrow
 from lakelog.catalog.file_facts import EXACT_BELOW_BYTES
 from lakelog.catalog.generated import refuse_generated
+from lakelog.catalog.identity import refuse_identity
 from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.partitioning import PartitionField
@@ -65,6 +66,7 @@ def data_files(
 ) -> list[DataFile]:
     """Return entries for `found` in the table at `location`. InvalidInput where one of them does not fit the table."""
     refuse_generated(metadata.schema, "insert the files' rows by a query in Spark, rather than adding them")
+    refuse_identity(metadata.schema, "insert the files' rows by a query, rather than adding them")
     if len({file.path for file in found}) < len(found):
         raise InvalidInput("a file is to be added twice: name each once")
     files = [_Fitting(file, metadata, location, ignore_extra_columns).entry() for file in found]

@@ -11,9 +11,10 @@ import msgspec
 
 from lakelog.catalog.conflicts import Change, Operation, Rule, changes, rule
 from lakelog.catalog.data_file import DataFile, RemovedFile, encode_files, encode_removed, removed_file
-from lakelog.catalog.errors import CommitConflict, NoSuchTable
-from lakelog.catalog.events import FilesChanged, table_events
+from lakelog.catalog.errors import CommitConflict, NoSuchTable, ValuesGone
+from lakelog.catalog.events import FilesChanged, IdentityTaken, table_events
 from lakelog.catalog.generated import not_generated
+from lakelog.catalog.identity import ValuesTaken, identity_fields, is_beyond
 from lakelog.catalog.log_cache import Change as LogChange
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.metadata import Metadata
@@ -189,13 +190,14 @@ class Written:
     `replaced` tells whether any of some files (in the form of `FileSet.chunks`), which were added or removed since the
     base, may hold rows that the operation replaces; the argument says which of the two. `touched` says, of an operation
     on rows, why it cannot go on over files that were added or removed; None where it can. `schema` is the one of the
-    files that it wrote, None where it wrote none.
+    files that it wrote, None where it wrote none. `values` are those that it took of identity columns.
     """
 
     version: int
     schema: Schema | None
     replaced: Callable[[Change], bool]
     touched: Callable[[Change], str | None] = no_rows
+    values: Sequence[ValuesTaken] = ()
 
 
 def no_files(change: Change) -> bool:
@@ -238,6 +240,10 @@ def _check(
             why = written.touched(change)
             if why is not None:
                 raise conflict(operation, change, commit, name, why)
+        case Rule.CHECK_VALUES:
+            gone = _gone(view.state, written.values)
+            if gone is not None:
+                raise ValuesGone(str(conflict(operation, change, commit, name, gone)), version=commit.version)
         case Rule.FAIL:
             raise conflict(operation, change, commit, name, None)
         case Rule.GONE:
@@ -246,6 +252,35 @@ def _check(
             )
         case _:
             assert_never(verdict)
+
+
+def taken_events(view: View[TableState], values: Sequence[ValuesTaken], name: str) -> list[IdentityTaken]:
+    """Return the events that say which values a commit to `view` takes. ValuesGone where these are taken already.
+
+    Values of a column that was dropped since are nobody's.
+    """
+    known = {field.id for field, _ in identity_fields(view.state.current.schema)}
+    live = [each for each in values if each.column in known]
+    gone = _gone(view.state, live)
+    if gone is not None:
+        raise ValuesGone(
+            f"the write to {name} cannot be committed: {gone}. Run it again", version=view.version
+        )
+    return [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in live]
+
+
+def _gone(state: TableState, values: Sequence[ValuesTaken]) -> str | None:
+    """Say which of these values were taken before, None where they are all beyond what is taken."""
+    identities = {
+        field.id: (field.name, identity) for field, identity in identity_fields(state.current.schema)
+    }
+    for each in values:
+        if each.column in identities:
+            name, identity = identities[each.column]
+            last = state.identities.get(each.column)
+            if not is_beyond(identity, each.first, last):
+                return f"it has values of {name} from {each.first} on, and those up to {last} are taken"
+    return None
 
 
 def conflict(

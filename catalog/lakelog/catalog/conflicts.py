@@ -17,6 +17,7 @@ from lakelog.catalog.events import (
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
+    IdentityTaken,
     PartitioningChanged,
     RolledBack,
     SchemaChanged,
@@ -75,6 +76,7 @@ class Change(Enum):
     PROPERTIES = "changed the properties"
     CHECK = "added a CHECK"
     CONSTRAINTS = "changed other constraints"
+    IDENTITY = "took identity values"
     REPLACED = "replaced the table"
     DROPPED = "dropped the table"
 
@@ -86,8 +88,8 @@ class Rule(Enum):
     it cannot read again from metadata alone, so it is decided anew on the new state. CHECK_FILES: goes on unless a file
     added or removed since then may hold rows that the operation replaces. CHECK_ROWS: goes on unless rows that it
     changes were changed since then, or there are others by now that it should have seen. CHECK_SCHEMA: goes on if the
-    files that it wrote still fit the schema. FAIL: a conflict; the caller has to start over. GONE: there is no such
-    table any more.
+    files that it wrote still fit the schema. CHECK_VALUES: goes on unless it has taken identity values that others have
+    taken. FAIL: a conflict; the caller has to start over. GONE: there is no such table any more.
     """
 
     REBASE = "rebase"
@@ -95,6 +97,7 @@ class Rule(Enum):
     CHECK_FILES = "check files"
     CHECK_ROWS = "check rows"
     CHECK_SCHEMA = "check schema"
+    CHECK_VALUES = "check values"
     FAIL = "fail"
     GONE = "gone"
 
@@ -134,6 +137,8 @@ def _for_append(change: Change) -> Rule:
         case Change.CHECK:
             # Nobody has held the rows against it.
             return Rule.FAIL
+        case Change.IDENTITY:
+            return Rule.CHECK_VALUES
         case Change.REPLACED:
             return Rule.FAIL
         case Change.DROPPED:
@@ -152,6 +157,8 @@ def _for_overwrite(change: Change) -> Rule:
             return Rule.CHECK_SCHEMA
         case Change.PARTITIONING | Change.CHECK:
             return Rule.FAIL
+        case Change.IDENTITY:
+            return Rule.CHECK_VALUES
         case Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
             return Rule.REBASE
         case Change.REPLACED:
@@ -173,6 +180,9 @@ def _for_rows(operation: Operation, change: Change) -> Rule:
         case Change.CHECK:
             # Nobody has held new rows against it. A delete has none: what it copies was there to be held against it.
             return Rule.REBASE if operation is Operation.DELETE_ROWS else Rule.FAIL
+        case Change.IDENTITY:
+            # Rows that are changed keep their values; only a merge has others, which need some.
+            return Rule.CHECK_VALUES if operation is Operation.MERGE else Rule.REBASE
         case Change.REPLACED:
             return Rule.FAIL
         case Change.DROPPED:
@@ -190,6 +200,8 @@ def _for_compact(change: Change) -> Rule:
             return Rule.CHECK_SCHEMA
         case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
             return Rule.REBASE
+        case Change.IDENTITY:
+            return Rule.REBASE
         case Change.REPLACED:
             return Rule.FAIL
         case Change.DROPPED:
@@ -203,7 +215,7 @@ def _for_metadata_only(change: Change) -> Rule:
             return Rule.REEVALUATE
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES:
             return Rule.REEVALUATE
-        case Change.CHECK | Change.CONSTRAINTS:
+        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY:
             return Rule.REEVALUATE
         case Change.REPLACED:
             return Rule.FAIL
@@ -218,6 +230,9 @@ def _for_replace(change: Change) -> Rule:
             return Rule.FAIL
         case Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
             # What the new table has of these was said with it.
+            return Rule.REBASE
+        case Change.IDENTITY:
+            # The new table's columns are others.
             return Rule.REBASE
         case Change.SCHEMA | Change.PARTITIONING:
             # The replacement took its column and spec ids from the metadata at its base; they may be in use by now.
@@ -236,7 +251,7 @@ def _for_rollback(change: Change) -> Rule:
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
             # All of the table becomes what it was, whatever it is by now.
             return Rule.REEVALUATE
-        case Change.CHECK | Change.CONSTRAINTS:
+        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY:
             return Rule.REEVALUATE
         case Change.DROPPED:
             return Rule.GONE
@@ -253,6 +268,7 @@ def _for_statistics(change: Change) -> Rule:
             | Change.PROPERTIES
             | Change.CHECK
             | Change.CONSTRAINTS
+            | Change.IDENTITY
         ):
             return Rule.REBASE
         case Change.SCHEMA:
@@ -271,7 +287,7 @@ def _for_drop(change: Change) -> Rule:
             return Rule.REBASE
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
             return Rule.REBASE
-        case Change.CHECK | Change.CONSTRAINTS:
+        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY:
             return Rule.REBASE
         case Change.DROPPED:
             return Rule.GONE
@@ -299,6 +315,8 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             added = (Change.ADDED_FILES,) if event.added_files else ()
             removed = (Change.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
             return added + removed
+        case IdentityTaken():
+            return (Change.IDENTITY,)
         case RolledBack():
             if event.metadata is None:
                 return ()

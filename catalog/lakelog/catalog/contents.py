@@ -7,25 +7,34 @@ the conflict matrix's business. Files are removed only where it is proven that a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.binding import bind
 from lakelog.catalog.bound import Bound
-from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table
+from lakelog.catalog.commits import (
+    Token,
+    Written,
+    check,
+    files_event,
+    gone_as_no_such_table,
+    taken_events,
+)
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DELETES, DataFile, RemovedFile, check_files, is_elsewhere, of_write
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import NoSuchTable, ValuesGone
 from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
+from lakelog.catalog.identity import ValuesTaken, check_taken, identity_fields
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.partitions import keys_of, partition_of_files, predicate_of_keys
 from lakelog.catalog.planning import partition_key
-from lakelog.catalog.predicate import Predicate
+from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, Predicate, as_predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
 from lakelog.catalog.row_ids import with_ids
@@ -33,7 +42,7 @@ from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import CommitUnknown, InvalidInput, LakelogError, StorageError, Unsupported
 
 
 class CutsThroughFiles(Unsupported):
@@ -45,7 +54,8 @@ class Change:
     """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation.
 
     A delete has files only where they have no rows: they stand for partitions that are to stay. `batch` tells of which
-    stream the rows are, and that they are committed once.
+    stream the rows are, and that they are committed once. `values` were taken of identity columns for the rows of
+    `files`, and nobody knows of it yet.
     """
 
     operation: Operation
@@ -53,6 +63,35 @@ class Change:
     filter: Predicate | None = None
     filter_text: str | None = None
     batch: StreamBatch | None = None
+    values: Sequence[ValuesTaken] = ()
+
+
+def change_of(
+    operation: str,
+    files: Sequence[DataFile],
+    filter: Filter | None,
+    batch: StreamBatch | None,
+    values: Sequence[ValuesTaken],
+) -> Change:
+    """Return what a writer asks for. InvalidInput for a filter where none belongs, and for none where one does."""
+    if operation == Operation.TRUNCATE.value and files:
+        # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
+        operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE
+    if filter is not None and operation != Operation.OVERWRITE.value:
+        raise InvalidInput(f"a filter belongs to an overwrite, not to {operation}: leave it out")
+    if filter is None and operation == Operation.OVERWRITE.value:
+        raise InvalidInput(
+            "an overwrite needs the filter of what it replaces: give one (ALWAYS_TRUE for all rows)"
+        )
+    predicate = None if filter is None else as_predicate(filter)
+    return Change(
+        operation=operation_named(operation),
+        files=files,
+        filter=predicate,
+        filter_text=None if predicate is None else str(predicate),
+        batch=batch,
+        values=values,
+    )
 
 
 def commit(
@@ -71,6 +110,72 @@ def commit(
     """
     files = of_write(change.files, write)
     check_files(files, base.state.current.schema, base.state.current.specs)
+    check_taken(change.values, files, base.state.current.schema)
+    change = replace(change, files=files)
+    public = _seen_outside(tracked, change.values)
+    if not public:
+        try:
+            return _commit(tracked, base, change, name, write, token)
+        except ValuesGone:
+            if any(each.given for each in change.values):
+                raise
+    return _commit_renumbered(tracked, base, change, public or change.values, name, write, token)
+
+
+def _seen_outside(tracked: TrackedLog[TableState], values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
+    """Return which of the values of a transaction are of columns that others see: these it takes before it commits."""
+    outside = tracked.outside
+    if not values or outside is tracked or tracked.is_new:
+        return []
+    columns = {field.id for field, _ in identity_fields(outside.current().state.current.schema)}
+    return [each for each in values if each.column in columns]
+
+
+def _commit_renumbered(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: Change,
+    values: Sequence[ValuesTaken],
+    name: str,
+    write: WriteRef | None,
+    token: Token | None,
+) -> Committed[TableState]:
+    """Commit `change` with others for some of its `values`, which are taken by a commit of its own before."""
+    from lakelog.catalog.renumbering import renumbered
+
+    metadata = base.state.current
+    others = renumbered(tracked, metadata.schema, metadata.properties, change.files, values, name)
+    change = replace(
+        change, files=others.files, values=[each for each in change.values if each not in values]
+    )
+    try:
+        committed = _commit(tracked, base, change, name, write, token)
+    except CommitUnknown:
+        raise
+    except LakelogError:
+        _delete(tracked, others.written)
+        raise
+    if tracked.outside is tracked:
+        # No commit can ever have them: their values were taken by somebody else.
+        _delete(tracked, others.replaced)
+    return committed
+
+
+def _delete(tracked: TrackedLog[TableState], paths: Sequence[str]) -> None:
+    """Delete files that nobody needs; what fails here, vacuum does later."""
+    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
+    with suppress(StorageError):
+        tracked.store.delete([prefix + path for path in paths])
+
+
+def _commit(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: Change,
+    name: str,
+    write: WriteRef | None,
+    token: Token | None,
+) -> Committed[TableState]:
     # Bound once: a name in the filter means the column that had it when the change was prepared.
     bound = None if change.filter is None else bind(change.filter, base.state.current.schema)
 
@@ -81,19 +186,21 @@ def commit(
             base.version,
             base.state.current.schema,
             lambda kind: _replaced(tracked, base, current, change, bound, kind),
+            values=change.values,
         )
         check(change.operation, current, passed, written, name)
-        _check_not_there(tracked, current, files, name)
+        _check_not_there(tracked, current, change.files, name)
         removed = _removed(tracked, current, change, bound, name)
         event, blobs = files_event(
             change.operation,
-            with_ids(files, current.state),
+            with_ids(change.files, current.state),
             removed,
             current.state.current,
             _kept(change.filter_text),
         )
+        taken = taken_events(current, change.values, name)
         batch = [] if change.batch is None else [change.batch.event()]
-        return Draft(events=encode([event, *batch]), blobs=blobs, write=write)
+        return Draft(events=encode([*taken, event, *batch]), blobs=blobs, write=write)
 
     own = tracked.own_since(base)
     if own:

@@ -101,6 +101,10 @@ class StreamStopped(ConflictError):
     kind = "stream-stopped"
 
 
+class ValuesGone(CommitConflict):
+    """Another commit took the identity values that this one's rows have: take others."""
+
+
 class ConstraintExists(AlreadyExists):
     """The table has a constraint of that name, but for upper and lower case."""
 

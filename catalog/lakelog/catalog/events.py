@@ -228,6 +228,17 @@ class FilesChanged(_Event, frozen=True, tag="files-changed"):
     deleted_rows: int = 0
 
 
+class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
+    """The values of an identity column from `first` on, step by step, up to `last` are taken from here on.
+
+    By rows of the same commit, or for those of one that may follow. They are beyond all that were taken before.
+    """
+
+    column: int
+    first: int
+    last: int
+
+
 class RolledBack(_Event, frozen=True, tag="rolled-back"):
     """The table is as it was at `version` again; the files are said by `files-changed` in the same commit.
 
@@ -324,6 +335,7 @@ TableEvent: TypeAlias = (
     | ConstraintAdded
     | ConstraintDropped
     | FilesChanged
+    | IdentityTaken
     | RolledBack
     | StatisticsComputed
     | StreamCommitted

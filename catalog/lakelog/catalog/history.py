@@ -27,6 +27,7 @@ _WORDS = {
     "table-altered": "set properties",
     "constraint-added": "add constraint",
     "constraint-dropped": "drop constraint",
+    "identity-taken": "take identity values",
     "rolled-back": Operation.ROLLBACK.value,
     "stream-committed": "stream",
     "statistics-computed": Operation.COMPUTE_STATISTICS.value,
@@ -65,6 +66,7 @@ _SHOWN = {
     "table-moved": ("name",),
     "table-restored": ("name",),
     "history-expired": ("version",),
+    "identity-taken": ("first", "last"),
     "rolled-back": ("version",),
     "files-vacuumed": ("files", "size_bytes"),
 }

@@ -13,8 +13,10 @@ from lakelog.catalog.conform import conform
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.enforcing import checks_of, enforce
 from lakelog.catalog.generated import refuse_generated
+from lakelog.catalog.identity import relaxed
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.numbering import Numbering
 from lakelog.catalog.parquet_write import write_empty_files, write_files
 from lakelog.catalog.table_state import TableState
 from lakelog.log import WriteRef
@@ -47,24 +49,33 @@ def reader_of(data: Ingestible) -> pa.RecordBatchReader:
 
 
 def written_files(
-    tracked: TrackedLog[TableState], metadata: Metadata, write: WriteRef, data: Ingestible
+    tracked: TrackedLog[TableState],
+    metadata: Metadata,
+    write: WriteRef,
+    data: Ingestible,
+    numbering: Numbering | None = None,
 ) -> list[DataFile]:
     """Write the rows of `data` as data files of the table and return them; they are not committed yet.
 
+    `numbering` makes the values of identity columns; without it, the rows are some that had theirs before.
     CheckViolated for rows that violate a CHECK, Unsupported for a CHECK that is not understood here, and for generated
     columns.
     """
     refuse_generated(metadata.schema, "write to this table with Spark")
     reader = reader_of(data)
     checks = checks_of(metadata)
+    logical = schema_to_arrow(metadata.schema, physical=False)
+    expected = metadata.schema if numbering is None else relaxed(metadata.schema)
 
     def conformed() -> Iterator[pa.RecordBatch]:
         for batch in reader:
-            rows = conform(pa.Table.from_batches([batch]), metadata.schema)
+            rows = conform(pa.Table.from_batches([batch]), expected)
+            if numbering is not None:
+                rows = pa.Table.from_arrays(numbering.fill(rows).columns, schema=logical)
             enforce(checks, rows)
             yield from rows.to_batches()
 
-    rows = pa.RecordBatchReader.from_batches(schema_to_arrow(metadata.schema, physical=False), conformed())
+    rows = pa.RecordBatchReader.from_batches(logical, conformed())
     return write_files(
         tracked.store,
         tracked.prefix,

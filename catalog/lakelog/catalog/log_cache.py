@@ -177,6 +177,11 @@ class TrackedLog(Generic[S]):
         return False
 
     @property
+    def outside(self) -> TrackedLog[S]:
+        """The log that everybody sees, where this is a transaction's."""
+        return self
+
+    @property
     def is_new(self) -> bool:
         """Whether the log is only being created by a transaction that is not committed yet."""
         return False

@@ -63,6 +63,12 @@ def write_files(
         raise
 
 
+def codec_of(properties: Mapping[str, str]) -> str:
+    """Return what Arrow calls the compression that a table's properties ask for."""
+    codec = value_of(properties, COMPRESSION_CODEC)
+    return _CODECS.get(codec, codec)
+
+
 def write_empty_files(
     store: ObjectStore,
     prefix: str,
@@ -127,10 +133,9 @@ class _Writing:
                 self._physical = self._physical.append(pa.field(name, pa.int64()))
         self._measured = measured_columns(schema)
         self._floats = [column for column in self._measured if column.is_float]
-        codec = value_of(properties, COMPRESSION_CODEC)
-        self._codec = _CODECS.get(codec, codec)
+        self._codec = codec_of(properties)
         self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
-        self._open: dict[tuple[Any, ...], _OpenFile] = {}
+        self._open: dict[tuple[Any, ...], OpenFile] = {}
         self._done: list[DataFile] = []
 
     def write(self, key: tuple[Any, ...], rows: pa.Table) -> None:
@@ -140,7 +145,7 @@ class _Writing:
         pieces = max(1, -(-physical.nbytes // self._target_size_bytes))
         length = -(-physical.num_rows // pieces)
         for start in range(0, physical.num_rows, length):
-            file = self._open.pop(key, None) or _OpenFile(self._physical, self._codec)
+            file = self._open.pop(key, None) or OpenFile(self._physical, self._codec)
             file.write(physical.slice(start, length), self._floats)
             if file.size_bytes >= self._target_size_bytes:
                 self._close(key, file)
@@ -153,7 +158,7 @@ class _Writing:
 
     def write_nothing(self, key: tuple[Any, ...]) -> None:
         """Put a file without rows of one partition."""
-        self._close(key, _OpenFile(self._physical, self._codec))
+        self._close(key, OpenFile(self._physical, self._codec))
 
     def finish(self) -> list[DataFile]:
         for key, file in self._open.items():
@@ -164,7 +169,7 @@ class _Writing:
     def discard(self) -> None:
         self._store.delete([self._prefix + file.path for file in self._done])
 
-    def _close(self, key: tuple[Any, ...], file: _OpenFile) -> None:
+    def _close(self, key: tuple[Any, ...], file: OpenFile) -> None:
         content, footer = file.close()
         path = file_path(self._write, f"{len(self._done):05d}")
         self._store.put(self._prefix + path, content)
@@ -196,7 +201,7 @@ class _Writing:
         return sum(file.size_bytes for file in self._open.values())
 
 
-class _OpenFile:
+class OpenFile:
     """A Parquet file that is being made in memory."""
 
     def __init__(self, schema: pa.Schema, codec: str) -> None:

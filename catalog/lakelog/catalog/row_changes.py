@@ -16,7 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.binding import bind
-from lakelog.catalog.commits import Token, Written, check, files_event, gone_as_no_such_table, no_files
+from lakelog.catalog.commits import (
+    Token,
+    Written,
+    check,
+    files_event,
+    gone_as_no_such_table,
+    no_files,
+    taken_events,
+)
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.contents import files_only_in
@@ -34,6 +42,7 @@ from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged, encode, table_events
 from lakelog.catalog.file_entries import entries_of, with_vector
 from lakelog.catalog.file_tables import without
+from lakelog.catalog.identity import ValuesTaken, check_taken
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, value_of
@@ -64,13 +73,15 @@ class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
-    """What is to be committed. `condition` is true for all rows that were looked at; None: any may have been."""
+    """What is to be committed. `condition` is true for all rows that were looked at; None: any may have been. `values`
+    of identity columns were taken for rows that are new."""
 
     operation: Operation
     files: Sequence[DataFile] = ()
     removed: frozenset[str] = frozenset()
     deletes: Mapping[str, BitMap]
     condition: Predicate | None = None
+    values: Sequence[ValuesTaken] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -83,6 +94,7 @@ def row_change(
     removed: Sequence[str],
     deletes: Sequence[Positions | Mapping[str, Any]],
     condition: Predicate | None,
+    values: Sequence[ValuesTaken] = (),
 ) -> RowChange:
     """Return an engine's change. InvalidInput for one that makes no sense by itself."""
     if operation not in _OPERATIONS:
@@ -100,6 +112,7 @@ def row_change(
         removed=frozenset(removed),
         deletes={path: bitmap for path, bitmap in positions.items() if bitmap},
         condition=condition,
+        values=values,
     )
 
 
@@ -154,6 +167,7 @@ class _Prepared:
         metadata = base.state.current
         self.files = of_write(change.files, write)
         check_files(self.files, metadata.schema, metadata.specs)
+        check_taken(change.values, self.files, metadata.schema)
         # Bound once: a name in the condition means the column that had it when the change was prepared.
         self.bound = None if change.condition is None else bind(change.condition, metadata.schema)
         self.before = entries_of(tracked, base, {*change.removed, *change.deletes})
@@ -163,7 +177,7 @@ class _Prepared:
     def decide(self, current: View[TableState], passed: Sequence[Commit]) -> Draft:
         now = _Now(self, current, [commit for commit in passed if commit.version > self.base.version])
         schema = self.base.state.current.schema if self.files else None
-        written = Written(self.base.version, schema, no_files, now.touched)
+        written = Written(self.base.version, schema, no_files, now.touched, self.change.values)
         check(self.change.operation, current, passed, written, self.name)
         # Nothing that was committed since then, and still the files are not what they were?
         why = now.touched(Kind.REMOVED_FILES)
@@ -353,7 +367,8 @@ class _Now:
             None if change.condition is None else normalized(str(change.condition)),
             changed,
         )
-        return Draft(events=encode([event]), blobs=blobs, write=prepared.write)
+        taken = taken_events(self.view, change.values, prepared.name)
+        return Draft(events=encode([*taken, event]), blobs=blobs, write=prepared.write)
 
     def _vector(self, path: str, positions: BitMap) -> BitMap:
         """Return the rows of a file that are deleted, with these."""

@@ -16,6 +16,7 @@ import msgspec
 from lakelog.catalog.clustered_by import clustering_from
 from lakelog.catalog.constraints import Constraint, refuse_dependent, with_all, without
 from lakelog.catalog.generated import check_kept
+from lakelog.catalog.identity import check_identity, check_identity_kept
 from lakelog.catalog.partition_evolution import evolved
 from lakelog.catalog.partitioning import (
     PartitionSpec,
@@ -139,6 +140,8 @@ def apply_changes(
     if not altered.schema.fields:
         raise InvalidInput("cannot drop the last column of the table: add another one with the same changes")
     check_kept(definition.schema, altered.schema)
+    check_identity_kept(definition.schema, altered.schema)
+    check_identity(altered)
     return altered
 
 

@@ -1,7 +1,7 @@
 """Schemas as Spark's JSON writes them, both ways.
 
 Comments, defaults and char/varchar travel in a field's metadata under Spark's keys; the rest of the metadata
-is the user's and kept word for word. What the table could not honour (identity columns, collations, types
+is the user's and kept word for word. What the table could not honour (collations, types
 without a place in Parquet) is refused by name, because Spark itself accepts it and would
 write NULLs.
 """
@@ -19,6 +19,7 @@ from lakelog.catalog.types import (
     Default,
     Field,
     Generated,
+    Identity,
     ListType,
     MapType,
     StructType,
@@ -40,6 +41,9 @@ FIELD_ID = "lakelog.id"
 PHYSICAL_NAME = "lakelog.physical"
 PART_IDS = "lakelog.part-ids"
 GENERATED = "lakelog.generated"
+IDENTITY_START = "identity.start"
+IDENTITY_STEP = "identity.step"
+IDENTITY_EXPLICIT = "identity.allowExplicitInsert"
 
 _BINARY_COLLATION = "UTF8_BINARY"
 _ALIASES = {
@@ -157,6 +161,7 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
     _refuse_what_would_be_ignored(metadata, path)
     type = type_from_spark(json["type"], path)
     generated = _generated_from_spark(metadata, path)
+    identity = _identity_from_spark(metadata, path)
     raw = metadata.pop(CHAR_VARCHAR, None)
     if raw is not None:
         type = _with_length(type, raw, path)
@@ -164,10 +169,12 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
     return Field(
         name=name,
         type=type,
-        nullable=bool(json.get("nullable", True)),
+        # A column whose values are made has one in every row, whether or not that was said.
+        nullable=bool(json.get("nullable", True)) and identity is None,
         comment=metadata.pop(COMMENT, None),
         default=None if current is None and exists is None else Default(current=current, exists=exists),
         generated=generated,
+        identity=identity,
         metadata={key: value for key, value in metadata.items() if not key.startswith(RESERVED)},
     )
 
@@ -182,6 +189,24 @@ def _generated_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Ge
     return Generated(sql=given["sql"], columns=tuple(given["columns"]))
 
 
+def _identity_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Identity | None:
+    """Take out of a field's metadata how its values are made, where Spark has put that for a new table."""
+    start, step = metadata.pop(IDENTITY_START, None), metadata.pop(IDENTITY_STEP, None)
+    explicit = metadata.pop(IDENTITY_EXPLICIT, None)
+    if (start, step, explicit) == (None, None, None):
+        return None
+    if len(path) > 1:
+        raise Unsupported(
+            f"the nested field {dotted(path)} cannot be an identity column: make it a whole column"
+        )
+    if type(start) is not int or type(step) is not int or type(explicit) is not bool:
+        raise InvalidInput(
+            f"the identity column {dotted(path)} starts with {start!r} and goes on by {step!r}, which are no whole "
+            "numbers"
+        )
+    return Identity(start=start, step=step, always=not explicit)
+
+
 def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...]) -> None:
     for key in metadata:
         if key == "GENERATION_EXPRESSION" or key.endswith(".generationExpression"):
@@ -189,9 +214,9 @@ def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...
                 f"the column {dotted(path)} is generated from {metadata[key]!r}; generated columns are made by "
                 "GENERATED ALWAYS AS in a CREATE TABLE, and not by metadata"
             )
-        if key.startswith("identity.") or ".identity." in key:
+        if ".identity." in key:
             raise Unsupported(
-                f"the column {dotted(path)} is an identity column, which is not supported: write its values"
+                f"the column {dotted(path)} has an identity column below the top ({key}): make it a whole column"
             )
     for part, collation in (metadata.pop(COLLATIONS, None) or {}).items():
         if str(collation).rpartition(".")[2] != _BINARY_COLLATION:
@@ -233,6 +258,10 @@ def _field_to_spark(field: Field, internal: bool) -> dict[str, Any]:
     if internal:
         if field.generated is not None:
             metadata[GENERATED] = {"sql": field.generated.sql, "columns": list(field.generated.columns)}
+        if field.identity is not None:
+            metadata[IDENTITY_START] = field.identity.start
+            metadata[IDENTITY_STEP] = field.identity.step
+            metadata[IDENTITY_EXPLICIT] = not field.identity.always
         metadata[FIELD_ID] = field.id
         metadata[PHYSICAL_NAME] = field.physical
         part_ids = dict(_part_ids(field.type, ""))

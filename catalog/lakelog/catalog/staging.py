@@ -28,6 +28,7 @@ from lakelog.catalog.events import (
     encode,
     namespace_events,
 )
+from lakelog.catalog.identity import refuse_identity
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.name_tree import (
     Found,
@@ -92,6 +93,8 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
     """
     check_written_by(files, stage.write)
+    if files:
+        refuse_identity(stage.schema, "create the table without rows, and then write them")
     files = of_write(files, stage.write)
     check_files(files, stage.schema, (stage.spec,))
     namespace = _namespace(tree, stage)

@@ -31,6 +31,7 @@ from lakelog.catalog.data_file import DataFile, check_written_by
 from lakelog.catalog.errors import BatchCommitted, NoSuchTable
 from lakelog.catalog.events import encode
 from lakelog.catalog.history import HistoryEntry, entry_of
+from lakelog.catalog.identity import ValuesTaken, values_json
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.names import Identifier, quoted
@@ -44,6 +45,7 @@ from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_f
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.table_version import TableVersion
+from lakelog.catalog.taking import known_taken, look_again
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -464,6 +466,10 @@ class Table:
         self._check_writable("write to")
         return WriteRef(id=self._logs.new_id(), version=self.version)
 
+    def identity_values(self) -> list[dict[str, Any]]:
+        """Return the next value of each identity column, `{"column": id, "next": value}`, as far as is known here."""
+        return values_json(self.schema, known_taken(self._tracked, self._view))
+
     def commit_write(
         self,
         write: WriteRef | None,
@@ -472,31 +478,17 @@ class Table:
         *,
         filter: Filter | None = None,
         batch: StreamBatch | None = None,
+        values: Sequence[ValuesTaken] = (),
         token: Token | None = None,
     ) -> Table:
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
-        CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch of a stream already.
+        `values` are those of identity columns that the write took for their rows. CommitConflict, NoSuchTable,
+        WriteFenced; BatchCommitted where the table has the batch of a stream already.
         """
         self._check_writable("write to")
         check_written_by(files, write)
-        if operation == Operation.TRUNCATE.value and files:
-            # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
-            operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE
-        if filter is not None and operation != Operation.OVERWRITE.value:
-            raise InvalidInput(f"a filter belongs to an overwrite, not to {operation}: leave it out")
-        if filter is None and operation == Operation.OVERWRITE.value:
-            raise InvalidInput(
-                "an overwrite needs the filter of what it replaces: give one (ALWAYS_TRUE for all rows)"
-            )
-        predicate = None if filter is None else as_predicate(filter)
-        change = contents.Change(
-            operation=contents.operation_named(operation),
-            files=files,
-            filter=predicate,
-            filter_text=None if predicate is None else str(predicate),
-            batch=batch,
-        )
+        change = contents.change_of(operation, files, filter, batch, values)
         if token is None and write is not None:
             # One write is one commit: committing its files again must not add them twice.
             token = Token(commit_id=write.id, bases={self._tracked.location: write.version})
@@ -513,18 +505,20 @@ class Table:
         removed: Sequence[str] = (),
         deletes: Sequence[row_changes.Positions | Mapping[str, Any]] = (),
         condition: Filter | None = None,
+        values: Sequence[ValuesTaken] = (),
         token: Token | None = None,
     ) -> Table:
         """Commit a change of rows that was prepared by reading this version: delete, update, merge or compact.
 
         `files` were written under `data/`; the files `removed` give way to them; of other files, the rows at the
         positions in `deletes` are deleted, which were live. `condition` is true for all rows that were looked at.
+        `values` are those of identity columns that were taken for new rows.
         CommitConflict, NoSuchTable, WriteFenced; InvalidInput for files and rows that this version does not have.
         """
         self._check_writable("change rows of")
         check_written_by(files, write)
         predicate = None if condition is None else as_predicate(condition)
-        change = row_changes.row_change(operation, files, removed, deletes, predicate)
+        change = row_changes.row_change(operation, files, removed, deletes, predicate, values)
         if change.is_empty:
             return self.refresh()
         token = token or Token(commit_id=write.id, bases={self._tracked.location: write.version})
@@ -547,16 +541,22 @@ class Table:
         batch: StreamBatch | None = None,
     ) -> Table:
         from lakelog.catalog.ingest import written_files
+        from lakelog.catalog.numbering import Numbering
 
         self._check_writable("write to")
+        look_again(self._tracked, self._view)
         # What replaces rows may carry rows that were read from this very version, so it starts from no newer one.
         table = self._with(self._newest()) if operation is Operation.APPEND else self
         write = table.begin_write()
         try:
             if batch is not None:
                 check_new(table._view.state.streams, batch, table.name)
-            files = written_files(table._tracked, table.metadata, write, data)
-            return table.commit_write(write, operation.value, files, filter=filter, batch=batch, token=token)
+            numbering = Numbering(table.schema, known_taken(self._tracked, table._view))
+            files = written_files(table._tracked, table.metadata, write, data, numbering)
+            values = numbering.taken()
+            return table.commit_write(
+                write, operation.value, files, filter=filter, batch=batch, values=values, token=token
+            )
         except BatchCommitted:
             return table.refresh()
 

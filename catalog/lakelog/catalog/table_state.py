@@ -19,6 +19,7 @@ from lakelog.catalog.events import (
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
+    IdentityTaken,
     PartitioningChanged,
     RolledBack,
     SchemaChanged,
@@ -55,6 +56,9 @@ class TableState:
     `estimates` are what `compute_statistics` found last. `streams` has the last batch committed of each stream:
     of all that ever wrote here, whatever became of the rows.
 
+    `identities` has the last value that was taken of each identity column, by its id, also of columns that are gone:
+    what was taken once is never taken again, whatever the table goes back to.
+
     Versions before `expired` are let go of, whether or not they can still be read: no change may bring a file back that
     only they had.
     """
@@ -65,6 +69,7 @@ class TableState:
     estimates: TableEstimates | None = None
     streams: Mapping[str, int] = field(default_factory=dict)
     next_row: int = 0
+    identities: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def current(self) -> Metadata:
@@ -111,6 +116,8 @@ def apply(
                 estimates=known,
                 next_row=next_row_after(state.next_row, added),
             )
+        case IdentityTaken():
+            return replace(state, identities={**state.identities, event.column: event.last})
         case RolledBack():
             return (
                 state
@@ -195,6 +202,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     estimates: TableEstimates | None = None
     streams: dict[str, int] = {}
     next_row: int = 0
+    identities: dict[int, int] = {}
 
 
 ready(_Root)
@@ -231,6 +239,7 @@ class TableProjection:
             estimates=state.estimates,
             streams=dict(state.streams),
             next_row=state.next_row,
+            identities=dict(state.identities),
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
@@ -264,4 +273,5 @@ class TableProjection:
             estimates=stored.estimates,
             streams=stored.streams,
             next_row=stored.next_row,
+            identities=stored.identities,
         )

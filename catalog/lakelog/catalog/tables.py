@@ -21,6 +21,7 @@ from lakelog.catalog.constraints import Stated, with_all
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.events import EntryLinked, EntryRenamed, EntryUnlinked, TableMoved, encode
 from lakelog.catalog.generated import check_defined
+from lakelog.catalog.identity import check_identity
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.name_tree import (
     Found,
@@ -204,7 +205,7 @@ def _stage(
     properties = dict(request.properties)
     property_comment = properties.pop(COMMENT, None)
     comment = request.comment if request.comment is not None else property_comment
-    return Stage(
+    stage = Stage(
         kind=request.kind,
         identifier=request.identifier,
         namespace=None
@@ -229,6 +230,8 @@ def _stage(
         constraints=with_all((), request.constraints, schema),
         write=WriteRef(id=tree.logs.new_id(), version=version),
     )
+    check_identity(stage)
+    return stage
 
 
 def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:

@@ -66,6 +66,10 @@ class TakenLog(TrackedLog[S]):
         return True
 
     @property
+    def outside(self) -> TrackedLog[S]:
+        return self.under
+
+    @property
     def is_new(self) -> bool:
         return self.creation is not None
 

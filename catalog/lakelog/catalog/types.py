@@ -88,6 +88,17 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     columns: tuple[str, ...]
 
 
+class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the values of a column are made for rows that are not given one: `start`, then each `step` further.
+
+    `always`: a row cannot be given a value.
+    """
+
+    start: int
+    step: int
+    always: bool
+
+
 class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A column, or a field of a struct. An id of 0 means "not assigned yet" and never stands in a log."""
 
@@ -99,6 +110,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     comment: str | None = None
     default: Default | None = None
     generated: Generated | None = None
+    identity: Identity | None = None
     metadata: dict[str, Any] = {}
 
 

@@ -229,23 +229,27 @@ class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
         return {}
 
     def on_begin_write(self, params: Params) -> Params:
-        """Answer the id of a write that starts from the version which was loaded, and the token of its commit.
+        """Answer the id of a write that starts from the version which was loaded, the token of its commit, and the next
+        values of identity columns.
 
-        Both name that version, whatever is the newest: what was committed since may conflict with what was read.
+        The first two name that version, whatever is the newest: what was committed since may conflict with it.
         """
-        write = self._handles.writable(params).begin_write()
+        table = self._handles.writable(params)
+        write, identities = table.begin_write(), table.identity_values()
         if "transaction" in params:
-            return {"write": msgspec.to_builtins(write), "token": None}
+            return {"write": msgspec.to_builtins(write), "token": None, "identities": identities}
         token = self._catalog(params).token_at(params["location"])
         bases = {log: min(base, params["version"]) for log, base in token.bases.items()}
         return {
             "write": msgspec.to_builtins(write) | {"version": params["version"]},
             "token": msgspec.to_builtins(token) | {"bases": bases},
+            "identities": identities,
         }
 
     def on_commit_write(self, params: Params) -> Params:
         """Answer whether the files are part of the table now: those of a batch that it has already are not."""
         from lakelog.catalog.errors import BatchCommitted
+        from lakelog.catalog.identity import ValuesTaken
         from lakelog.log import WriteRef
 
         try:
@@ -255,6 +259,7 @@ class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
                 _files(params),
                 filter=params["filter"],
                 batch=batch_of(params),
+                values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
                 token=token_of(params),
             )
         except BatchCommitted:

@@ -88,7 +88,12 @@ class OnStreams:
             check_takes(older.metadata, table.metadata, params["name"])
         self._handles.remember(params, table, past=False, step=params["step"])
         # The id of the write is that of its commit, so that asking again needs no token.
-        return {"write": msgspec.to_builtins(table.begin_write()), "token": None, "version": table.version}
+        return {
+            "write": msgspec.to_builtins(table.begin_write()),
+            "token": None,
+            "version": table.version,
+            "identities": table.identity_values(),
+        }
 
 
 def batch_of(params: Params) -> "StreamBatch | None":

@@ -43,6 +43,6 @@ private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepar
     "stream" -> JString(query), "number" -> JInt(number), "from_checkpoint" -> JBool(true)))
 
   /** A batch without rows changes nothing: whether it is asked for again makes no difference. */
-  override def commit(operation: WriteOperation, files: Seq[String]): Unit =
-    if (files.nonEmpty || operation.name != "append") super.commit(operation, files)
+  override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit =
+    if (files.nonEmpty || operation.name != "append") super.commit(operation, files, values)
 }

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JNull, JObject, JString}
+import org.json4s.JsonAST.{JArray, JInt, JNull, JObject, JString}
 import org.json4s.jackson.JsonMethods
 
 /** What becomes of the files that the tasks have written. */
@@ -9,8 +9,11 @@ private[lakelog] trait FileCommit {
   /** What the names of the write's files begin with: its version and id. Made once, before the first task starts. */
   def filePrefix: String
 
-  /** Takes over the files, as the JSON of data files. */
-  def commit(operation: WriteOperation, files: Seq[String]): Unit
+  /** The next value of each identity column, by the column's id. */
+  def nextValues: Map[Long, BigInt]
+
+  /** Takes over the files, as the JSON of data files, and what was taken of identity columns for their rows. */
+  def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit
 
   /** Whether files may have been taken over although [[commit]] failed. */
   def outcomeUnknown: Boolean
@@ -32,9 +35,13 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 
   override def filePrefix: String = FileCommit.prefix(Json.child(begun, "write"))
 
+  override def nextValues: Map[Long, BigInt] = Json.objects(begun, "identities").map { column =>
+    Json.long(column, "column") -> Json.get(column, "next").collect { case JInt(next) => next }.get
+  }.toMap
+
   override def outcomeUnknown: Boolean = unknown
 
-  override def commit(operation: WriteOperation, files: Seq[String]): Unit =
+  override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit =
     try {
       val answer = access.channel.change("commit_write", Json.merge(
         facts.referenceOf(Json.get(begun, "version").map(_ => Json.long(begun, "version")).getOrElse(facts.version)),
@@ -43,7 +50,8 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
         "operation" -> JString(operation.name),
         "filter" -> operation.filter.getOrElse(JNull),
         "batch" -> batch.getOrElse(JNull),
-        "files" -> JArray(files.map(JsonMethods.parse(_)).toList)))
+        "files" -> JArray(files.map(JsonMethods.parse(_)).toList),
+        "values" -> JArray(values)))
       if (Json.bool(answer, "written")) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
         facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
@@ -59,9 +67,12 @@ private[lakelog] final class StagedCommit(write: JObject, keep: Seq[String] => U
 
   override def filePrefix: String = FileCommit.prefix(write)
 
+  /** Rows that come with the creation of a table have none. */
+  override def nextValues: Map[Long, BigInt] = Map.empty
+
   override def outcomeUnknown: Boolean = false
 
-  override def commit(operation: WriteOperation, files: Seq[String]): Unit = keep(files)
+  override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit = keep(files)
 }
 
 private[lakelog] object FileCommit {

@@ -2,8 +2,9 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, LogicalWriteInfo, PhysicalWriteInfo, WriterCommitMessage}
 
-/** The files that one task wrote, as the JSON of data files. */
-private[lakelog] final case class FilesWritten(files: Array[String]) extends WriterCommitMessage
+/** The files that one task wrote, as the JSON of data files, and what it took of identity columns. */
+private[lakelog] final case class FilesWritten(files: Array[String], values: Array[IdentityTaken])
+  extends WriterCommitMessage
 
 /** The driver's part of a write: it prepares the tasks and commits their files at once. */
 private[lakelog] final class LakeBatchWrite(
@@ -17,10 +18,15 @@ private[lakelog] final class LakeBatchWrite(
       fileSchema, facts.compressionCodec, SparkInternals.hadoopConf(table.facts.location, table.access.hadoopSettings))
     new LakeWriterFactory(WriterSettings(
       settings, facts.location, commit.filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
-      facts.targetFileBytes, table.access.options.get("fsync").forall(_ != "off")))
+      facts.targetFileBytes, IdentityValues.starts(table.identities, nextValues, physical.numPartitions), table.access.options.get("fsync").forall(_ != "off")))
   }
 
-  override def commit(messages: Array[WriterCommitMessage]): Unit = commit.commit(operation, filesOf(messages))
+  private lazy val nextValues = if (table.identities.isEmpty) Map.empty[Long, BigInt] else commit.nextValues
+
+  override def commit(messages: Array[WriterCommitMessage]): Unit = {
+    val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten
+    commit.commit(operation, filesOf(messages), IdentityValues.toJson(table.identities, nextValues, taken))
+  }
 
   /** Removes the files, unless they may have become part of the table: a failed commit may have happened. */
   override def abort(messages: Array[WriterCommitMessage]): Unit = if (!commit.outcomeUnknown) {

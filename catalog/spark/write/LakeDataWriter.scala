@@ -34,11 +34,12 @@ private[lakelog] final case class WriterSettings(
     partitions: Seq[PartitionField],
     leaves: Map[Seq[String], (Long, DataType)],
     targetBytes: Long,
+    identities: Seq[IdentityStart],
     sync: Boolean)
 
 private[lakelog] final class LakeWriterFactory(settings: WriterSettings) extends DataWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
-    new LakeDataWriter(settings, s"$partitionId-$taskId")
+    new LakeDataWriter(settings, partitionId, s"$partitionId-$taskId")
 }
 
 /**
@@ -47,12 +48,16 @@ private[lakelog] final class LakeWriterFactory(settings: WriterSettings) extends
  * Rows come clustered by partition, so one file is open at a time. The statistics of a file are taken from the footer
  * that its writer holds in memory, so nothing is read back.
  */
-private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: String) extends DataWriter[InternalRow] {
+private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionId: Int, task: String)
+  extends DataWriter[InternalRow] {
   import LakeDataWriter._
 
   private val configuration = settings.parquet.configuration.value.value
   private val partitionTypes = SparkInternals.partitionTypes(settings.partitions, settings.schema)
   private val partitionOf = SparkInternals.partitionOf(settings.partitions, settings.schema)
+  private val filler =
+    if (settings.identities.isEmpty) None
+    else Some(new IdentityFiller(settings.identities, settings.schema, partitionId))
   private val files = ArrayBuffer.empty[JObject]
   private val paths = ArrayBuffer.empty[Path]
 
@@ -70,14 +75,16 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, task: Stri
       }
     }
     if (writer == null) open()
-    writer.write(row)
+    writer.write(if (filler.isEmpty) row else filler.get(row))
     rows += 1
     if (rows % RowsBetweenSizeChecks == 0 && writer.getDataSize >= settings.targetBytes) close()
   }
 
   override def commit(): WriterCommitMessage = {
     close()
-    FilesWritten(files.map(file => JsonMethods.compact(JsonMethods.render(file))).toArray)
+    FilesWritten(
+      files.map(file => JsonMethods.compact(JsonMethods.render(file))).toArray,
+      filler.map(_.taken).getOrElse(Nil).toArray)
   }
 
   /** Removes what this attempt has written: no other attempt has files of these names. */

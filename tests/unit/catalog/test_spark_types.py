@@ -76,7 +76,7 @@ def test_the_adapter_sees_ids_and_physical_names_at_every_level() -> None:
     [
         ({"GENERATION_EXPRESSION": "a + 1"}, "generated columns"),
         ({"delta.generationExpression": "a + 1"}, "generated columns"),
-        ({"identity.start": 1, "identity.step": 1, "identity.allowExplicitInsert": True}, "identity column"),
+        ({"s.identity.start": 1}, "identity column"),
         ({"__COLLATIONS": {"b": "icu.UNICODE"}}, "collation icu.UNICODE"),
         ({"__CHAR_VARCHAR_TYPE_STRING": "array<char(3)>"}, "array<char"),
     ],

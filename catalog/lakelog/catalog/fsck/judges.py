@@ -25,6 +25,7 @@ from lakelog.catalog.events import (
 )
 from lakelog.catalog.file_set import Root as FilesRoot
 from lakelog.catalog.file_tables import converted
+from lakelog.catalog.fsck.identity_checks import TakenValues
 from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.namespace_state import NamespaceProjection, NamespaceState
 from lakelog.catalog.table_state import TableState
@@ -79,6 +80,7 @@ class TableJudge:
     fetch: Fetch
     linked_in: str | None = None
     retained: dict[str, DataFileFacts] = field(default_factory=dict)
+    taken: TakenValues = field(default_factory=TakenValues)
 
     def manifests(self, state: Json) -> Mapping[str, str]:
         files = msgspec.convert(state["files"], FilesRoot)
@@ -91,6 +93,8 @@ class TableJudge:
             return f"the next row's id is {stored.next_row} there, and {replayed.next_row} in a replay"
         if replayed.streams != stored.streams:
             return "other batches of streams than in a replay"
+        if replayed.identities != stored.identities:
+            return "other values of identity columns are taken than in a replay"
         counts = ("file_count", "row_count", "size_bytes")
         for name in counts:
             one, other = getattr(replayed.files, name), getattr(stored.files, name)
@@ -104,6 +108,7 @@ class TableJudge:
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
         added: dict[str, DataFileFacts] = {}
         for event in _known(table_events, commit):
+            self.taken.passed(event, commit.version)
             if isinstance(event, TableCreated | TableMoved | TableRestored):
                 self.linked_in = event.namespace
             if isinstance(event, FilesChanged):
@@ -123,6 +128,7 @@ class TableJudge:
         self._retain(added)
 
     def begins(self, state: TableState) -> None:
+        self.taken.begins(state.identities)
         try:
             self._retain(facts_of(state.files.table(self.fetch)))
         except LakelogError:

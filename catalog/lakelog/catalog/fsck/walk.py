@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from lakelog.catalog.fsck.data_checks import DataCheck, unreferenced
+from lakelog.catalog.fsck.data_checks import RESTORE, DataCheck, unreferenced
+from lakelog.catalog.fsck.identity_checks import not_taken
 from lakelog.catalog.fsck.judges import NamespaceJudge, TableJudge
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.name_tree import has_own_place
@@ -108,6 +109,13 @@ class Walk:
         self.findings.count("tables")
         if verified is None:
             return
+        for problem in judge.taken.problems:
+            self.findings.damage(
+                "identity-taken-twice",
+                self.logs.url(location),
+                problem,
+                "look for rows that have the same value, and give them others",
+            )
         state = self._links(verified, judge.linked_in, tracked, entry, parent, path, RELATION, dropped)
         if state is not None and not (verified.view is not None and verified.view.purged):
             self._data(tracked, state, judge)
@@ -259,6 +267,10 @@ class Walk:
                     check.where,
                     twice,
                     "write the rows of one of these files anew, by overwriting them with themselves",
+                )
+            for path, problem in not_taken(state, files):
+                self.findings.damage(
+                    "identity-not-taken", f"{tracked.store.url}/{tracked.prefix}/{path}", problem, RESTORE
                 )
         live = set() if files is None else paths(named_by(files))
         vectors = {path for facts in judge.retained.values() for path in facts.objects()}

@@ -1,0 +1,68 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.connector.catalog.{Column, IdentityColumnSpec}
+import org.apache.spark.sql.types.{LongType, Metadata, MetadataBuilder, StructField, StructType}
+
+/** A column whose values are made: `start`, then each `step` further. To one of `always`, no row brings a value. */
+private[lakelog] final case class IdentityColumn(id: Long, name: String, start: Long, step: Long, always: Boolean) {
+
+  def refusal: String =
+    s"The column ${SparkInternals.quoted(Seq(name))} is GENERATED ALWAYS AS IDENTITY, so that no row can be given a value " +
+      "of it: leave the column out, or say DEFAULT."
+}
+
+/**
+ * Columns whose values are made as rows are written.
+ *
+ * Spark creates them and knows nothing of them when it writes. So a table that is loaded to be written shows them as
+ * columns whose default is NULL, which is what a row has that brings no value; the writer puts one there.
+ */
+private[lakelog] object IdentityColumns {
+
+  /** Spark's own keys, which Python uses too. */
+  private val (start, step, explicit) = ("identity.start", "identity.step", "identity.allowExplicitInsert")
+
+  val Keys: Seq[String] = Seq(start, step, explicit)
+
+  /** The field of a new table with how its values are made, which Spark tells of columns only. */
+  def defined(field: StructField, column: Column): StructField =
+    Option(column.identityColumnSpec).fold(field) { spec =>
+      val metadata = new MetadataBuilder().withMetadata(field.metadata)
+        .putLong(start, spec.getStart).putLong(step, spec.getStep).putBoolean(explicit, spec.isAllowExplicitInsert)
+      field.copy(metadata = metadata.build())
+    }
+
+  def of(internal: StructType): Seq[IdentityColumn] = internal.fields.toSeq.filter(isIdentity).map { field =>
+    IdentityColumn(
+      field.metadata.getLong("lakelog.id"), field.name, field.metadata.getLong(start), field.metadata.getLong(step),
+      !field.metadata.getBoolean(explicit))
+  }
+
+  /** The columns with the definitions that Spark has a place for: they are what CREATE TABLE … LIKE copies. */
+  def describe(columns: Array[Column], internal: StructType): Array[Column] =
+    columns.zip(internal.fields).map { case (column, field) =>
+      if (!isIdentity(field)) column
+      else Column.create(
+        column.name, column.dataType, column.nullable, column.comment,
+        new IdentityColumnSpec(
+          field.metadata.getLong(start), field.metadata.getLong(step), field.metadata.getBoolean(explicit)),
+        column.metadataInJSON)
+    }
+
+  /** The columns as rows may bring them: those whose values are made may be left out, or NULL. */
+  def toBeFilled(columns: StructType, internal: StructType): StructType =
+    StructType(columns.fields.zip(internal.fields).map { case (column, field) =>
+      if (isIdentity(field)) StructField(column.name, LongType, nullable = true, withNull(column.metadata)) else column
+    })
+
+  private def withNull(metadata: Metadata): Metadata = new MetadataBuilder().withMetadata(metadata)
+    .putString("CURRENT_DEFAULT", "NULL").putString("EXISTS_DEFAULT", "NULL").build()
+
+  /** Refuses rows, before they are written, that bring a value for sure where none may be given. */
+  def refuseGiven(identities: Seq[IdentityColumn], rows: StructType): Unit =
+    identities.filter(_.always).foreach { column =>
+      if (rows.exists(field => field.name == column.name && !field.nullable)) throw Failures.invalid(column.refusal)
+    }
+
+  private def isIdentity(field: StructField): Boolean = field.metadata.contains(start)
+}
