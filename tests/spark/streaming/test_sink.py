@@ -124,6 +124,26 @@ def test_complete_mode_replaces_all_rows_in_one_commit(tables, streams):
     query.stop()
 
 
+def test_a_batch_of_complete_mode_that_is_asked_for_again_replaces_nothing(tables, streams):
+    tables.sql("CREATE TABLE lake.a.total (n BIGINT)")
+
+    def run() -> None:
+        total = streams.table("a.s").groupBy().count().withColumnRenamed("count", "n")
+        query = streams.to_table(total, "a.total", mode="complete")
+        query.processAllAvailable()
+        query.stop()
+
+    run()
+    version = tables.catalog.load_table("a.total").version
+    forget(streams, "c")
+    run()
+    assert tables.catalog.load_table("a.total").version == version
+    assert values(tables, "a.total") == [2]
+    add(tables, 3)
+    run()
+    assert values(tables, "a.total") == [3]
+
+
 def test_update_mode_is_refused_by_name(tables, streams):
     counts = streams.table("a.s").groupBy("x").count().selectExpr("x")
     with pytest.raises((StreamingQueryException, PySparkException), match="does not support Update mode"):

@@ -179,6 +179,30 @@ def test_a_stream_is_joined_with_another_table_as_that_is_then(table, streams):
     assert streams.batches(joined) == [["one"]]
 
 
+@pytest.mark.parametrize("options", [{}, {"startingVersion": "latest"}])
+def test_a_first_batch_that_failed_is_the_same_when_it_is_asked_for_again(table, streams, options):
+    def fail(batch, number):
+        assert not batch.collect()  # fails where there is anything
+
+    frame = streams.table("a.t", **options)
+    query = frame.writeStream.foreachBatch(fail).option("checkpointLocation", streams.checkpoint("c"))
+    running = streams.kept(query.start())
+    if options:
+        running.processAllAvailable()
+        add(table, 3)
+    streams.failure(running)
+    add(table, 4)
+    assert streams.batches(frame, "c") == [[3] if options else [1, 2, 3], [4]]
+
+
+def test_a_table_is_read_twice_and_filtered_in_one_query(table, streams):
+    frame = streams.table("a.t", maxFilesPerTrigger=1)
+    both = frame.where("x < 3").union(streams.table("a.t", startingVersion=3).selectExpr("x * 10"))
+    assert sorted(x for batch in streams.batches(both) for x in batch) == [1, 2, 30]
+    again = frame.where("x = 1").union(frame.where("x = 3"))
+    assert sorted(x for batch in streams.batches(again) for x in batch) == [1, 3]
+
+
 def test_a_table_is_named_by_its_place(table, streams):
     place = table.catalog.load_table("a.t").location
     frame = table.spark.readStream.table(f"{table.name}.`{place}`")
