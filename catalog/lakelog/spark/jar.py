@@ -104,6 +104,9 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
             classes.mkdir()
             command = [
                 _java(),
+                # It ends too soon for the JVM's second compiler and its parallel collector to pay.
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
                 "-Xss8m",
                 "-cp",
                 f"{spark}/*",
