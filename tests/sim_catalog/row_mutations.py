@@ -58,7 +58,7 @@ def rows_that_came_meanwhile_are_not_looked_at(real: Any, self: Any) -> bool:
 
 @removes(steps, "_removed")
 def whole_files_are_removed_whatever_was_deleted_in_them(real: Any, draft: Any) -> Any:
-    return {path for path, _ in real(draft)}
+    return {(path, 0) for path, _ in real(draft)}
 
 
 @removes(reachable, "_vectors")

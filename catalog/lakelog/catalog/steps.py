@@ -6,7 +6,7 @@ it in the transaction was built on how it came out the first time, so where it w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -68,8 +68,11 @@ def check_same(
     the ids that this one gave them. So too a step whose batch of a stream somebody else has committed. Where somebody
     `went_back` to an older version meanwhile, the same files may hold other rows.
     """
-    removed = _removed(step.draft)
-    if _removed(again) != removed or (went_back and removed):
+    before, now = _removed(step.draft), _removed(again)
+    if _deletes_rows(step.draft) or _deletes_rows(again):
+        # It was held row by row against what others have deleted in the same files.
+        before, now = {(path, 0) for path, _ in before}, {(path, 0) for path, _ in now}
+    if now != before or (went_back and before):
         what = "rows that it deletes were changed, or others like them were added"
     elif _batches(again) != _batches(step.draft):
         what = "a batch of a stream that it writes has been committed by somebody else"
@@ -85,21 +88,24 @@ def check_same(
     )
 
 
-def _removed(draft: Draft) -> set[tuple[str, int | None]]:
-    """Return the paths that a draft removes, with how many rows were live in each.
-
-    Without the rows where it changes vectors: it was held row by row against what others have deleted.
-    """
-    removed: set[tuple[str, int | None]] = set()
-    for event in draft.events:
-        if event.get("event") != "files-changed":
-            continue
+def _removed(draft: Draft) -> set[tuple[str, int]]:
+    """Return the paths that a draft removes, with how many rows were live in each."""
+    removed: set[tuple[str, int]] = set()
+    for event in _files_changed(draft):
         files = msgspec.convert(event["removed"], list[RemovedFile])
         index = event.get("removed_sidecar")
         if index is not None:
             files += decode_removed(draft.blobs[index])
-        removed |= {(file.path, None if event.get("changed_files") else file.rows) for file in files}
+        removed |= {(file.path, file.rows) for file in files}
     return removed
+
+
+def _deletes_rows(draft: Draft) -> bool:
+    return any(event.get("changed_files") for event in _files_changed(draft))
+
+
+def _files_changed(draft: Draft) -> Iterator[Mapping[str, Any]]:
+    return (event for event in draft.events if event.get("event") == "files-changed")
 
 
 def _batches(draft: Draft) -> list[Json]:
