@@ -5,7 +5,8 @@
         tx.load_table("bank.checking").append(more)
 
 A transaction is a catalog of its own, at one cut of all logs, plus its own changes. Nothing is written before the
-commit but data files, and logs that nothing leads to; the commit decides every change anew on the newest state.
+commit but data files, logs that nothing leads to, and which values of identity columns are taken; the commit decides
+every change anew on the newest state.
 """
 
 from __future__ import annotations
