@@ -324,7 +324,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     if (statement.isEmpty && SparkInternals.isEvolution) {
       throw Failures.unsupported(
         s"The schema of ${SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
-          "write WITH SCHEMA EVOLUTION by INSERT or writeTo, and EXPLAIN the write without it.")
+          "write WITH SCHEMA EVOLUTION by INSERT, MERGE or writeTo, and EXPLAIN the write without it.")
     }
 
   /** Those of a session and of its statements are one: Spark finds what it has cached of the one by the other. */

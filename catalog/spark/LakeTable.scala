@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.json4s.JsonAST.{JObject, JValue}
 
-import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsDeleteV2, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, MetadataColumn, SupportsDeleteV2, SupportsMetadataColumns, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -39,7 +39,7 @@ private[lakelog] final case class TableAccess(
 /** One version of a table. It never changes: Spark loads the table anew for each statement. */
 private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   extends SupportsRead with SupportsWrite with SupportsDeleteV2 with SupportsSchemaEvolution
-  with LakePartitions {
+  with SupportsMetadataColumns with LakePartitions with LakeRows {
 
   val physical: PhysicalSchema = new PhysicalSchema(facts.schema)
 
@@ -63,6 +63,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** The same table for rows that are to be written to it. */
   def toBeFilled: LakeTable = if (identities.isEmpty) this else new TableToBeFilled(access, facts)
+
+  override def metadataColumns: Array[MetadataColumn] = physical.metadata.toSpark
 
   /** Spark holds the CHECKs among them against what it writes here. */
   override def constraints: Array[Constraint] = facts.constraints.toArray
@@ -112,7 +114,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   def refuseUncomputed(): Unit = GeneratedColumns.refuseUnlessComputed(name, facts.schema)
 
   /** A streaming query goes on when the transaction has ended that its table was loaded in. */
-  private def refuseStreaming(): Unit =
+  protected def refuseStreaming(): Unit =
     if (access.channel.isOutsideOfQuery) throw LakeTable.inTransaction(this)
 
   /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
@@ -122,10 +124,11 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
         s"lakelog does not know the $what option '$key': leave it out; a table has properties, and a session settings.")
     }
 
-  /** Whether the rows that match are exactly the rows of some files. Only such rows are deleted yet. */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = Json.bool(
-    access.call("can_delete", Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))),
-    "possible")
+  /** Whether the rows that match are exactly the rows of some files: then nothing needs to be read or written. */
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
+    !predicates.exists(FileNames.areIn(_, physical.metadata)) && Json.bool(
+      access.call("can_delete", Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))),
+      "possible")
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     change("delete", "predicate" -> Predicates.toJson(predicates.toSeq))

@@ -18,22 +18,36 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   /** The schema as users see it. */
   lazy val logical: StructType = strip(internal).asInstanceOf[StructType]
 
-  /** How to read `required` (a part of the logical schema, nested fields included): the same shape, files' names. */
-  def forRead(required: StructType): StructType =
-    SparkInternals.withoutCharVarchar(rename(required, internal, readMetadata))
+  /** The metadata columns that users may ask for. */
+  lazy val metadata: MetadataColumns = new MetadataColumns(logical)
 
-  /** How to read `required` of files of another writer. */
+  /**
+   * How to read `required` (a part of the logical schema, nested fields included, and metadata columns) of files of that
+   * shape.
+   */
   def forRead(required: StructType, shape: FileShape): ShapedSchema = {
-    val isConstant = required.fields.map(field => shape.constants.contains(idOf(internal, field.name)))
+    val meanings = required.fields.map(field => metadata.place(field.name))
     val places = required.fields.indices
-    val (constants, columns) = (places.filter(isConstant(_)), places.filterNot(isConstant(_)))
-    val order = Array.ofDim[Int](required.length)
-    (columns ++ constants).zipWithIndex.foreach { case (place, i) => order(place) = i }
+    def isConstant(place: Int): Boolean = meanings(place) match {
+      case Some(meaning) => meaning == RowPlace.File
+      case None => shape.constants.contains(idOf(internal, required(place).name))
+    }
+    val positions = places.filter(meanings(_).contains(RowPlace.Position))
+    val (constants, columns) = places.diff(positions).partition(isConstant)
     val renamed = rename(StructType(columns.map(required(_))), internal, readMetadata, nameIn(shape))
+    val counted = if (positions.isEmpty && !shape.hasDeletes) Nil else Seq(StructField(ShapedSchema.Position, LongType))
+    val order = Array.ofDim[Int](required.length)
+    columns.zipWithIndex.foreach { case (place, i) => order(place) = i }
+    positions.foreach(order(_) = columns.length)
+    constants.zipWithIndex.foreach { case (place, i) => order(place) = columns.length + counted.length + i }
+    val constantFields = constants.map { place =>
+      if (meanings(place).isDefined) StructField(ShapedSchema.FileName, StringType)
+      else rename(StructType(Seq(required(place))), internal, readMetadata).head
+    }
     ShapedSchema(
-      SparkInternals.withoutCharVarchar(renamed),
-      SparkInternals.withoutCharVarchar(rename(StructType(constants.map(required(_))), internal, readMetadata)),
-      constants.map(place => idOf(internal, required(place).name)), order)
+      StructType(SparkInternals.withoutCharVarchar(renamed).fields ++ counted),
+      SparkInternals.withoutCharVarchar(StructType(constantFields)),
+      constants.map(place => if (meanings(place).isDefined) None else Some(idOf(internal, required(place).name))), order)
   }
 
   /** How to write rows that look like `written`. */
@@ -91,7 +105,7 @@ private[lakelog] object PhysicalSchema {
   }
 
   /** Python refuses files that have a column whose name ends so. */
-  private val NotThere = "__not_in_this_file"
+  val NotThere = "__not_in_this_file"
 
   private def rename(
       part: StructType, whole: StructType, metadata: StructField => Metadata,

@@ -17,6 +17,7 @@ import org.apache.parquet.hadoop.api.WriteSupport
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.io.OutputFile
 import org.json4s.JsonAST.{JNull, JObject, JString}
+import org.roaringbitmap.RoaringBitmap
 
 import org.apache.spark.{QueryContext, SparkEnv}
 import org.apache.spark.broadcast.Broadcast
@@ -37,7 +38,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
-import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetUtils, ParquetWriteSupport}
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions, ParquetUtils, ParquetWriteSupport}
 import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
 import org.apache.spark.sql.execution.datasources.v2.parquet.{ParquetPartitionReaderFactory, ParquetScan}
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
@@ -220,7 +221,7 @@ private[lakelog] object SparkInternals {
 
   /**
    * Spark's own Parquet reader for `schema`, which names columns as the files do. `constants` come with each file, and
-   * after the columns.
+   * after the columns. `position` is the column with the positions of the rows, which files need that have deleted ones.
    *
    * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting. Checksums
    * of pages are compared unless a setting says otherwise, and then nothing is read past them: whoever filters by a
@@ -228,7 +229,7 @@ private[lakelog] object SparkInternals {
    */
   def parquetReader(
       schema: StructType, filters: Array[Filter], configuration: Configuration,
-      constants: StructType = new StructType()): PartitionReaderFactory = {
+      constants: StructType, position: Option[Int]): PartitionReaderFactory = {
     configuration.setIfUnset(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, "true")
     if (configuration.getBoolean(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, true)) {
       configuration.setIfUnset(ParquetInputFormat.DICTIONARY_FILTERING_ENABLED, "false")
@@ -239,13 +240,16 @@ private[lakelog] object SparkInternals {
     scan.createReaderFactory() match {
       case files: ParquetPartitionReaderFactory =>
         val broadcast = session.sparkContext.broadcast(new SerializableConfiguration(configuration))
-        new KnownFilesReaderFactory(files, broadcast)
+        new KnownFilesReaderFactory(files, broadcast, position)
     }
   }
 
-  /** Reads a file only when it has the size and the footer that the log says. */
+  /** In a schema to read, the position of each row in its file, where filters pass over rows too. */
+  val RowPositionColumn: String = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME
+
+  /** Reads a file only when it has the size and the footer that the log says, and none of its deleted rows. */
   private final class KnownFilesReaderFactory(
-      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration])
+      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration], position: Option[Int])
     extends FilePartitionReaderFactory {
 
     override def options: FileSourceOptions = files.options
@@ -254,13 +258,18 @@ private[lakelog] object SparkInternals {
 
     override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] = {
       check(file)
-      files.buildReader(file)
+      deleted(file).fold(files.buildReader(file))(new LiveRows(files.buildReader(file), position.get, _))
     }
 
     override def buildColumnarReader(file: PartitionedFile): PartitionReader[ColumnarBatch] = {
       check(file)
-      files.buildColumnarReader(file)
+      deleted(file).fold(files.buildColumnarReader(file))(
+        new LiveBatches(files.buildColumnarReader(file), position.get, _))
     }
+
+    private def deleted(file: PartitionedFile): Option[RoaringBitmap] =
+      file.otherConstantMetadataColumnValues.get(Deletes)
+        .map(_.asInstanceOf[DeletionVector].load(configuration.value.value))
 
     private def check(file: PartitionedFile): Unit = {
       val footer = file.otherConstantMetadataColumnValues.get(FooterCrc).map(_.asInstanceOf[Long])
@@ -269,6 +278,7 @@ private[lakelog] object SparkInternals {
   }
 
   private val FooterCrc = "lakelog.footer"
+  private val Deletes = "lakelog.deletes"
 
   private val properCalendar: Map[String, String] = Map(
     ParquetOptions.DATETIME_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString,
@@ -276,17 +286,17 @@ private[lakelog] object SparkInternals {
 
   /** Files of these sizes, with these constants, split and packed by Spark's own rules. */
   def inputPartitions(
-      paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]],
-      constants: Int => InternalRow = _ => InternalRow.empty): Array[InputPartition] = {
+      paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]], deletes: Array[Option[DeletionVector]],
+      constants: Int => InternalRow): Array[InputPartition] = {
     val openCost = conf.filesOpenCostInBytes
     val splitBytes = FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
     val parts = paths.indices.flatMap { i =>
       val path = SparkPath.fromPath(paths(i))
       val values = constants(i)
+      val known = footers(i).map(FooterCrc -> _).toMap[String, Any] ++ deletes(i).map(Deletes -> _)
       (0L until sizes(i) by splitBytes).map { start =>
         val length = math.min(splitBytes, sizes(i) - start)
-        PartitionedFile(
-          values, path, start, length, Array.empty, 0L, sizes(i), footers(i).map(FooterCrc -> _).toMap)
+        PartitionedFile(values, path, start, length, Array.empty, 0L, sizes(i), known)
       }
     }
     FilePartition.getFilePartitions(session, parts.sortBy(-_.length), splitBytes).toArray
@@ -378,15 +388,16 @@ private[lakelog] object SparkInternals {
   def reordering(order: Array[Int], types: Array[DataType]): UnsafeProjection =
     UnsafeProjection.create(order.toSeq.map(i => BoundReference(i, types(i), nullable = true)))
 
-  /** Reads an Arrow stream of the columns path, size, rows and, where any file has some, footer, names and constants. */
-  def plannedFiles(arrow: Array[Byte]): PlannedFiles = {
+  /** Reads an Arrow stream of the columns path, size, rows and, where any file has some, footer, names, constants, deletes. */
+  def plannedFiles(arrow: Array[Byte], location: String): PlannedFiles = {
     val allocator = ArrowUtils.rootAllocator.newChildAllocator("lakelog-plan", 0, Long.MaxValue)
     try {
       val reader = new ArrowStreamReader(new ByteArrayInputStream(arrow), allocator)
       try {
         val (paths, sizes, rows) = (Array.newBuilder[String], Array.newBuilder[Long], Array.newBuilder[Long])
         val footers = Array.newBuilder[Option[Long]]
-        val (names, constants) = (Array.newBuilder[String], Array.newBuilder[String])
+        val (names, constants, deletes) =
+          (Array.newBuilder[String], Array.newBuilder[String], Array.newBuilder[String])
         while (reader.loadNextBatch()) {
           val root = reader.getVectorSchemaRoot
           val path = root.getVector("path")
@@ -398,18 +409,14 @@ private[lakelog] object SparkInternals {
             sizes += size.get(i)
             rows += count.get(i)
             footers += footer.filterNot(_.isNull(i)).map(_.get(i))
-            Option(root.getVector("deletes")).filterNot(_.isNull(i)).foreach { _ =>
-              // To read the file without its vector would bring deleted rows back.
-              throw new UnsupportedOperationException(
-                s"rows of the data file ${path.getObject(i)} are deleted by a vector, which is not read by Spark yet: read the table in Python")
-            }
-            Seq("names" -> names, "constants" -> constants).foreach { case (column, texts) =>
+            Seq("names" -> names, "constants" -> constants, "deletes" -> deletes).foreach { case (column, texts) =>
               texts += Option(root.getVector(column)).flatMap(v => Option(v.getObject(i))).map(_.toString).orNull
             }
           }
         }
         new PlannedFiles(
-          paths.result(), sizes.result(), rows.result(), footers.result(), names.result(), constants.result())
+          paths.result(), sizes.result(), rows.result(), footers.result(), names.result(), constants.result(),
+          deletes.result(), location)
       } finally reader.close()
     } finally allocator.close()
   }

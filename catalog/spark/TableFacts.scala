@@ -61,6 +61,9 @@ private[lakelog] final case class TableFacts(json: JObject) {
   val targetFileBytes: Long = Json.long(json, "target_file_size_bytes")
   val compressionCodec: String = Json.string(json, "compression_codec")
 
+  /** For DELETE, UPDATE and MERGE, in small letters: `merge-on-read` or `copy-on-write`. */
+  val writeModes: Map[String, String] = Json.stringMap(json, "write_modes")
+
   /** How requests name this table once it is loaded: by its place and id, whatever it is renamed to. */
   def reference: JObject = referenceOf(version)
 

@@ -54,6 +54,9 @@ STATEMENTS = [
     "ALTER TABLE lake.a.t ADD COLUMN extra INT",
     "ALTER TABLE lake.a.t RENAME TO a.renamed",
     "DELETE FROM lake.a.t WHERE id < 100",
+    "UPDATE lake.a.t SET k = 'u' WHERE id = 1",
+    "MERGE INTO lake.a.t USING (SELECT 2 AS id, 'm' AS k) s ON t.id = s.id "
+    "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED THEN INSERT *",
     "TRUNCATE TABLE lake.a.t",
     "DROP TABLE lake.a.t",
     "CREATE NAMESPACE lake.a.b",
@@ -246,6 +249,11 @@ Dispatch.on_commit_stage = then_die(Dispatch.on_commit_stage)
     [
         ("INSERT INTO lake.t VALUES (2)", [(1,), (2,)]),
         ("INSERT OVERWRITE lake.t VALUES (2)", [(2,)]),
+        ("UPDATE lake.t SET id = 2", [(2,)]),
+        (
+            "MERGE INTO lake.t USING (SELECT 2 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+            [(1,), (2,)],
+        ),
         ("CREATE OR REPLACE TABLE lake.t AS SELECT 2 AS id", [(2,)]),
     ],
 )

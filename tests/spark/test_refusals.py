@@ -24,9 +24,9 @@ pytestmark = pytest.mark.adapter
         "ALTER TABLE lake.t ADD PARTITION (a = 1)",
         "ALTER TABLE lake.t SET TBLPROPERTIES ('location' = '/elsewhere')",
         "ALTER TABLE lake.t SET TBLPROPERTIES ('provider' = 'other')",
-        "DELETE FROM lake.t WHERE a = 2",
-        "UPDATE lake.t SET a = 3",
-        "MERGE INTO lake.t USING lake.t AS s ON s.a = 1 WHEN MATCHED THEN DELETE",
+        "UPDATE lake.t VERSION AS OF 1 SET a = 3",
+        "EXPLAIN MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT 1 AS a, 2 AS b) s ON s.a = t.a "
+        "WHEN MATCHED THEN UPDATE SET *",
         "ANALYZE TABLE lake.t PARTITION (a = 1) COMPUTE STATISTICS",
     ],
 )

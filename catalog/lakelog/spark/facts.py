@@ -7,7 +7,7 @@ import msgspec
 
 from lakelog.catalog.constraints import Check, Constraint, ForeignKey
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder, shown_names, transform_to_json
-from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, value_of
+from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, WRITE_MODES, value_of
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.spark_types import schema_to_spark
 from lakelog.catalog.staging import Stage
@@ -95,6 +95,7 @@ def _definition(
         "properties": dict(properties),
         "target_file_size_bytes": int(value_of(properties, TARGET_FILE_SIZE)),
         "compression_codec": value_of(properties, COMPRESSION_CODEC),
+        "write_modes": {command: value_of(properties, mode) for command, mode in WRITE_MODES.items()},
     }
 
 

@@ -11,6 +11,8 @@ PACKAGE = "org.apache.spark:spark-catalyst_2.13:4.2.0:tests"
 
 # Tables with rows, namespaces, functions and procedures.
 TABLES = "org.apache.spark.sql.connector.catalog.InMemoryCatalog"
+# Tables whose rows can be deleted, updated and merged, partition by partition: they need to be partitioned.
+ROWS = "org.apache.spark.sql.connector.catalog.InMemoryRowLevelOperationTableCatalog"
 # Tables and views as definitions only.
 RELATIONS = "org.apache.spark.sql.connector.catalog.InMemoryRelationCatalog"
 # Tables with partitions that can be added and dropped.

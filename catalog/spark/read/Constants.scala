@@ -13,11 +13,13 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Values in the format's JSON, and as Spark has them. */
 private[lakelog] object Constants {
 
-  /** The constants of a file, as the columns are that `schema` names. */
-  def row(json: String, schema: ShapedSchema): InternalRow = {
-    val known = FileShape.constants(json)
-    InternalRow.fromSeq(schema.constantIds.zip(schema.constants.fields).map { case (id, field) =>
-      value(Json.get(known(id), "value").getOrElse(JNull), Json.string(known(id), "type"), field.dataType)
+  /** The constants of a file, whose own name is `file` and whose other ones are JSON, as the columns are of `schema`. */
+  def row(file: String, json: String, schema: ShapedSchema): InternalRow = {
+    val known = if (json == null) Map.empty[Long, JObject] else FileShape.constants(json)
+    InternalRow.fromSeq(schema.constantIds.zip(schema.constants.fields).map {
+      case (None, _) => UTF8String.fromString(file)
+      case (Some(id), field) =>
+        value(Json.get(known(id), "value").getOrElse(JNull), Json.string(known(id), "type"), field.dataType)
     })
   }
 

@@ -14,46 +14,42 @@ import org.apache.spark.sql.types.StructType
 private[lakelog] final class FileReading(table: LakeTable, required: StructType, predicates: Seq[Predicate]) {
 
   private val facts = table.facts
-  private val schema = table.physical.forRead(required)
 
-  /** The same for all files, and known without planning. */
-  def readsColumns: Boolean = SparkInternals.readsColumns(schema)
+  /** The same for all files, and known without planning: what is read of files that have deleted rows is most. */
+  val readsColumns: Boolean = {
+    val most = table.physical.forRead(required, FileShape.Own.copy(hasDeletes = true))
+    SparkInternals.readsColumns(StructType(most.columns.fields ++ most.constants.fields))
+  }
 
   def partitions(files: PlannedFiles): Array[InputPartition] =
-    files.shapes.toArray.flatMap { case (shape, places) => partitionsOf(files, shape, places) }
+    files.shapes.toArray.flatMap { case (shape, places) => partitionsOf(files.at(places), shape) }
 
-  private def partitionsOf(files: PlannedFiles, shape: FileShape, places: Array[Int]): Array[InputPartition] = {
-    val (paths, sizes) = (places.map(i => Locations.file(facts.location, files.paths(i))), places.map(files.sizes(_)))
-    val footers = places.map(files.footers(_))
-    if (shape == FileShape.Own) SparkInternals.inputPartitions(paths, sizes, footers)
-    else {
-      val schema = table.physical.forRead(required, shape)
-      val rows = mutable.Map.empty[String, InternalRow]
-      SparkInternals.inputPartitions(paths, sizes, footers, i => Option(files.constants(places(i))).fold(InternalRow.empty)(
-        text => rows.getOrElseUpdate(text, Constants.row(text, schema)))).map(new ShapedPartition(shape, _))
-    }
+  private def partitionsOf(files: PlannedFiles, shape: FileShape): Array[InputPartition] = {
+    val paths = files.paths.map(Locations.file(facts.location, _))
+    val schema = table.physical.forRead(required, shape)
+    val deletes = files.deletes.map(json => Option(json).map(DeletionVector.parse(_, facts.location)))
+    val partitions = SparkInternals.inputPartitions(
+      paths, files.sizes, files.footers, deletes,
+      i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files.name(i), files.constants(i), schema))
+    if (shape == FileShape.Own) partitions else partitions.map(new ShapedPartition(shape, _))
   }
 
   /** Reads `files`, and those that it was asked about before. */
   def factory(files: PlannedFiles): PartitionReaderFactory = synchronized {
-    files.shapes.keys.filterNot(_ == FileShape.Own).foreach { shape =>
-      shaped.getOrElseUpdate(shape, {
-        val schema = table.physical.forRead(required, shape)
-        (reader(schema.columns, table.physical.path(_, shape), schema.constants), schema)
-      })
-    }
-    if (shaped.isEmpty) own else new ShapedReaderFactory(own, shaped.toMap)
+    files.shapes.keys.foreach(shape => readers.getOrElseUpdate(shape, reader(shape)))
+    new ShapedReaderFactory(readers.toMap, readsColumns)
   }
 
-  private val shaped = mutable.Map.empty[FileShape, (PartitionReaderFactory, ShapedSchema)]
+  /** Each is made once: Spark asks several times, and each one broadcasts Hadoop's configuration. */
+  private val readers = mutable.Map.empty[FileShape, (PartitionReaderFactory, ShapedSchema)]
 
-  /** Made once: Spark asks several times, and each one broadcasts Hadoop's configuration. */
-  private lazy val own: PartitionReaderFactory = reader(schema, table.physical.path(_), new StructType())
-
-  private def reader(
-      columns: StructType, path: Seq[String] => Option[Seq[String]], constants: StructType): PartitionReaderFactory = {
-    val filters = predicates.flatMap(Predicates.physical(_, path)).flatMap(SparkInternals.v1Filter(_))
+  private def reader(shape: FileShape): (PartitionReaderFactory, ShapedSchema) = {
+    val schema = table.physical.forRead(required, shape)
+    val filters =
+      predicates.flatMap(Predicates.physical(_, table.physical.path(_, shape))).flatMap(SparkInternals.v1Filter(_))
     val configuration = SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings)
-    SparkInternals.parquetReader(columns, filters.toArray, configuration, constants)
+    val factory = SparkInternals.parquetReader(
+      schema.columns, filters.toArray, configuration, schema.constants, schema.position)
+    (factory, schema)
   }
 }

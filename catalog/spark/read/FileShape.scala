@@ -9,23 +9,24 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
- * How files of other writers are read: what they call the columns, by id, and which columns they have as constants.
+ * What files have in common that are read in one way: what they call the columns, by id, which columns they have as
+ * constants, and whether some of their rows are deleted.
  *
  * `names` is None for files whose columns have the table's physical names. A column that is not in the names is not in
  * the file, whatever that has under the same name.
  */
-private[lakelog] final case class FileShape(names: Option[Map[Long, String]], constants: Seq[Long])
+private[lakelog] final case class FileShape(names: Option[Map[Long, String]], constants: Seq[Long], hasDeletes: Boolean)
 
 private[lakelog] object FileShape {
 
-  /** Files of lakelog's own. */
-  val Own: FileShape = FileShape(None, Nil)
+  /** Files of lakelog's own, with all of their rows. */
+  val Own: FileShape = FileShape(None, Nil, hasDeletes = false)
 
-  def of(names: Option[String], constants: Option[String]): FileShape = FileShape(
+  def of(names: Option[String], constants: Option[String], hasDeletes: Boolean): FileShape = FileShape(
     names.map(text => Json.stringMap(Json.obj("names" -> JsonMethods.parse(text)), "names").map {
       case (id, name) => id.toLong -> name
     }),
-    constants.map(text => members(text).map(_._1.toLong).sorted).getOrElse(Nil))
+    constants.map(text => members(text).map(_._1.toLong).sorted).getOrElse(Nil), hasDeletes)
 
   /** The constants of a file, by column id. */
   def constants(text: String): Map[Long, JObject] =
@@ -34,42 +35,69 @@ private[lakelog] object FileShape {
   private def members(text: String) = JsonMethods.parse(text).asInstanceOf[JObject].obj
 }
 
-/** What of a file of a shape is read: columns by the file's names, then constants, and where each wanted column is. */
+/**
+ * What of a file of a shape is read: columns by the file's names, with the positions of the rows among them where these
+ * are wanted or needed, then constants of the file, by column id or, for its own name, None; and where each wanted column
+ * is among all of these.
+ */
 private[lakelog] final case class ShapedSchema(
-    columns: StructType, constants: StructType, constantIds: Seq[Long], order: Array[Int]) {
+    columns: StructType, constants: StructType, constantIds: Seq[Option[Long]], order: Array[Int]) {
 
   def types: Array[DataType] = (columns.fields ++ constants.fields).map(_.dataType)
+
+  /** Where the positions are among the columns. */
+  def position: Option[Int] = Some(columns.fieldNames.indexOf(ShapedSchema.Position)).filter(_ >= 0)
+
+  /** Whether what is read is what is wanted. */
+  def isPlain: Boolean = constants.isEmpty && order.toSeq == columns.indices
+}
+
+private[lakelog] object ShapedSchema {
+
+  /** Under this name, Spark's reader gives the position of each row in its file. */
+  val Position: String = SparkInternals.RowPositionColumn
+
+  /** What a file's name is called among its constants: no column of a file is. */
+  val FileName: String = "file" + PhysicalSchema.NotThere
 }
 
 private[lakelog] final class ShapedPartition(val shape: FileShape, val inner: InputPartition) extends InputPartition {
   override def preferredLocations(): Array[String] = inner.preferredLocations()
 }
 
-/** Reads each partition in the way of its files, and gives the columns in the order that was asked for. */
+/**
+ * Reads each partition in the way of its files, and gives the columns in the order that was asked for.
+ *
+ * `inColumns` is the answer for the whole scan: Spark makes one plan for all of its partitions.
+ */
 private[lakelog] final class ShapedReaderFactory(
-    own: PartitionReaderFactory, shaped: Map[FileShape, (PartitionReaderFactory, ShapedSchema)])
-  extends PartitionReaderFactory {
+    shaped: Map[FileShape, (PartitionReaderFactory, ShapedSchema)], inColumns: Boolean) extends PartitionReaderFactory {
 
-  override def supportColumnarReads(partition: InputPartition): Boolean = partition match {
-    case part: ShapedPartition => shaped(part.shape)._1.supportColumnarReads(part.inner)
-    case other => own.supportColumnarReads(other)
-  }
+  override def supportColumnarReads(partition: InputPartition): Boolean = inColumns
 
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
-    case part: ShapedPartition =>
-      val (factory, schema) = shaped(part.shape)
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
+    val (files, factory, schema) = parts(partition)
+    if (schema.isPlain) factory.createReader(files)
+    else {
       val project = SparkInternals.reordering(schema.order, schema.types)
-      new Mapped[InternalRow](factory.createReader(part.inner), project(_))
-    case other => own.createReader(other)
+      new Mapped[InternalRow](factory.createReader(files), project(_))
+    }
   }
 
-  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] = partition match {
-    case part: ShapedPartition =>
-      val (factory, schema) = shaped(part.shape)
-      new Mapped[ColumnarBatch](
-        factory.createColumnarReader(part.inner),
-        batch => new ColumnarBatch(schema.order.map(batch.column), batch.numRows))
-    case other => own.createColumnarReader(other)
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] = {
+    val (files, factory, schema) = parts(partition)
+    val reader = factory.createColumnarReader(files)
+    if (schema.isPlain) reader
+    else new Mapped[ColumnarBatch](reader, batch => new ColumnarBatch(schema.order.map(batch.column), batch.numRows))
+  }
+
+  private def parts(partition: InputPartition): (InputPartition, PartitionReaderFactory, ShapedSchema) = {
+    val (shape, files) = partition match {
+      case part: ShapedPartition => (part.shape, part.inner)
+      case own => (FileShape.Own, own)
+    }
+    val (factory, schema) = shaped(shape)
+    (files, factory, schema)
   }
 }
 

@@ -10,6 +10,22 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+/** What rows are read for. */
+private[lakelog] sealed trait ScanUse
+private[lakelog] object ScanUse {
+
+  case object Query extends ScanUse
+
+  /** To be deleted or updated, each by its place. */
+  case object Places extends ScanUse
+
+  /**
+   * To be written anew, all that are left of each file: filters may leave out files and nothing else. With `firstLook`, Spark
+   * finds out which ones have rows that match.
+   */
+  final case class WholeFiles(firstLook: Boolean) extends ScanUse
+}
+
 /**
  * A scan of one version of a table. Its files are planned once, when Spark first needs them.
  *
@@ -17,10 +33,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  */
 private[lakelog] final class LakeScan(
     val table: LakeTable, together: ReadTogether, required: StructType, val predicates: Seq[Predicate],
-    val limit: Option[Int], options: CaseInsensitiveStringMap)
+    val limit: Option[Int], options: CaseInsensitiveStringMap, val use: ScanUse)
   extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
 
   private val facts = table.facts
+  private val metadata = table.physical.metadata
 
   @volatile private var runtimePredicates: Seq[Predicate] = Nil
   private var planned: Option[(Long, Seq[Predicate], PlannedFiles)] = None
@@ -46,13 +63,16 @@ private[lakelog] final class LakeScan(
     else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = {
-    val all = filesOf(together.version(table))
+    val all = files
     reading.partitions(limit.map(all.first).getOrElse(all))
   }
 
-  override def createReaderFactory(): PartitionReaderFactory = reading.factory(filesOf(together.version(table)))
+  override def createReaderFactory(): PartitionReaderFactory = reading.factory(files)
 
-  private val reading = new FileReading(table, required, predicates)
+  private lazy val reading = new FileReading(table, required, use match {
+    case _: ScanUse.WholeFiles => Nil
+    case _ => predicates
+  })
 
   /**
    * Rows of the files that are left after pruning; bytes in proportion to the columns that are read. Spark asks while it
@@ -69,14 +89,34 @@ private[lakelog] final class LakeScan(
     }
   }
 
-  /** A join can tell while it runs which partitions matter. */
-  override def filterAttributes(): Array[NamedReference] = {
+  /**
+   * A join can tell while it runs which partitions matter, and a first look at the rows which files are to be written anew.
+   * To find rows to be changed, Spark would collect all different values that such rows have in these columns, so that it is
+   * given one that has few of them, or none.
+   */
+  override def filterAttributes(): Array[NamedReference] = use match {
+    case ScanUse.WholeFiles(firstLook) =>
+      metadata.find(required, RowPlace.File).filter(_ => firstLook)
+        .map(field => SparkInternals.reference(Seq(field.name))).toArray
+    case ScanUse.Places =>
+      val partitioning = facts.partitionFields.filter(_.transform.isIdentity)
+      if (partitioning.length == 1) partitionColumns(partitioning) else Array.empty
+    case ScanUse.Query => partitionColumns(facts.partitionFields)
+  }
+
+  private def partitionColumns(fields: Seq[PartitionField]): Array[NamedReference] = {
     val read = required.fieldNames.toSet
-    facts.partitionFields.filter(f => f.column.length == 1 && read(f.column.head))
-      .map(f => SparkInternals.reference(f.column)).distinct.toArray
+    fields.filter(f => f.column.length == 1 && read(f.column.head)).map(f => SparkInternals.reference(f.column)).distinct
+      .toArray
   }
 
   override def filter(more: Array[Predicate]): Unit = runtimePredicates = more.toSeq
+
+  /** The version that is read. */
+  def version: Long = together.version(table)
+
+  /** The files that are read, by all filters that are known by now. */
+  def files: PlannedFiles = filesOf(version)
 
   private def filesOf(version: Long): PlannedFiles = synchronized {
     val wanted = predicates ++ runtimePredicates
@@ -91,8 +131,10 @@ private[lakelog] final class LakeScan(
 
   private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
-      val params = Json.merge(facts.referenceOf(version), "predicate" -> Predicates.toJson(wanted))
-      SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body)
+      val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
+      val params = Json.merge(facts.referenceOf(version), "predicate" -> Predicates.toJson(ofRows))
+      val found = SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body, facts.location)
+      ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
     }
 
   override def equals(other: Any): Boolean = other match {
@@ -100,7 +142,7 @@ private[lakelog] final class LakeScan(
       facts.id == that.table.facts.id && facts.version == that.table.facts.version &&
         facts.step == that.table.facts.step &&
         table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
-        predicates.toSet == that.predicates.toSet && limit == that.limit
+        predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use
     case _ => false
   }
 

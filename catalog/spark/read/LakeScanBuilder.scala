@@ -11,7 +11,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * Every filter is kept for choosing files and row groups, and given back too, for Spark to apply to the rows.
  */
 private[lakelog] final class LakeScanBuilder(
-    table: LakeTable, together: ReadTogether, options: CaseInsensitiveStringMap)
+    table: LakeTable, together: ReadTogether, options: CaseInsensitiveStringMap, use: ScanUse = ScanUse.Query,
+    built: LakeScan => Unit = _ => ())
   extends ScanBuilder
   with SupportsPushDownV2Filters
   with SupportsPushDownRequiredColumns
@@ -38,5 +39,10 @@ private[lakelog] final class LakeScanBuilder(
 
   override def isPartiallyPushed: Boolean = true
 
-  override def build(): Scan = new LakeScan(table, together, required, predicates.toSeq, limit, options)
+  override def build(): Scan = {
+    val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use)
+    together.reads(scan)
+    built(scan)
+    scan
+  }
 }

@@ -1,20 +1,27 @@
 package org.apache.spark.sql.lakelog
 
 /**
- * The files that a scan has to read, in arrays of the same length. Paths are relative to the table, or absolute;
- * `footers` are CRC-32s of the files' footers, where they are known; names and constants are JSON, null where a file has
- * none.
+ * The files that a scan has to read, in arrays of the same length. Paths are relative to `location`, or absolute; `rows`
+ * counts those that are not deleted; `footers` are CRC-32s of the files' footers, where they are known; names, constants
+ * and deletes are JSON, null where a file has none.
  */
 private[lakelog] final class PlannedFiles(
     val paths: Array[String], val sizes: Array[Long], val rows: Array[Long],
-    val footers: Array[Option[Long]], val names: Array[String], val constants: Array[String]) {
+    val footers: Array[Option[Long]], val names: Array[String], val constants: Array[String],
+    val deletes: Array[String], location: String) {
+
+  /** What the file at that place is called in the metadata column. */
+  def name(i: Int): String = Locations.url(Locations.file(location, paths(i)))
 
   /** The places of the files of each shape. */
   lazy val shapes: Map[FileShape, Array[Int]] = {
-    val known = scala.collection.mutable.Map.empty[(String, String), FileShape]
+    val known = scala.collection.mutable.Map.empty[(String, String, Boolean), FileShape]
     paths.indices.toArray.groupBy { i =>
-      if (names(i) == null && constants(i) == null) FileShape.Own
-      else known.getOrElseUpdate((names(i), constants(i)), FileShape.of(Option(names(i)), Option(constants(i))))
+      val hasDeletes = deletes(i) != null
+      if (names(i) == null && constants(i) == null && !hasDeletes) FileShape.Own
+      else known.getOrElseUpdate(
+        (names(i), constants(i), hasDeletes),
+        FileShape.of(Option(names(i)), Option(constants(i)), hasDeletes))
     }
   }
 
@@ -25,9 +32,11 @@ private[lakelog] final class PlannedFiles(
   /** The first files that together hold at least `limit` rows, or all. */
   def first(limit: Int): PlannedFiles = {
     val before = rows.scanLeft(0L)(_ + _)
-    val count = before.take(rows.length).count(_ < limit)
-    new PlannedFiles(
-      paths.take(count), sizes.take(count), rows.take(count), footers.take(count),
-      names.take(count), constants.take(count))
+    at(paths.indices.take(before.take(rows.length).count(_ < limit)).toArray)
   }
+
+  /** The files at these places. */
+  def at(places: Array[Int]): PlannedFiles = new PlannedFiles(
+    places.map(paths(_)), places.map(sizes(_)), places.map(rows(_)), places.map(footers(_)), places.map(names(_)),
+    places.map(constants(_)), places.map(deletes(_)), location)
 }

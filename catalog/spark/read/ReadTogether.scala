@@ -6,6 +6,8 @@ import scala.collection.mutable
 
 import org.json4s.JsonAST.{JArray, JInt, JLong}
 
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+
 /**
  * The tables that one statement reads, all as they were at the same moment.
  *
@@ -21,6 +23,15 @@ private[lakelog] final class ReadTogether {
   private def key(table: LakeTable): Any = (table.facts.location, table.facts.id, table.facts.version)
 
   def join(table: LakeTable): Unit = synchronized(tables.getOrElseUpdate(key(table), table))
+
+  private val scans = mutable.ArrayBuffer.empty[LakeScan]
+
+  def reads(scan: LakeScan): Unit = synchronized(scans += scan)
+
+  /** The filters of each scan of the table by the statement: all that it has read of it matches those of one of them. */
+  def filters(table: LakeTable): Seq[Seq[Predicate]] = synchronized {
+    scans.toSeq.filter(scan => scan.table.facts.id == table.facts.id).map(_.predicates)
+  }
 
   /** The version to read, or the one that was loaded while that is not settled yet. */
   def versionIfSettled(table: LakeTable): Long = synchronized(versions.getOrElse(key(table), table.facts.version))
@@ -61,4 +72,9 @@ private[lakelog] object ReadTogether {
     together.join(table)
     together
   }
+
+  /** The tables of the same catalog in the statement that is being optimised, as far as it reads any. */
+  def known(table: LakeTable): Option[ReadTogether] =
+    SparkInternals.statementTracker.flatMap(tracker => Option(statements.get(tracker)))
+      .flatMap(catalogs => catalogs.synchronized(catalogs.get(table.access.catalog)))
 }

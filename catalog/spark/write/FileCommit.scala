@@ -1,7 +1,6 @@
 package org.apache.spark.sql.lakelog
 
 import org.json4s.JsonAST.{JArray, JInt, JNull, JObject, JString}
-import org.json4s.jackson.JsonMethods
 
 /** What becomes of the files that the tasks have written. */
 private[lakelog] trait FileCommit {
@@ -15,8 +14,8 @@ private[lakelog] trait FileCommit {
   /** Takes over the files, as the JSON of data files, and what was taken of identity columns for their rows. */
   def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit
 
-  /** Whether files may have been taken over although [[commit]] failed. */
-  def outcomeUnknown: Boolean
+  /** Whether files may have been taken over, also when [[commit]] failed. */
+  def mayHaveHappened: Boolean
 }
 
 /**
@@ -31,34 +30,33 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
   protected def begin(): JObject = access.call("begin_write", facts.reference)
 
   private lazy val begun = begin()
-  private var unknown = false
+  private lazy val write = new TableWrite(
+    access, facts.referenceOf(Json.get(begun, "version").map(_ => Json.long(begun, "version")).getOrElse(facts.version)),
+    begun)
 
-  override def filePrefix: String = FileCommit.prefix(Json.child(begun, "write"))
+  override def filePrefix: String = write.filePrefix
 
   override def nextValues: Map[Long, BigInt] = Json.objects(begun, "identities").map { column =>
     Json.long(column, "column") -> Json.get(column, "next").collect { case JInt(next) => next }.get
   }.toMap
 
-  override def outcomeUnknown: Boolean = unknown
+  override def mayHaveHappened: Boolean = write.mayHaveHappened
 
   override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit =
-    try {
-      val answer = access.channel.change("commit_write", Json.merge(
-        facts.referenceOf(Json.get(begun, "version").map(_ => Json.long(begun, "version")).getOrElse(facts.version)),
-        "write" -> Json.child(begun, "write"),
-        "token" -> Json.get(begun, "token").getOrElse(JNull),
-        "operation" -> JString(operation.name),
-        "filter" -> operation.filter.getOrElse(JNull),
-        "batch" -> batch.getOrElse(JNull),
-        "files" -> JArray(files.map(JsonMethods.parse(_)).toList),
-        "values" -> JArray(values)))
+    if (operation.name == WriteOperation.Merge) {
+      write.commit(
+        "commit_rows", files,
+        "operation" -> JString(operation.name), "condition" -> operation.filter.getOrElse(JNull),
+        "removed" -> JArray(Nil), "deletes" -> JArray(Nil))
+      access.wrote(facts.location, files)
+    } else {
+      val answer = write.commit(
+        "commit_write", files,
+        "operation" -> JString(operation.name), "filter" -> operation.filter.getOrElse(JNull),
+        "batch" -> batch.getOrElse(JNull), "values" -> JArray(values))
       if (Json.bool(answer, "written")) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
         facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
-    } catch {
-      case failure: LakelogFailure =>
-        unknown = failure.outcomeUnknown
-        throw access.failures.ofTable(failure, access.ident)
     }
 }
 
@@ -70,7 +68,7 @@ private[lakelog] final class StagedCommit(write: JObject, keep: Seq[String] => U
   /** Rows that come with the creation of a table have none. */
   override def nextValues: Map[Long, BigInt] = Map.empty
 
-  override def outcomeUnknown: Boolean = false
+  override def mayHaveHappened: Boolean = false
 
   override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit = keep(files)
 }

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, LogicalWriteInfo, PhysicalWriteInfo, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, LogicalWriteInfo, MergeSummary, PhysicalWriteInfo, WriterCommitMessage, WriteSummary}
+import org.apache.spark.sql.types.StructType
 
 /** The files that one task wrote, as the JSON of data files, and what it took of identity columns. */
 private[lakelog] final case class FilesWritten(files: Array[String], values: Array[IdentityTaken])
@@ -10,30 +11,59 @@ private[lakelog] final case class FilesWritten(files: Array[String], values: Arr
 private[lakelog] final class LakeBatchWrite(
     table: LakeTable, info: LogicalWriteInfo, operation: WriteOperation, commit: FileCommit) extends BatchWrite {
 
-  override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = {
-    val facts = table.facts
-    val schema = SparkInternals.withoutCharVarchar(info.schema)
-    val fileSchema = table.physical.forWrite(schema)
-    val settings = SparkInternals.parquetWrite(
-      fileSchema, facts.compressionCodec, SparkInternals.hadoopConf(table.facts.location, table.access.hadoopSettings))
-    new LakeWriterFactory(WriterSettings(
-      settings, facts.location, commit.filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
-      facts.targetFileBytes, IdentityValues.starts(table.identities, nextValues, physical.numPartitions), table.access.options.get("fsync").forall(_ != "off")))
-  }
+  private val together = ReadTogether.known(table)
+
+  override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = new LakeWriterFactory(
+    LakeBatchWrite.settings(
+      table, info.schema, commit.filePrefix,
+      IdentityValues.starts(table.identities, nextValues, physical.numPartitions)))
 
   private lazy val nextValues = if (table.identities.isEmpty) Map.empty[Long, BigInt] else commit.nextValues
 
-  override def commit(messages: Array[WriterCommitMessage]): Unit = {
-    val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten
-    commit.commit(operation, filesOf(messages), IdentityValues.toJson(table.identities, nextValues, taken))
+  override def commit(messages: Array[WriterCommitMessage]): Unit = commit(messages, operation)
+
+  /**
+   * A MERGE that only adds rows is an append to Spark. But it adds them as there are none like them, which must stay true.
+   * With values of identity columns, which other rows may have taken by then, it goes on as the append that it is.
+   */
+  override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit = summary match {
+    case _: MergeSummary if table.identities.isEmpty =>
+      commit(messages, WriteOperation(WriteOperation.Merge, together.map(RowCommit.condition(table, _))))
+    case _ => commit(messages, operation)
   }
 
-  /** Removes the files, unless they may have become part of the table: a failed commit may have happened. */
-  override def abort(messages: Array[WriterCommitMessage]): Unit = if (!commit.outcomeUnknown) {
-    val configuration = SparkInternals.hadoopConf(table.facts.location, table.access.hadoopSettings)
-    DataFiles.deleteAll(table.facts.location, filesOf(messages), configuration)
+  private def commit(messages: Array[WriterCommitMessage], as: WriteOperation): Unit = {
+    val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten
+    commit.commit(as, filesOf(messages), IdentityValues.toJson(table.identities, nextValues, taken))
   }
+
+  /** Removes the files, unless they may have become part of the table. */
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, filesOf(messages))
 
   private def filesOf(messages: Array[WriterCommitMessage]): Seq[String] =
     messages.toSeq.collect { case written: FilesWritten => written.files }.flatten
+}
+
+private[lakelog] object LakeBatchWrite {
+
+  /**
+   * What the tasks need to know that write rows of that schema to files whose names begin so; `identities` say where the
+   * values begin of columns that are to be filled.
+   */
+  def settings(
+      table: LakeTable, rows: StructType, filePrefix: String, identities: Seq[IdentityStart] = Nil): WriterSettings = {
+    val facts = table.facts
+    val schema = SparkInternals.withoutCharVarchar(rows)
+    val settings = SparkInternals.parquetWrite(
+      table.physical.forWrite(schema), facts.compressionCodec,
+      SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings))
+    WriterSettings(
+      settings, facts.location, filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
+      facts.targetFileBytes, identities, table.access.options.get("fsync").forall(_ != "off"))
+  }
+
+  /** Deletes files that are in no commit for certain. */
+  def deleteFiles(table: LakeTable, files: Seq[String]): Unit = DataFiles.deleteAll(
+    table.facts.location, files, SparkInternals.hadoopConf(table.facts.location, table.access.hadoopSettings))
 }

@@ -1,12 +1,19 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
+import org.json4s.JsonAST.JValue
 
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2, Write, WriteBuilder}
 
-/** What a write does with the rows that are there: keeps them all, or replaces some. */
-private[lakelog] final case class WriteOperation(name: String, filter: Option[JObject] = None)
+/**
+ * What a write does with the rows that are there: keeps them all, or replaces some. The filter says which these are, or,
+ * of a MERGE that only adds rows, which ones it has looked at.
+ */
+private[lakelog] final case class WriteOperation(name: String, filter: Option[JValue] = None)
+
+private[lakelog] object WriteOperation {
+  val Merge = "merge"
+}
 
 /** Collects what kind of write a statement is. */
 private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWriteInfo, commit: FileCommit)

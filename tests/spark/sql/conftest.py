@@ -39,6 +39,12 @@ def memory(make_memory: Callable[[str], Place]) -> Place:
 
 
 @pytest.fixture
+def memory_rows(make_memory: Callable[[str], Place]) -> Place:
+    """Spark's in-memory catalog of partitioned tables whose rows can be deleted, updated and merged."""
+    return make_memory(memory_catalog.ROWS)
+
+
+@pytest.fixture
 def memory_views(make_memory: Callable[[str], Place]) -> Place:
     """Spark's in-memory catalog of definitions of tables and views."""
     return make_memory(memory_catalog.RELATIONS)

@@ -1,0 +1,107 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.connector.distributions.Distribution
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.types.CharType
+
+/**
+ * Writes those files anew in which a row may change, with all rows that are left of them.
+ *
+ * Spark looks first which files have rows that match (by the filter attribute `_file` of the scan), and reads then all rows
+ * of these: no filter may keep a row of them from being read.
+ */
+private[lakelog] final class CopyOnWrite(table: LakeTable, kind: Command)
+  extends RowOperation(table, kind, ScanUse.WholeFiles(firstLook = CopyOnWrite.canLookFirst(table, kind))) {
+
+  override def requiredMetadataAttributes(): Array[NamedReference] = Array(place(RowPlace.File), place(RowPlace.Position))
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    val prepared = commit
+    new WriteBuilder {
+      override def build(): Write = new RewrittenRows(table, kind, info, place(RowPlace.File), prepared)
+    }
+  }
+}
+
+private object CopyOnWrite {
+
+  /**
+   * Spark pads texts of CHAR columns above the scan, and takes the padded column for the scan's own when it looks for the files
+   * of a DELETE: then it finds no such column. Without that look, more files are written anew.
+   */
+  def canLookFirst(table: LakeTable, kind: Command): Boolean =
+    kind != Command.DELETE || !SparkInternals.conf.readSideCharPadding ||
+      !table.schema.existsRecursively(_.isInstanceOf[CharType])
+}
+
+/** What a scan has read together is written together; only the rows that a MERGE has joined have lost their places. */
+private final class RewrittenRows(
+    table: LakeTable, kind: Command, info: LogicalWriteInfo, file: NamedReference, commit: RowCommit)
+  extends RowWrite(table) {
+
+  override def description(): String = s"lakelog files written anew of ${table.name}"
+
+  override def requiredDistribution(): Distribution =
+    order.distribution(otherwise = if (kind == Command.MERGE) Seq(file) else Nil)
+
+  override def toBatch: BatchWrite = new RewriteBatch(table, kind, info, commit)
+}
+
+private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalWriteInfo, commit: RowCommit)
+  extends BatchWrite {
+
+  override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = new RewriteTaskFactory(
+    RowSettings.of(table, info.schema, commit.filePrefix),
+    PlaceOrdinals.in(info.metadataSchema.get, table.physical.metadata), mayRepeat = kind == Command.MERGE)
+
+  override def commit(messages: Array[WriterCommitMessage]): Unit = replace(messages, None)
+
+  override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit =
+    replace(messages, RewriteBatch.rowsSeen(summary))
+
+  /** The files of the scan's last plan are gone: when Spark has learnt which ones matter, it has had it plan again. */
+  private def replace(messages: Array[WriterCommitMessage], seen: Option[Long]): Unit = {
+    val rows = written(messages)
+    val kept = Positions.united(rows.flatMap(_.positions), once = true)
+    val read = commit.scan.map(_.files)
+    read.foreach(RewriteBatch.check(_, kept.keySet, seen))
+    commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows.flatMap(_.files))
+  }
+
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.files))
+
+  private def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
+    messages.toSeq.collect { case rows: RowsWritten => rows }
+}
+
+private object RewriteBatch {
+
+  /** How many rows Spark says that it has read of the files; None where it does not know. */
+  def rowsSeen(summary: WriteSummary): Option[Long] = {
+    val counts = summary match {
+      case delete: DeleteSummary => Seq(delete.numDeletedRows, delete.numCopiedRows)
+      case update: UpdateSummary => Seq(update.numUpdatedRows, update.numCopiedRows)
+      case merge: MergeSummary => Seq(merge.numTargetRowsCopied, merge.numTargetRowsDeleted, merge.numTargetRowsUpdated)
+      case _ => Seq(-1L)
+    }
+    if (counts.forall(_ >= 0)) Some(counts.sum) else None
+  }
+
+  /**
+   * What is removed must have been read, and what was read must be removed: a row would be lost or doubled otherwise. More
+   * rows than there are come from tasks that ran again, and from joins.
+   */
+  def check(files: PlannedFiles, kept: Set[String], seen: Option[Long]): Unit = {
+    val names = files.paths.indices.map(files.name).toSet
+    kept.find(!names(_)).foreach { file =>
+      throw new IllegalStateException(s"Rows of $file were written anew, which is not to be replaced")
+    }
+    seen.filter(_ < files.totalRows).foreach { rows =>
+      throw new IllegalStateException(
+        s"Files with ${files.totalRows} rows are to be replaced, of which only $rows were read")
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations
+import org.apache.spark.sql.connector.catalog.constraints.Check
+import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationBuilder, RowLevelOperationInfo}
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+
+/** A table's part in DELETE, UPDATE and MERGE of single rows: which of the two ways they go. */
+private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeTable =>
+
+  override def newRowLevelOperationBuilder(info: RowLevelOperationInfo): RowLevelOperationBuilder = {
+    refuseUnknown(info.options, "write", Set.empty)
+    refuseStreaming()
+    // What is deleted or copied has its values already.
+    if (info.command != Command.DELETE) {
+      refuseUncomputed()
+      if (identities.nonEmpty) throw Failures.unsupported(
+        s"The table $name has identity columns, of which lakelog makes values for rows that are inserted only: " +
+          s"${info.command} does not know them yet.")
+    }
+    () => operation(info.command)
+  }
+
+  private def operation(command: Command): RowLevelOperation =
+    facts.writeModes(command.name.toLowerCase(Locale.ROOT)) match {
+      case "merge-on-read" if !isHeldAgainstDeletions(command) => new MergeOnRead(this, command)
+      case _ => new CopyOnWrite(this, command)
+    }
+
+  /**
+   * In a MERGE on read, Spark has a row without values for each one that is deleted, and holds CHECKs against that too:
+   * CHECK (a IS NOT NULL) would fail over a row that goes.
+   */
+  private def isHeldAgainstDeletions(command: Command): Boolean =
+    command == Command.MERGE && constraints.exists(_.isInstanceOf[Check])
+}

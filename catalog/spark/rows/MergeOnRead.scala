@@ -1,0 +1,61 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
+import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+
+/**
+ * Changes rows without writing those beside them: a row that is deleted or updated is marked as deleted in its file, and
+ * new rows are written to files of their own.
+ */
+private[lakelog] final class MergeOnRead(table: LakeTable, kind: Command)
+  extends RowOperation(table, kind, ScanUse.Places) with SupportsDelta {
+
+  override def rowId(): Array[NamedReference] = Array(place(RowPlace.File), place(RowPlace.Position))
+
+  override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = {
+    val prepared = commit
+    new DeltaWriteBuilder {
+      override def build(): DeltaWrite = new DeltaRows(table, kind, info, place(RowPlace.File), prepared)
+    }
+  }
+}
+
+/**
+ * A deletion has nothing to write, so that its rows stay where they are. Updated rows of an unpartitioned table meet by the
+ * file that they were in, which spreads them; of how many tasks they come at last, Spark decides by their size.
+ */
+private final class DeltaRows(
+    table: LakeTable, kind: Command, info: LogicalWriteInfo, file: NamedReference, commit: RowCommit)
+  extends RowWrite(table) with DeltaWrite {
+
+  override def description(): String = s"lakelog changes of rows of ${table.name}"
+
+  override def requiredDistribution(): Distribution =
+    if (kind == Command.DELETE) Distributions.unspecified() else order.distribution(otherwise = Seq(file))
+
+  override def requiredOrdering(): Array[SortOrder] =
+    if (kind == Command.DELETE) Array.empty else super.requiredOrdering()
+
+  override def toBatch: DeltaBatchWrite = new DeltaBatch(table, kind, info, commit)
+}
+
+private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWriteInfo, commit: RowCommit)
+  extends DeltaBatchWrite {
+
+  override def createBatchWriterFactory(physical: PhysicalWriteInfo): DeltaWriterFactory = new DeltaTaskFactory(
+    if (kind == Command.DELETE) None else Some(RowSettings.of(table, info.schema, commit.filePrefix)),
+    PlaceOrdinals.in(info.rowIdSchema.get, table.physical.metadata))
+
+  override def commit(messages: Array[WriterCommitMessage]): Unit = {
+    val rows = written(messages)
+    commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows.flatMap(_.files))
+  }
+
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.files))
+
+  private def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
+    messages.toSeq.collect { case rows: RowsWritten => rows }
+}

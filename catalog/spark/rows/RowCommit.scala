@@ -1,0 +1,59 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Base64, Locale}
+
+import org.json4s.JsonAST.{JArray, JNull, JString, JValue}
+import org.roaringbitmap.RoaringBitmap
+
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+
+/** The one commit of a row-level operation, on the version that it has read. */
+private[lakelog] final class RowCommit(
+    table: LakeTable, command: Command, val scan: Option[LakeScan], together: Option[ReadTogether]) {
+
+  private lazy val reference = table.facts.referenceOf(scan.fold(table.facts.version)(_.version))
+  private lazy val write = new TableWrite(table.access, reference, table.access.call("begin_write", reference))
+
+  def filePrefix: String = write.filePrefix
+
+  def mayHaveHappened: Boolean = write.mayHaveHappened
+
+  /**
+   * Removes files that were written anew, marks rows as deleted (by the names of their files) and adds files. Where nothing is
+   * to be changed, there is no commit.
+   */
+  def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[String]): Unit =
+    if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
+      write.commit(
+        "commit_rows", files,
+        "operation" -> JString(command.name.toLowerCase(Locale.ROOT)),
+        "condition" -> together.fold[JValue](JNull)(RowCommit.condition(table, _)),
+        "removed" -> Json.texts(removed),
+        "deletes" -> JArray(deleted.toList.sortBy(_._1).map { case (file, positions) =>
+          Json.obj(
+            "path" -> JString(path(file)),
+            "positions" -> JString(Base64.getEncoder.encodeToString(Positions.bytes(positions))))
+        }))
+      table.access.wrote(table.facts.location, files)
+    }
+
+  /** The path in the log of a file that was read, by the name that its rows have. */
+  private def path(file: String): String = paths.getOrElse(file, throw new IllegalStateException(
+    s"A row of $file was changed, which is none of the files that were read"))
+
+  private lazy val paths: Map[String, String] = scan.fold(Map.empty[String, String]) { scan =>
+    scan.files.paths.indices.map(i => scan.files.name(i) -> scan.files.paths(i)).toMap
+  }
+}
+
+private[lakelog] object RowCommit {
+
+  /** What all rows of the table match that the statement has read: rows like them that others add may conflict. */
+  def condition(table: LakeTable, together: ReadTogether): JValue = {
+    val metadata = table.physical.metadata
+    val scans = together.filters(table).map(_.filterNot(FileNames.areIn(_, metadata)))
+    if (scans.isEmpty || scans.exists(_.isEmpty)) JNull
+    else if (scans.length == 1) Predicates.toJson(scans.head)
+    else Json.obj("op" -> JString("OR"), "args" -> JArray(scans.map(Predicates.toJson(_)).toList))
+  }
+}

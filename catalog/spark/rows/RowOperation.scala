@@ -1,0 +1,51 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.Locale
+
+import org.apache.spark.sql.connector.distributions.{Distribution, UnspecifiedDistribution}
+import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write.{RequiresDistributionAndOrdering, RowLevelOperation}
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * A DELETE, UPDATE or MERGE on one version of a table. Spark asks for what it reads first, then for what it writes.
+ */
+private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, use: ScanUse)
+  extends RowLevelOperation {
+
+  private var reads: Option[(LakeScan, ReadTogether)] = None
+
+  override def command(): Command = kind
+
+  override def description(): String = s"lakelog ${kind.name.toLowerCase(Locale.ROOT)} of ${table.name}"
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    val together = ReadTogether.joined(table)
+    new LakeScanBuilder(table, together, options, use, scan => reads = Some((scan, together)))
+  }
+
+  protected def place(of: RowPlace): NamedReference = SparkInternals.reference(Seq(table.physical.metadata.name(of)))
+
+  /** How to commit what the scan that was built last has found. Where no row can match, Spark builds none. */
+  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2))
+}
+
+/**
+ * The order in which rows come that an operation writes. Only where that takes a shuffle, Spark is told how large its parts
+ * should be, and otherwise does not let itself be told.
+ */
+private[lakelog] abstract class RowWrite(table: LakeTable) extends RequiresDistributionAndOrdering {
+
+  protected val order = new RowOrder(table.facts)
+
+  override def distributionStrictlyRequired(): Boolean = false
+
+  override def advisoryPartitionSizeInBytes(): Long = requiredDistribution() match {
+    case _: UnspecifiedDistribution => 0
+    case _: Distribution => table.facts.targetFileBytes
+  }
+
+  override def requiredOrdering(): Array[SortOrder] = order.ordering
+}

@@ -1,0 +1,110 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/** What one task of a row-level operation has written, and which rows that were there it is about. */
+private[lakelog] final case class RowsWritten(files: Array[String], positions: Array[FilePositions])
+  extends WriterCommitMessage
+
+/** Where in a row that says where a row is, file and position are. */
+private[lakelog] final case class PlaceOrdinals(file: Int, position: Int)
+
+private[lakelog] object PlaceOrdinals {
+  def in(schema: StructType, metadata: MetadataColumns): PlaceOrdinals = {
+    def ordinal(place: RowPlace) = schema.fieldIndex(metadata.name(place))
+    PlaceOrdinals(ordinal(RowPlace.File), ordinal(RowPlace.Position))
+  }
+}
+
+/**
+ * How the rows of an operation are written. Metadata columns that the statement has asked for come along with the table's
+ * columns, which are the `columns` of a row, of these `types`; None where a row has no others.
+ */
+private[lakelog] final case class RowSettings(files: WriterSettings, columns: Option[(Array[Int], Array[DataType])]) {
+  def writer(partitionId: Int, taskId: Long): RowWriter = new RowWriter(
+    new LakeDataWriter(files, partitionId, s"$partitionId-$taskId"), columns.map { case (order, types) => SparkInternals.reordering(order, types) })
+}
+
+private[lakelog] object RowSettings {
+  def of(table: LakeTable, rows: StructType, filePrefix: String): RowSettings = {
+    val metadata = table.physical.metadata
+    val (own, types) = (metadata.without(rows), SparkInternals.withoutCharVarchar(rows).fields.map(_.dataType))
+    val columns = own.fieldNames.map(rows.fieldIndex)
+    RowSettings(
+      LakeBatchWrite.settings(table, own, filePrefix), Some((columns, types)).filter(_ => own.length < rows.length))
+  }
+}
+
+private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[UnsafeProjection]) {
+  def write(row: InternalRow): Unit = files.write(columns.fold(row)(_.apply(row)))
+  def commit(): Array[String] = files.commit() match { case written: FilesWritten => written.files }
+  def abort(): Unit = files.abort()
+  def close(): Unit = files.close()
+}
+
+/** Writes rows, where the operation has any, and keeps count of those that are in other files. */
+private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: PlaceOrdinals)
+  extends DataWriter[InternalRow] {
+
+  private val positions = new Positions
+
+  /** Notes where a row is; false for one that was noted before. */
+  protected def note(place: InternalRow): Boolean =
+    positions.add(place.getUTF8String(places.file), place.getLong(places.position))
+
+  override def write(row: InternalRow): Unit = writer.get.write(row)
+
+  override def commit(): WriterCommitMessage =
+    RowsWritten(writer.map(_.commit()).getOrElse(Array.empty), positions.toMessage)
+
+  override def abort(): Unit = writer.foreach(_.abort())
+
+  override def close(): Unit = writer.foreach(_.close())
+}
+
+/**
+ * Writes all rows that are left of some files, and new ones.
+ *
+ * A row that is kept may come more than once, from a MERGE in which several rows of the source match it and no clause says
+ * what to do then.
+ */
+private[lakelog] final class RewriteTask(writer: RowWriter, places: PlaceOrdinals, mayRepeat: Boolean)
+  extends RowTask(Some(writer), places) {
+
+  override def write(place: InternalRow, row: InternalRow): Unit =
+    if (note(place)) write(row)
+    else if (!mayRepeat) throw new IllegalStateException("A row would be written twice")
+}
+
+/** Writes new rows and those that take the place of others, and notes which rows are gone. */
+private[lakelog] final class DeltaTask(writer: Option[RowWriter], places: PlaceOrdinals)
+  extends RowTask(writer, places) with DeltaWriter[InternalRow] {
+
+  /** Of several rows of a MERGE's source, each may delete the same row. */
+  override def delete(metadata: InternalRow, id: InternalRow): Unit = note(id)
+
+  override def update(metadata: InternalRow, id: InternalRow, row: InternalRow): Unit = {
+    if (!note(id)) throw new IllegalStateException("A row would be updated twice")
+    insert(row)
+  }
+
+  override def insert(row: InternalRow): Unit = super[RowTask].write(row)
+
+  override def write(row: InternalRow): Unit = insert(row)
+}
+
+private[lakelog] final class RewriteTaskFactory(settings: RowSettings, places: PlaceOrdinals, mayRepeat: Boolean)
+  extends DataWriterFactory {
+  override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
+    new RewriteTask(settings.writer(partitionId, taskId), places, mayRepeat)
+}
+
+/** Without settings, no rows are written. */
+private[lakelog] final class DeltaTaskFactory(settings: Option[RowSettings], places: PlaceOrdinals)
+  extends DeltaWriterFactory {
+  override def createWriter(partitionId: Int, taskId: Long): DeltaWriter[InternalRow] =
+    new DeltaTask(settings.map(_.writer(partitionId, taskId)), places)
+}

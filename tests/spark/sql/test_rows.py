@@ -1,0 +1,136 @@
+"""DELETE, UPDATE and MERGE beside Spark's own in-memory catalog, in both modes; seen by others too."""
+
+from __future__ import annotations
+
+import pytest
+from tests.spark.sessions import another_session
+from tests.spark.sql.reference import outcome
+from tests.spark.sql.rows import MODES, in_mode
+
+pytestmark = [pytest.mark.adapter, pytest.mark.parametrize("mode", MODES)]
+
+SOURCE = (
+    "(SELECT * FROM VALUES (2L, 'b', 20), (4L, 'z', 40), (77L, 'n', 7), (78L, NULL, NULL) AS v(id, k, v))"
+)
+
+STATEMENTS = {
+    "delete": [
+        # The memory takes = for one about partitions.
+        "DELETE FROM lake.t WHERE id > 2 AND id < 4",
+        "DELETE FROM lake.t WHERE id > 2 AND id < 4",
+        "DELETE FROM lake.t AS x WHERE x.v IS NULL OR x.k = 'b' AND x.id < 8",
+        "DELETE FROM lake.t WHERE id IN (SELECT max(id) FROM lake.t)",
+        "DELETE FROM lake.t WHERE EXISTS (SELECT 1 FROM lake.s WHERE s.id = t.id)",
+        "DELETE FROM lake.t WHERE id NOT IN (SELECT id FROM lake.s WHERE id IS NOT NULL) AND v % 20 = 0",
+        "DELETE FROM lake.t WHERE k = 'c'",
+        "DELETE FROM lake.t WHERE nothing = 1",
+        "DELETE FROM lake.t",
+    ],
+    "update": [
+        "UPDATE lake.t SET v = v + 1 WHERE id % 2 = 0",
+        "UPDATE lake.t SET k = 'moved', v = DEFAULT WHERE k = 'a'",
+        "UPDATE lake.t SET s.b = concat(s.b, '!') WHERE s.a > 5",
+        "UPDATE lake.t AS x SET x.v = (SELECT max(v) FROM lake.t) WHERE x.id = (SELECT min(id) FROM lake.t)",
+        "UPDATE lake.t SET v = -1 WHERE id IN (SELECT id FROM lake.s)",
+        "UPDATE lake.t SET v = 3000000000 WHERE id = 1",
+        "UPDATE lake.t SET v = 'text' WHERE id = 1",
+        "UPDATE lake.t SET id = 5, id = 6",
+        "UPDATE lake.t SET v = 0",
+    ],
+    "merge": [
+        f"MERGE INTO lake.t USING {SOURCE} AS s ON t.id = s.id "
+        "WHEN MATCHED AND s.k = 'b' THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v, k = s.k "
+        "WHEN NOT MATCHED AND s.k IS NULL THEN INSERT (id, k) VALUES (s.id, 'null') "
+        "WHEN NOT MATCHED THEN INSERT (id, k, v) VALUES (s.id, s.k, s.v)",
+        f"MERGE INTO lake.t USING {SOURCE} AS s ON t.id = s.id AND t.id < 100 "
+        "WHEN NOT MATCHED BY SOURCE AND t.id > 8 THEN DELETE "
+        "WHEN NOT MATCHED BY SOURCE AND t.k = 'a' THEN UPDATE SET v = 1000",
+        "MERGE INTO lake.t USING (SELECT explode(array(77L, 77L)) AS id) AS s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = 1",
+        "MERGE INTO lake.t USING (SELECT explode(array(77L, 77L)) AS id) AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        "MERGE INTO lake.t USING lake.t AS s ON t.id = s.id + 1 WHEN MATCHED THEN UPDATE SET v = s.id "
+        "WHEN NOT MATCHED THEN INSERT (id, k, v) VALUES (s.id + 1, 'next', s.v)",
+        "MERGE INTO lake.t USING (SELECT 500L AS id UNION ALL SELECT 1L) AS s ON t.id = s.id "
+        "WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 'only')",
+        "MERGE INTO lake.t USING (SELECT 500L AS id WHERE false) AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        "MERGE INTO lake.t USING lake.s ON rand() < 0.5 WHEN MATCHED THEN DELETE",
+        "MERGE INTO lake.t USING lake.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'text'",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "layout", ["", "PARTITIONED BY (k)", "PARTITIONED BY (bucket(2, id), truncate(1, k))"]
+)
+@pytest.mark.parametrize("kind", sorted(STATEMENTS))
+def test_statements_do_what_they_do_in_sparks_own_catalog(lake, memory_rows, mode, kind, layout):
+    columns = "(id BIGINT, k STRING, v INT DEFAULT 42, s STRUCT<a: INT, b: STRING>)"
+    fill = (
+        "SELECT id, element_at(array('a', 'b', 'c'), CAST(id % 3 + 1 AS INT)), "
+        "IF(id % 5 = 0, NULL, CAST(id * 10 AS INT)), "
+        "IF(id % 4 = 0, NULL, named_struct('a', CAST(id AS INT), 'b', 'x')) FROM range({}, {}, 1, 2)"
+    )
+    for place, how in ((lake, f"{layout} {in_mode(mode)}"), (memory_rows, "PARTITIONED BY (k)")):
+        outcome(place, f"CREATE TABLE lake.t {columns} {how}")
+        outcome(place, "CREATE TABLE lake.s (id BIGINT, k STRING) PARTITIONED BY (k)")
+        for statement in (
+            f"INSERT INTO lake.t {fill.format(0, 8)}",
+            f"INSERT INTO lake.t {fill.format(8, 13)}",
+            "INSERT INTO lake.s VALUES (4, 'a'), (5, 'b'), (NULL, 'c')",
+        ):
+            assert outcome(place, statement).condition is None, statement
+    for statement in STATEMENTS[kind]:
+        ours, theirs = outcome(lake, statement), outcome(memory_rows, statement)
+        assert ours.condition == theirs.condition, statement
+        rows = outcome(lake, "SELECT * FROM lake.t")
+        assert rows.condition is None, rows
+        assert rows == outcome(memory_rows, "SELECT * FROM lake.t"), statement
+    found = lake.sorted("SELECT id, k, v FROM lake.t")
+    assert another_session(lake).sorted("SELECT id, k, v FROM lake.t") == found
+    arrow = lake.catalog.load_table("t").to_arrow().select(["id", "k", "v"])
+    assert sorted((tuple(row.values()) for row in arrow.to_pylist()), key=repr) == found
+
+
+def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_none(lake, mode):
+    lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0 AS v FROM range(0, 10, 1, 1)")
+    lake.sql("DELETE FROM lake.t WHERE id = 1")
+    lake.sql("UPDATE lake.t SET v = 1 WHERE id = 2")
+    lake.sql("MERGE INTO lake.t USING (SELECT 3L AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 3")
+    lake.sql(
+        "MERGE INTO lake.t USING (SELECT 33L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    table = lake.catalog.load_table("t")
+    assert [entry.operation for entry in table.history()][:4] == ["merge", "merge", "update", "delete"]
+    # Statistics cannot tell that there is no such row.
+    lake.sql("DELETE FROM lake.t WHERE id % 10 = 3 AND v = 2")
+    lake.sql("UPDATE lake.t SET v = 1 WHERE id = 200 AND v < 7")
+    lake.sql("MERGE INTO lake.t USING (SELECT 333L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert lake.catalog.load_table("t").version == table.version
+    # Time travel to each of them.
+    assert lake.sorted(f"SELECT * FROM lake.t VERSION AS OF {table.version - 4}") == [
+        (id, 0) for id in range(10)
+    ]
+    assert lake.sorted(f"SELECT * FROM lake.t VERSION AS OF {table.version - 3} WHERE id < 3") == [
+        (0, 0),
+        (2, 0),
+    ]
+
+
+def test_schema_evolution_and_rows_are_one_commit(lake, mode):
+    lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)}")
+    lake.sql("INSERT INTO lake.t VALUES (1, 1), (2, 2)")
+    version = lake.catalog.load_table("t").version
+    lake.sql(
+        "MERGE WITH SCHEMA EVOLUTION INTO lake.t "
+        "USING (SELECT 2L AS id, 20 AS v, 'x' AS n UNION ALL SELECT 3L, 30, 'y') s "
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, 1, None), (2, 20, "x"), (3, 30, "y")]
+    assert lake.catalog.load_table("t").version == version + 1
+    with pytest.raises(Exception, match="violat|CHECK|divide|DIVIDE"):
+        lake.sql(
+            "MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT 2L AS id, 1 DIV (id - id) AS v, 'x' AS n, 1 AS more "
+            "FROM range(2)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        )
+    assert lake.frame("SELECT * FROM lake.t").columns == ["id", "v", "n"]
+    assert lake.catalog.load_table("t").version == version + 1
