@@ -46,15 +46,15 @@ def found(catalog: Catalog) -> None:
 
 def deed(world: CatalogWorld, catalog: Catalog) -> None:
     choice = world.rng.random()
-    if choice < 0.35:
+    if choice < 0.25:
         transfer(world, catalog)
-    elif choice < 0.5:
+    elif choice < 0.35:
         compact(world, catalog)
-    elif choice < 0.6:
+    elif choice < 0.43:
         open_account(world, catalog)
-    elif choice < 0.7:
+    elif choice < 0.52:
         close_account(world, catalog)
-    elif choice < 0.75:
+    elif choice < 0.57:
         move_all(world, catalog)
     else:
         move_one(world, catalog)
@@ -123,7 +123,7 @@ def close_account(world: CatalogWorld, catalog: Catalog) -> None:
 
 
 def move_one(world: CatalogWorld, catalog: Catalog) -> None:
-    """Move an account or two to the other table."""
+    """Move some accounts to the other table."""
     here, there = world.rng.sample(TABLES, 2)
     by_filter = world.rng.random() < 0.5
 
@@ -132,7 +132,7 @@ def move_one(world: CatalogWorld, catalog: Catalog) -> None:
         accounts = {account: found for account, found in where(table).items() if account < 100}
         if not accounts:
             raise NotFound("there is no account to be moved")
-        chosen = world.rng.sample(sorted(accounts), min(len(accounts), world.rng.randint(1, 2)))
+        chosen = world.rng.sample(sorted(accounts), min(len(accounts), world.rng.choice((1, 2, 2, 3))))
         tx.load_table(there).append(arrow([(account, accounts[account][2]) for account in chosen]))
         condition = col("account").is_in(chosen)
         if by_filter:
