@@ -241,6 +241,7 @@ def then_die(original):
     return call
 Dispatch.on_commit_write = then_die(Dispatch.on_commit_write)
 Dispatch.on_commit_stage = then_die(Dispatch.on_commit_stage)
+Dispatch.on_commit_rows = then_die(Dispatch.on_commit_rows)
 """
 
 

@@ -25,8 +25,6 @@ pytestmark = pytest.mark.adapter
         "ALTER TABLE lake.t SET TBLPROPERTIES ('location' = '/elsewhere')",
         "ALTER TABLE lake.t SET TBLPROPERTIES ('provider' = 'other')",
         "UPDATE lake.t VERSION AS OF 1 SET a = 3",
-        "EXPLAIN MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT 1 AS a, 2 AS b) s ON s.a = t.a "
-        "WHEN MATCHED THEN UPDATE SET *",
         "ANALYZE TABLE lake.t PARTITION (a = 1) COMPUTE STATISTICS",
     ],
 )

@@ -127,6 +127,13 @@ def test_schema_evolution_and_rows_are_one_commit(lake, mode):
     )
     assert lake.sorted("SELECT * FROM lake.t") == [(1, 1, None), (2, 20, "x"), (3, 30, "y")]
     assert lake.catalog.load_table("t").version == version + 1
+    # To explain it changes nothing, and says so.
+    told = lake.sql(
+        "EXPLAIN MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT 2L AS id, 'x' AS other) s "
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+    )
+    assert any("would be changed on its own here" in line for (line,) in told)
+    assert lake.catalog.load_table("t").version == version + 1
     with pytest.raises(Exception, match="violat|CHECK|divide|DIVIDE"):
         lake.sql(
             "MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT 2L AS id, 1 DIV (id - id) AS v, 'x' AS n, 1 AS more "
