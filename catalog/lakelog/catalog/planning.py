@@ -27,6 +27,8 @@ from lakelog.catalog.literals import from_arrow, to_arrow, value_type
 from lakelog.catalog.manifests import Fetch
 from lakelog.catalog.partitioning import PartitionField, PartitionSpec
 from lakelog.catalog.pruning import Specs, match, may_match
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.top_rows import TopRows, may_be_first
 
 _PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
@@ -39,6 +41,8 @@ def plan(
     *,
     limit: int | None = None,
     statistics: Collection[int] = (),
+    top: TopRows | None = None,
+    schema: Schema | None = None,
 ) -> pa.Table:
     """Return the files that may hold matching rows, a row each: path, size, rows, spec, `p<field id>` of every
     field, and footer, names, constants, deleted, deletes, first_row and version where there are any.
@@ -46,11 +50,16 @@ def plan(
     The version of a file that the transaction at hand has added is 0.
 
     With `limit`, files stop where the rows that match for certain suffice. `statistics` are ids of columns whose `lo`,
-    `hi`, `nulls` and `nans` are wanted too, as far as they are known.
+    `hi`, `nulls` and `nans` are wanted too, as far as they are known. Without a filter, files that have none of the
+    `top` rows of a table of that `schema` are left out.
     """
     found: list[pa.Table] = []
     missing = limit
-    for chunk in files.chunks(fetch):
+    chunks = files.chunks(fetch)
+    if top is not None and schema is not None and bound in (None, Constant(True)):
+        masks = may_be_first(chunks, top, schema, specs)
+        chunks = [_filtered(chunk, mask) for chunk, mask in zip(chunks, masks, strict=True)]
+    for chunk in chunks:
         kept = chunk if bound is None else _filtered(chunk, may_match(chunk, bound, specs))
         if missing is not None:
             certain = _certain_rows(kept, bound, specs)

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from lakelog.catalog.aggregates import Aggregate, aggregate, decided
 from lakelog.catalog.binding import bind
+from lakelog.catalog.contents import chunks_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.parquet_read import read_files
 from lakelog.catalog.planning import plan
@@ -54,6 +56,21 @@ class Scan:
                 view.state.files, fetch, self._predicate, self._metadata.specs, limit=self._limit
             ),
         )
+
+    def aggregate(self, wanted: Sequence[Aggregate], group_by: Sequence[str] = ()) -> pa.Table | None:
+        """Return what `aggregates.aggregate` tells of the rows that match, whatever columns are read.
+
+        No rows are read: None where it takes that, or where the filter cuts through files.
+        """
+        chunks = chunks_of(self._tracked, self._view)
+        if self._limit is not None:
+            return None
+        if self._predicate is not None:
+            matching = decided(chunks, self._predicate, self._metadata.specs)
+            if matching is None:
+                return None
+            chunks = matching
+        return aggregate(chunks, self._metadata, wanted, group_by)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a reader of record batches; files are read as it goes."""

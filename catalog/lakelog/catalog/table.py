@@ -37,7 +37,6 @@ from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.partitions import Values
-from lakelog.catalog.planning import plan
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.proofs import check_rows, required
 from lakelog.catalog.schema import Schema
@@ -46,6 +45,7 @@ from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.taking import known_taken, look_again
+from lakelog.catalog.top_rows import TopRows
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -241,10 +241,7 @@ class Table:
             yield entry_of(commit)
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of a metadata table: files, history, log, manifests, partitions, refs or snapshots.
-
-        Their columns are those of docs/sql/metadata.md; `columns` chooses some.
-        """
+        """Return the rows of a metadata table, all columns or these: see docs/sql/metadata.md."""
         from lakelog.catalog.metadata_tables import read_metadata
 
         return read_metadata(TableVersion(self._tracked, self._view, self.location), name, columns)
@@ -271,15 +268,9 @@ class Table:
     def to_arrow(self) -> pa.Table:
         return self.scan().to_arrow()
 
-    def plan(self, predicate: Filter | None = None) -> pa.Table:
-        """Return the data files that may hold rows matching `predicate`, a row each."""
-        metadata = self.metadata
-        self._tracked.note_rows_read(predicate)
-        bound = None if predicate is None else bind(as_predicate(predicate), metadata.schema)
-        fetch = self._tracked.log.read_blobs
-        return self._tracked.read(
-            self._view, lambda view: plan(view.state.files, fetch, bound, metadata.specs)
-        )
+    def plan(self, predicate: Filter | None = None, *, top: TopRows | None = None) -> pa.Table:
+        """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
+        return TableVersion(self._tracked, self._view, self.location).plan(predicate, top)
 
     # Changing metadata
 

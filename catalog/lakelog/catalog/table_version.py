@@ -1,4 +1,4 @@
-"""One version of a table as its metadata tables see it: its commits, its files, and where those are listed."""
+"""One version of a table as it is planned and looked into: its commits, its files, and where those are listed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakelog.catalog.binding import bind
 from lakelog.catalog.contents import chunks_of
 from lakelog.catalog.file_set import StoredIn
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
+from lakelog.catalog.planning import plan
+from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.table_state import TableState
+from lakelog.catalog.top_rows import TopRows
 from lakelog.log import Commit, View
 from lakelog.log.errors import NotFound
 from lakelog.log.keys import Keys
@@ -64,6 +68,16 @@ class TableVersion:
 
     def at(self, commit: Commit) -> View[TableState]:
         return self.tracked.log.view_at(commit.version)
+
+    def plan(self, predicate: Filter | None, top: TopRows | None) -> pa.Table:
+        """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
+        self.tracked.note_rows_read(predicate)
+        schema, specs = self.metadata.schema, self.metadata.specs
+        bound = None if predicate is None else bind(as_predicate(predicate), schema)
+        fetch = self.tracked.log.read_blobs
+        return self.tracked.read(
+            self.view, lambda view: plan(view.state.files, fetch, bound, specs, top=top, schema=schema)
+        )
 
     def file_chunks(self) -> list[pa.Table]:
         """Return the live files (see `FileSet.chunks`)."""
