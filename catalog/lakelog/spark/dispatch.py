@@ -16,6 +16,7 @@ from lakelog.spark.asking import Answer, Params, in_arrow, token_of
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import PLANNED_COLUMNS, Handles
 from lakelog.spark.jar import version
+from lakelog.spark.on_aggregates import OnAggregates
 from lakelog.spark.on_functions import OnFunctions
 from lakelog.spark.on_metadata import OnMetadata
 from lakelog.spark.on_partitions import OnPartitions
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     # At run time these are imported by the first request that needs them: they take longer than the start.
     from lakelog.catalog import Catalog
     from lakelog.catalog.data_file import DataFile
+    from lakelog.catalog.top_rows import TopRows
 
 
 class VersionMismatch(LakelogError):
@@ -34,7 +36,7 @@ class VersionMismatch(LakelogError):
     kind = "version-mismatch"
 
 
-class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
+class Dispatch(OnAggregates, OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:
@@ -182,7 +184,7 @@ class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
     # Reading and writing a table that was loaded
 
     def on_plan(self, params: Params) -> Answer:
-        planned = self._handles.loaded(params).plan(params["predicate"])
+        planned = self._handles.loaded(params).plan(params["predicate"], top=_top(params))
         planned = planned.select([name for name in PLANNED_COLUMNS if name in planned.column_names])
         return in_arrow(planned.schema, planned.to_batches())
 
@@ -318,6 +320,12 @@ class Dispatch(OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
 
     def _catalog(self, params: Params) -> "Catalog":
         return self._catalogs.of(params)
+
+
+def _top(params: Params) -> "TopRows | None":
+    from lakelog.catalog.top_rows import TopRows
+
+    return TopRows(**params["top"]) if params.get("top") is not None else None
 
 
 def _files(params: Params) -> "list[DataFile]":

@@ -21,6 +21,29 @@ class OnPartitions:
         table = pa.Table.from_arrays(columns, names=found.column_names)
         return in_arrow(table.schema, table.to_batches())
 
+    def on_partition_keys(self, params: Params) -> Answer:
+        """Answer the values of partition fields, by their ids, of each file that `plan` gives, and its path.
+
+        They are `complete` where all files are partitioned by all of these fields; else nothing else is answered.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from lakelog.catalog.file_facts import partition_values
+
+        table = self._handles.loaded(params)
+        wanted = params["fields"]
+        fields = {field.id: field for spec in table.specs for field in spec.fields}
+        complete = [spec.id for spec in table.specs if {field.id for field in spec.fields} >= set(wanted)]
+        planned = table.plan(params["predicate"]).combine_chunks()
+        specs = pc.is_in(planned["spec"], value_set=pa.array(complete, pa.int32()))
+        if not pc.all(specs, min_count=0).as_py():
+            return {"complete": False}, b""
+        values = [partition_values(planned, fields[id]) for id in wanted]
+        keys = pa.Table.from_arrays([*values, planned["path"]], names=[*map(str, range(len(wanted))), "path"])
+        _, body = in_arrow(keys.schema, keys.to_batches())
+        return {"complete": True}, body
+
     def on_add_partitions(self, params: Params) -> Params:
         self._handles.writable(params).add_partitions(params["partitions"], token=token_of(params))
         return {}

@@ -2,10 +2,13 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, OptionalLong}
 
+import org.json4s.JsonAST.JNull
+
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
+import org.apache.spark.sql.connector.read.partitioning.Partitioning
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -33,8 +36,10 @@ private[lakelog] object ScanUse {
  */
 private[lakelog] final class LakeScan(
     val table: LakeTable, together: ReadTogether, required: StructType, val predicates: Seq[Predicate],
-    val limit: Option[Int], options: CaseInsensitiveStringMap, val use: ScanUse)
-  extends Scan with Batch with SupportsReportStatistics with SupportsRuntimeV2Filtering {
+    val limit: Option[Int], options: CaseInsensitiveStringMap, val use: ScanUse,
+    val top: Option[TopRows])
+  extends Scan with Batch with SupportsReportStatistics with SupportsReportPartitioning
+  with SupportsRuntimeV2Filtering {
 
   private val facts = table.facts
   private val metadata = table.physical.metadata
@@ -46,7 +51,8 @@ private[lakelog] final class LakeScan(
 
   override def description(): String = {
     val filters = if (predicates.isEmpty) "" else predicates.mkString(", filters: ", " AND ", "")
-    s"lakelog ${table.name}, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}"
+    s"lakelog ${table.name}, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}" +
+      top.map(", first " + _).getOrElse("")
   }
 
   override def toBatch: Batch = {
@@ -64,15 +70,26 @@ private[lakelog] final class LakeScan(
 
   override def planInputPartitions(): Array[InputPartition] = {
     val all = files
-    reading.partitions(limit.map(all.first).getOrElse(all))
+    keyed.partitions(version, limit.map(all.first).getOrElse(all))(reading.partitions)
   }
 
-  override def createReaderFactory(): PartitionReaderFactory = reading.factory(files)
+  override def createReaderFactory(): PartitionReaderFactory = keyed.factory(reading.factory(files))
 
   private lazy val reading = new FileReading(table, required, use match {
     case _: ScanUse.WholeFiles => Nil
     case _ => predicates
   })
+
+  /** Whoever changes rows has an order of its own for them. */
+  private lazy val keyed = new KeyedFiles(
+    table, required, predicates.filterNot(FileNames.areIn(_, metadata)), isWanted = use == ScanUse.Query)
+
+  /** As [[estimateStatistics]], of a version that is perhaps not read in the end. */
+  override def outputPartitioning(): Partitioning = {
+    val version = together.versionIfSettled(table)
+    val files = filesOf(version)
+    keyed.partitioning(version, files, reading.partitions(files).length)
+  }
 
   /**
    * Rows of the files that are left after pruning; bytes in proportion to the columns that are read. Spark asks while it
@@ -132,7 +149,8 @@ private[lakelog] final class LakeScan(
   private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
       val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
-      val params = Json.merge(facts.referenceOf(version), "predicate" -> Predicates.toJson(ofRows))
+      val params = Json.merge(
+        facts.referenceOf(version), "predicate" -> Predicates.toJson(ofRows), "top" -> top.map(_.json).getOrElse(JNull))
       val found = SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body, facts.location)
       ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
     }
@@ -142,7 +160,7 @@ private[lakelog] final class LakeScan(
       facts.id == that.table.facts.id && facts.version == that.table.facts.version &&
         facts.step == that.table.facts.step &&
         table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
-        predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use
+        predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use && top == that.top
     case _ => false
   }
 

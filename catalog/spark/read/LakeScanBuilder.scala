@@ -1,7 +1,9 @@
 package org.apache.spark.sql.lakelog
 
+import org.apache.spark.sql.connector.expressions.SortOrder
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownLimit, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownAggregates, SupportsPushDownLimit, SupportsPushDownRequiredColumns, SupportsPushDownTopN, SupportsPushDownV2Filters}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -16,11 +18,15 @@ private[lakelog] final class LakeScanBuilder(
   extends ScanBuilder
   with SupportsPushDownV2Filters
   with SupportsPushDownRequiredColumns
+  with SupportsPushDownAggregates
+  with SupportsPushDownTopN
   with SupportsPushDownLimit {
 
   private var predicates: Array[Predicate] = Array.empty
   private var required: StructType = SparkInternals.withoutCharVarchar(table.schema)
   private var limit: Option[Int] = None
+  private var top: Option[TopRows] = None
+  private var aggregates: Option[AggregateScan] = None
 
   override def pushPredicates(pushed: Array[Predicate]): Array[Predicate] = {
     predicates = pushed
@@ -37,12 +43,29 @@ private[lakelog] final class LakeScanBuilder(
     true
   }
 
+  /** As with a limit; Spark sorts what is read. */
+  override def pushTopN(orders: Array[SortOrder], rows: Int): Boolean = {
+    top = TopRows.of(orders, rows).filter(wanted => table.schema.fieldNames.contains(wanted.column))
+    top.isDefined
+  }
+
   override def isPartiallyPushed: Boolean = true
 
+  /** Spark asks only where no filter is left to apply, which are all of them. */
+  override def supportCompletePushDown(wanted: Aggregation): Boolean =
+    predicates.isEmpty && use == ScanUse.Query && AggregateScan.of(wanted, table, together).isDefined
+
+  override def pushAggregation(wanted: Aggregation): Boolean = {
+    if (predicates.isEmpty && use == ScanUse.Query) aggregates = AggregateScan.of(wanted, table, together)
+    aggregates.isDefined
+  }
+
+  /** Who takes aggregates from metadata has read all rows, as far as others' changes of these are concerned. */
   override def build(): Scan = {
-    val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use)
+    val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use, top)
     together.reads(scan)
     built(scan)
-    scan
+    aggregates.foreach(_ => StreamOptions.refuseInBatch(options))
+    aggregates.getOrElse(scan)
   }
 }
