@@ -22,7 +22,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * the table at that place.
  */
 class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeFunctions with ProcedureCatalog
-  with TransactionalCatalogPlugin with LakeViews with LakeConstraints {
+  with TransactionalCatalogPlugin with LakeViews with LakeConstraints with SavedPlaces {
 
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
@@ -118,10 +118,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     case None => UnreadableTable.orElse(ident)(newest(ident))
   })
 
-  override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadTable(ident) match {
+  override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadToWrite(ident) match {
     case table: LakeTable if privileges.contains(TableWritePrivilege.INSERT) => table.toBeFilled
     case table => table
   }
+
+  private[lakelog] def isInTransaction: Boolean = session.isInTransaction
 
   override def loadTable(ident: Identifier, version: String): Table = {
     val number = version.toLongOption.getOrElse(
@@ -261,7 +263,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private def stage(kind: String, ident: Identifier, info: TableInfo): StagedLakeTable =
     stage(kind, ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
-  private def stage(
+  private[lakelog] def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
       properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
       order: Option[(String, JValue)] = None): StagedLakeTable =
@@ -302,8 +304,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   // ---- the transactions of statements
 
-  override def beginTransaction(info: TransactionInfo): Transaction =
-    new StatementTransaction(this, session, failures)
+  override def beginTransaction(info: TransactionInfo): Transaction = beginTransaction(identity[LakeCatalog] _)
+
+  /** The transaction of a statement, to which `shown` gives the catalog that Spark shall ask in it. */
+  private[lakelog] def beginTransaction(shown: LakeCatalog => CatalogPlugin): Transaction =
+    new StatementTransaction(this, session, failures, shown)
 
   /** The same catalog for one statement. */
   private[lakelog] def within(transaction: StatementTransaction): LakeCatalog = {
@@ -362,10 +367,21 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
 private[lakelog] object LakeCatalog {
 
+  /** What Spark calls a catalog of lakelog's, or the part of it that is. */
+  def of(plugin: CatalogPlugin): Option[LakeCatalog] = plugin match {
+    case lake: LakeCatalog => Some(lake)
+    case session: LakeSessionCatalog => Some(session.lake)
+    case _ => None
+  }
+
   /** The namespace of procedures, which nobody else may create. */
   val SystemNamespace = "system"
 
   def isSystem(names: Array[String]): Boolean = names.toSeq == Seq(SystemNamespace)
+
+  /** Whether a setting `spark.sql.catalog.<name>` with this value makes a catalog of lakelog's. */
+  def isOne(className: String): Boolean =
+    Seq(classOf[LakeCatalog], classOf[LakeSessionCatalog]).exists(_.getName == className.trim)
 
   /** Makes the connection when it is first needed; whoever keeps it does not keep a catalog. */
   private def connection(options: Map[String, String]): () => Bridge = () => {

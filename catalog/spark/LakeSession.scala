@@ -205,6 +205,9 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   def isOutsideOfQuery: Boolean =
     SparkInternals.isStreaming && transaction.exists(_.query != SparkInternals.streamingQuery)
 
+  /** Who answers: the same for all catalogs with the same settings. */
+  def source: AnyRef = bridge
+
   /** The id of the transaction, if there is one. */
   def transactionId: Option[String] = transaction.map(_.id)
 

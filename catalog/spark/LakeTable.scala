@@ -119,10 +119,19 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
   protected def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
-    options.keySet.asScala.find(key => !known(key.toLowerCase(Locale.ROOT))).foreach { key =>
+    options.asScala.collectFirst {
+      case (key, value) if !known(key.toLowerCase(Locale.ROOT)) && !isSaid(key, value) => key
+    }.foreach { key =>
       throw Failures.unsupported(
         s"lakelog does not know the $what option '$key': leave it out; a table has properties, and a session settings.")
     }
+
+  /** Whether an option says what is so anyway: by the place and the catalog, a reader or writer has found the table. */
+  private def isSaid(option: String, value: String): Boolean = option.toLowerCase(Locale.ROOT) match {
+    case "path" => Locations.isPath(access.ident) && value == access.ident.name
+    case "catalog" => value == access.catalog
+    case _ => false
+  }
 
   /** Whether the rows that match are exactly the rows of some files: then nothing needs to be read or written. */
   override def canDeleteWhere(predicates: Array[Predicate]): Boolean =

@@ -22,16 +22,24 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   override def hashCode(): Int = System.identityHashCode(this)
 
   private var files: Seq[String] = Nil
-  private var outcomeUnknown = false
+  private var unknown = false
+
+  /** Whether the table may have become visible although [[commit]] failed. */
+  def outcomeUnknown: Boolean = unknown
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
-    refuseUnknown(info.options, "write", obeyedOptions)
+    refuseUnknown(info)
     if (identities.nonEmpty) {
       throw Failures.unsupported(
         s"Rows cannot come with the creation of a table that has an identity column: create $name first, and then insert.")
     }
-    new LakeWriteBuilder(this, info, new StagedCommit(Json.child(stage, "write"), written => files = files ++ written))
+    new LakeWriteBuilder(this, info, commitOfFiles)
   }
+
+  def refuseUnknown(info: LogicalWriteInfo): Unit = refuseUnknown(info.options, "write", obeyedOptions)
+
+  /** Keeps the files that are written, for the table's commit. */
+  def commitOfFiles: FileCommit = new StagedCommit(Json.child(stage, "write"), written => files = files ++ written)
 
   /** Spark gives a path to the writer too, and keeps a statement's OPTIONS among the table's properties. */
   private def obeyedOptions: Set[String] = {
@@ -54,7 +62,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
       committed
     } catch {
       case failure: LakelogFailure =>
-        outcomeUnknown = failure.outcomeUnknown
+        unknown = failure.outcomeUnknown
         throw access.failures.ofTable(failure, access.ident)
     }
 

@@ -12,10 +12,11 @@ import org.apache.spark.sql.connector.read.Scan
  * It costs nothing where the statement is one commit anyway. Only a schema that changes along with the data needs one in
  * Python, unless the session has one open, which the statement is part of then. Spark ends it several times, or never.
  */
-private[lakelog] final class StatementTransaction(plugin: LakeCatalog, session: LakeSession, failures: Failures)
+private[lakelog] final class StatementTransaction(
+    plugin: LakeCatalog, session: LakeSession, failures: Failures, shown: LakeCatalog => CatalogPlugin)
   extends Transaction {
 
-  private val own = plugin.within(this)
+  private val own = shown(plugin.within(this))
   private var begun: Option[OpenTransaction] = None
 
   override def catalog(): CatalogPlugin = own

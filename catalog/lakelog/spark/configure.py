@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeCatalog"
+SESSION_CATALOG = "spark_catalog"
+SESSION_CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeSessionCatalog"
 EXTENSIONS_CLASS = "org.apache.spark.sql.lakelog.LakeExtensions"
 
 LISTS = ("spark.jars", "spark.sql.extensions")
@@ -29,6 +31,7 @@ def spark_conf(
     statement_text: str | None = None,
     python: str | None = None,
     jar: str | None = None,
+    session_catalog: bool = False,
 ) -> dict[str, str]:
     """Return the settings for a catalog called `name` in `warehouse`, a folder or an s3:// URL.
 
@@ -37,19 +40,21 @@ def spark_conf(
     `statement_text` says what commits keep of a statement: normalized (without its literals), full or none. `python` is
     the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar, which is built
     where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's SQL: other extensions
-    go beside it, with commas. The settings have to be made before the JVM starts.
+    go beside it, with commas. With `session_catalog`, Spark's own `spark_catalog` has the warehouse's tables too,
+    beside its own. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is no name for a catalog: take letters, digits and underscores")
-    prefix = f"spark.sql.catalog.{name}"
-    settings = {
-        "spark.jars": jar or str(jar_path()),
-        "spark.sql.extensions": EXTENSIONS_CLASS,
-        prefix: CATALOG_CLASS,
-        f"{prefix}.warehouse": canonical_url(warehouse),
-        f"{prefix}.python": python or sys.executable,
-    }
+    if name == SESSION_CATALOG:
+        raise InvalidInput(
+            f"{SESSION_CATALOG} is Spark's own catalog: give another name, and session_catalog=True to have the same "
+            f"tables in {SESSION_CATALOG} too"
+        )
+    if session_catalog and as_of is not None:
+        raise InvalidInput(f"as_of shows the past, read-only: {SESSION_CATALOG} is of the present")
     options = {
+        "warehouse": canonical_url(warehouse),
+        "python": python or sys.executable,
         "endpoint": endpoint,
         "region": region,
         "path_style": None if path_style is None else str(path_style).lower(),
@@ -57,7 +62,13 @@ def spark_conf(
         "as-of": as_of,
         "statement-text": statement_text,
     }
-    return settings | {f"{prefix}.{key}": value for key, value in options.items() if value is not None}
+    settings = {"spark.jars": jar or str(jar_path()), "spark.sql.extensions": EXTENSIONS_CLASS}
+    catalogs = {name: CATALOG_CLASS} | ({SESSION_CATALOG: SESSION_CATALOG_CLASS} if session_catalog else {})
+    for catalog, implementation in catalogs.items():
+        prefix = f"spark.sql.catalog.{catalog}"
+        settings[prefix] = implementation
+        settings |= {f"{prefix}.{key}": value for key, value in options.items() if value is not None}
+    return settings
 
 
 def configure(
@@ -73,6 +84,7 @@ def configure(
     statement_text: str | None = None,
     python: str | None = None,
     jar: str | None = None,
+    session_catalog: bool = False,
 ) -> "SparkSession.Builder":
     """Return `builder` with the settings of `spark_conf`; jars and extensions that it names already stay."""
     settings = spark_conf(
@@ -86,6 +98,7 @@ def configure(
         statement_text=statement_text,
         python=python,
         jar=jar,
+        session_catalog=session_catalog,
     )
     present = getattr(builder, "_options", {})
     for key, value in settings.items():

@@ -90,12 +90,17 @@ def _source_files(folder: Path, spark: str) -> list[Path]:
     if minor not in SUPPORTED:
         known = " and ".join(SUPPORTED)
         raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {known}.")
-    return sorted(folder.rglob("*.scala"))
+    return sorted([*folder.rglob("*.scala"), *_resources(folder)])
+
+
+def _resources(folder: Path) -> list[Path]:
+    """Return what goes into the jar as it is, by which Spark finds classes in it."""
+    return list(_files(folder / "META-INF"))
 
 
 def _build(folder: Path, spark: Path, target: Path) -> Path:
     release = spark_version(spark)
-    files = [str(source) for source in _source_files(folder, release)]
+    files = [str(source) for source in _source_files(folder, release) if source.suffix == ".scala"]
     print(f"lakelog: building the adapter for Spark {release} (once) …", file=sys.stderr, flush=True)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -123,6 +128,10 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
                 )
             properties = f"version={version()}\nspark={release}\n"
             (classes / PROPERTIES).write_text(properties, encoding="utf-8")
+            for resource in _resources(folder):
+                copy = classes / resource.relative_to(folder)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(resource, copy)
             ready = Path(temporary) / target.name
             _zip(classes, ready)
             # Two builds at the same time make the same jar: whoever is last wins, and nobody sees half of one.

@@ -28,7 +28,7 @@ private[lakelog] object EvolutionStatements extends LakeStatement {
       val words = new StatementWords(text)
       if (!words.take("ALTER", "TABLE")) None
       else words.name().filter(_ => Begins.exists(words.are(_: _*))).map(spark.parseMultipartIdentifier)
-        .filter(LakeNames.find(_).isDefined).flatMap { name =>
+        .filter(LakeNames.isTable).flatMap { name =>
           new Parsing(words, spark).changes().map { case (changes, isDistributed) =>
             EvolveTable(UnresolvedTable(name, "ALTER TABLE", false), changes, isDistributed)
           }

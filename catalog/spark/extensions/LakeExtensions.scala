@@ -33,7 +33,8 @@ private[lakelog] object LakeExtensions {
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable, AnalyzeStatements)
+    Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable, AnalyzeStatements, SessionNames,
+      ShowBoth)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_), new StreamSinks(_))

@@ -11,6 +11,12 @@ private[lakelog] object LakeNames {
   private def state = SparkSession.active.sessionState
 
   private final class Names(override protected val catalogManager: CatalogManager) extends LookupCatalog {
+    def isTable(parts: Seq[String]): Boolean = parts match {
+      case CatalogAndIdentifier(session: LakeSessionCatalog, ident) => session.isOfLake(ident)
+      case CatalogAndIdentifier(_: LakeCatalog, _) => true
+      case _ => false
+    }
+
     def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] = parts match {
       case CatalogAndIdentifier(catalog: LakeCatalog, ident) => Some(catalog -> ident)
       case _ => None
@@ -20,6 +26,9 @@ private[lakelog] object LakeNames {
   /** The lakelog catalog and the name in it, for a name in a statement. */
   def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] =
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
+
+  /** Whether it is, or could be, a table of lakelog's: the session catalog has others beside them. */
+  def isTable(parts: Seq[String]): Boolean = new Names(state.catalogManager).isTable(parts)
 
   /**
    * The places where a function of that name would be looked for, in their order: within a view or a function, those of

@@ -18,7 +18,7 @@ private[lakelog] object CachedTables {
 
   /** Forgets all of it, in this session. */
   def drop(catalog: CatalogPlugin): Unit =
-    plans.filter(relationsIn(_).exists(_.catalog.contains(catalog)))
+    plans.filter(relationsIn(_).exists(_.catalog.flatMap(LakeCatalog.of).contains(catalog)))
       .foreach(manager.uncacheQuery(session, _, cascade = true, blocking = false))
 
   /** Has what is cached of the newest version of each table read anew, as after a write of Spark's. */

@@ -61,13 +61,16 @@ private[lakelog] final class ReadTogether {
 private[lakelog] object ReadTogether {
 
   // A statement's tracker is known while it is analysed and optimised, and nobody else has the same.
-  private val statements = Collections.synchronizedMap(new WeakHashMap[AnyRef, mutable.Map[String, ReadTogether]]())
+  private val statements = Collections.synchronizedMap(new WeakHashMap[AnyRef, mutable.Map[AnyRef, ReadTogether]]())
 
-  /** What reads `table` together with it: the tables of the same catalog in the statement that is being optimised. */
+  /**
+   * What reads `table` together with it: the tables of the same warehouse in the statement that is being optimised, by
+   * whichever of the catalogs' names it knows them.
+   */
   def joined(table: LakeTable): ReadTogether = {
     val together = SparkInternals.statementTracker.filterNot(_ => table.standsStill).map { tracker =>
       val catalogs = statements.computeIfAbsent(tracker, _ => mutable.Map.empty)
-      catalogs.synchronized(catalogs.getOrElseUpdate(table.access.catalog, new ReadTogether))
+      catalogs.synchronized(catalogs.getOrElseUpdate(table.access.channel.source, new ReadTogether))
     }.getOrElse(new ReadTogether)
     together.join(table)
     together

@@ -15,8 +15,11 @@ from lakelog.spark import spark_conf as settings_for
 @click.option(
     "--catalog", default="lake", show_default=True, metavar="NAME", help="The catalog's name in Spark."
 )
+@click.option(
+    "--session-catalog", is_flag=True, help="Show the tables in Spark's own catalog spark_catalog too."
+)
 @takes_place
-def spark_conf(place: Place, catalog: str) -> None:
+def spark_conf(place: Place, catalog: str, session_catalog: bool) -> None:
     """Print the settings that show Spark the warehouse.
 
     For spark-sql and spark-submit: spark-sql $(lakelog spark-conf --warehouse …)
@@ -27,6 +30,7 @@ def spark_conf(place: Place, catalog: str) -> None:
         endpoint=place.endpoint,
         region=place.region,
         path_style=place.path_style or None,
+        session_catalog=session_catalog,
     )
     if place.as_json:
         answer.in_json(dict(found))

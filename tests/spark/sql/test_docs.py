@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
@@ -23,13 +24,19 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 
 @pytest.fixture
-def session(make_lake, spark, tmp_path) -> SparkSession:
+def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
     make_lake()  # for what it does at the end
+    shares = page == "session.md"
+    settings = spark_conf(str(tmp_path / "warehouse"), session_catalog=shares, jar="unused", fsync=False)
     session = spark.newSession()
-    for key, value in spark_conf(str(tmp_path / "warehouse"), jar="unused", fsync=False).items():
+    for key, value in settings.items():
         if key not in LISTS:
             session.conf.set(key, value)
-    return session
+    yield session
+    if shares:  # All sessions have the same databases.
+        for (database,) in spark.sql("SHOW DATABASES").collect():
+            if database != "default":
+                spark.sql(f"DROP DATABASE {database} CASCADE")
 
 
 def shown(frame: DataFrame) -> str:

@@ -78,3 +78,26 @@ def test_jars_and_extensions_that_a_builder_has_stay(tmp_path):
         builder = configure(builder, str(tmp_path), jar="/a.jar")
     assert builder._options["spark.jars"] == "/b.jar,/a.jar"
     assert builder._options["spark.sql.extensions"] == f"other.Extension,{EXTENSIONS_CLASS}"
+
+
+def test_the_session_catalog_gets_the_same_settings_beside_the_named_one(tmp_path):
+    settings = spark_conf(str(tmp_path), name="mine", jar="/a.jar", region="eu-west-1", session_catalog=True)
+    ours = {
+        key.removeprefix("spark.sql.catalog.mine"): value for key, value in settings.items() if ".mine" in key
+    }
+    its = {
+        key.removeprefix("spark.sql.catalog.spark_catalog"): value
+        for key, value in settings.items()
+        if ".spark_catalog" in key
+    }
+    assert its == ours | {"": "org.apache.spark.sql.lakelog.LakeSessionCatalog"}
+    with pytest.raises(InvalidInput, match="session_catalog=True"):
+        spark_conf(str(tmp_path), name="spark_catalog", jar="/a.jar")
+    with pytest.raises(InvalidInput, match="as_of"):
+        spark_conf(str(tmp_path), as_of="2026-01-01", session_catalog=True, jar="/a.jar")
+
+
+def test_the_jar_says_which_class_a_format_is():
+    (service,) = jar._resources(jar.sources())
+    assert service.name == "org.apache.spark.sql.sources.DataSourceRegister"
+    assert service.read_text().strip() == "org.apache.spark.sql.lakelog.LakeDataSource"

@@ -79,10 +79,18 @@ class Call:
         return table_identifier(self._resolved(parameter))
 
     def namespace(self, parameter: str) -> Identifier:
-        """Return the namespace that an argument names; the root for the catalog's own name or an empty text."""
+        """Return the namespace that an argument names; the root for the catalog's own name or an empty text.
+
+        In Spark's session catalog, where there always is a current namespace and none is below another, it is named
+        from the root.
+        """
+        from lakelog.catalog.names import identifier
+
         text = self.arguments[parameter]
         if text is None or text in ("", self.catalog_name):
             return ()
+        if self.catalog_name == "spark_catalog" and len(parts := identifier(text)) == 1:
+            return parts
         return self._resolved(parameter)
 
     def _resolved(self, parameter: str) -> Identifier:

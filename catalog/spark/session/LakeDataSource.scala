@@ -1,0 +1,53 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.{Map => JMap, Optional}
+
+import org.apache.spark.sql.connector.catalog.{Identifier, SupportsCatalogOptions, Table}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * `format("lakelog")`, by which readers and writers name a table by its place, and `USING lakelog`.
+ *
+ * It only says which catalog a table is to be asked of, and by which name: whatever is read or written goes through that
+ * catalog, whose settings say how to get at the place.
+ */
+class LakeDataSource extends SupportsCatalogOptions with DataSourceRegister {
+
+  override def shortName(): String = LakeDataSource.Name
+
+  override def extractIdentifier(options: CaseInsensitiveStringMap): Identifier = SavedPlace.of(options)
+
+  override def extractCatalog(options: CaseInsensitiveStringMap): String =
+    PlaceCatalog.choose(Option(options.get("catalog")))
+
+  override def extractTimeTravelVersion(options: CaseInsensitiveStringMap): Optional[String] =
+    Optional.ofNullable(options.get("versionAsOf"))
+
+  override def extractTimeTravelTimestamp(options: CaseInsensitiveStringMap): Optional[String] =
+    Optional.ofNullable(options.get("timestampAsOf"))
+
+  /** So that Spark asks for a table before it writes one down in its own catalog, where it would be of no use. */
+  override def supportsExternalMetadata(): Boolean = true
+
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = refuse()
+
+  override def getTable(
+      schema: StructType, partitioning: Array[Transform], properties: JMap[String, String]): Table = refuse()
+
+  private def refuse(): Nothing = throw Failures.unsupported(
+    "A table of lakelog's is in a lakelog catalog, and this session's spark_catalog is none: set " +
+      s"spark.sql.catalog.spark_catalog=${classOf[LakeSessionCatalog].getName} and its warehouse before the session " +
+      "starts, or name the table in a catalog that is one. A stream takes a table by its name only.")
+}
+
+private[lakelog] object LakeDataSource {
+
+  /** What stands behind USING, and in `format`. */
+  val Name = "lakelog"
+
+  def isNamed(provider: String): Boolean =
+    provider.equalsIgnoreCase(Name) || provider == classOf[LakeDataSource].getName
+}

@@ -1,0 +1,42 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.classic.SparkSession
+
+/**
+ * Which catalog a table is asked of that is named by its place alone: the one that the option `catalog` names, or the
+ * current one where that is lakelog's, or the only one that is.
+ *
+ * The place decides what the table holds; the catalog, how to get there, and whose transaction is open. So where several
+ * could be meant, none is guessed. One that shows the past is taken where it is named only.
+ */
+private[lakelog] object PlaceCatalog {
+
+  private val Named = """spark\.sql\.catalog\.([^.]+)""".r
+
+  def choose(wanted: Option[String]): String = {
+    val session = SparkSession.active
+    val settings = session.sessionState.conf.getAllConfs
+    val lakes = settings.collect { case (Named(name), className) if LakeCatalog.isOne(className) => name }.toSeq.sorted
+    wanted match {
+      case Some(name) =>
+        if (!lakes.contains(name)) throw Failures.invalid(s"The catalog $name is not one of lakelog's: ${known(lakes)}.")
+        name
+      case None =>
+        val present = lakes.filterNot(name => settings.contains(s"spark.sql.catalog.$name.as-of"))
+        val current = session.sessionState.catalogManager.currentCatalog.name
+        if (lakes.contains(current)) current
+        else present match {
+          case Seq(only) => only
+          case Seq() => throw Failures.invalid(
+            s"A table of lakelog's is read and written through a catalog, and there is no one to take: ${known(lakes)}. " +
+              s"Set spark.sql.catalog.<name>=${classOf[LakeCatalog].getName} and its warehouse.")
+          case several => throw Failures.invalid(
+            s"Several catalogs could be asked for the table: ${several.mkString(", ")}. Name one by the option catalog, or " +
+              "by USE.")
+        }
+    }
+  }
+
+  private def known(lakes: Seq[String]): String =
+    if (lakes.isEmpty) "this session has none of lakelog's" else s"those of lakelog's are ${lakes.mkString(", ")}"
+}

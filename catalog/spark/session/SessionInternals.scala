@@ -1,0 +1,62 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableCatalog, TableInfo}
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.internal.StaticSQLConf
+import org.apache.spark.sql.types.StructType
+
+/** What the session catalog and the data source need of Spark's inside. See [[SparkInternals]]. */
+private[lakelog] object SessionInternals {
+
+  private def state = SparkSession.active.sessionState
+
+  /** Whether the session has the statements, and the checks, that lakelog adds to Spark's. */
+  def hasExtension: Boolean = state.conf.getConf(StaticSQLConf.SPARK_SESSION_EXTENSIONS)
+    .exists(_.exists(_.split(",").exists(_.trim == classOf[LakeExtensions].getName)))
+
+  /** The columns of a table that is made for rows like these. */
+  def columnsToBe(schema: StructType): StructType = CharVarcharUtils.getRawSchema(schema).asNullable
+
+  /** What CREATE TABLE makes where no USING is. */
+  def defaultProvider: String = state.conf.defaultDataSourceName
+
+  def foldsCase: Boolean = !state.conf.caseSensitiveAnalysis
+
+  /** The session's catalog, where it is lakelog's. */
+  def sessionCatalog: Option[LakeSessionCatalog] =
+    Some(state.catalogManager.v2SessionCatalog).collect { case lake: LakeSessionCatalog => lake }
+
+  /** The name as the session catalog's commands mean it: in the current database, where it names none. */
+  def qualified(name: TableIdentifier): Identifier =
+    Identifier.of(Array(name.database.getOrElse(state.catalog.getCurrentDatabase)), name.table)
+
+  def isTemporaryView(name: TableIdentifier): Boolean = state.catalog.isTempView(name)
+
+  /** The temporary views of the session, as a list of tables has them. */
+  def temporaryViews: Array[Identifier] =
+    state.catalog.listLocalTempViews("*").map(view => Identifier.of(Array.empty, view.table)).toArray
+
+  /** A table or view of the session catalog's own, or a temporary view. */
+  def described(name: TableIdentifier): CatalogTable = state.catalog.getTempViewOrPermanentTableMetadata(name)
+
+  /** A table with the columns of `source`, partitioned as it is. */
+  def likeness(source: CatalogTable, properties: Map[String, String]): TableInfo = {
+    import scala.jdk.CollectionConverters._
+    val partitions = source.partitionColumnNames.asTransforms ++ source.bucketSpec.map(_.asTransform)
+    val comment = source.comment.map(TableCatalog.PROP_COMMENT -> _)
+    new TableInfo.Builder()
+      .withColumns(CatalogV2Util.structTypeToV2Columns(CharVarcharUtils.getRawSchema(source.schema), keepIds = false))
+      .withPartitions(partitions)
+      .withProperties((comment.toMap ++ properties).asJava)
+      .build()
+  }
+
+  def viewOnTable(name: Seq[String]): Throwable = new AnalysisException(
+    errorClass = "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE",
+    messageParameters = Map("tableName" -> SparkInternals.quoted(name), "operation" -> "CREATE OR REPLACE VIEW"))
+}
