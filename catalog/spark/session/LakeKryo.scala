@@ -1,0 +1,15 @@
+package org.apache.spark.sql.lakelog
+
+import com.esotericsoftware.kryo.Kryo
+
+import org.apache.spark.serializer.KryoRegistrator
+
+/**
+ * The classes of lakelog's that tasks send to the driver, for `spark.kryo.registrator` where Spark's
+ * `spark.kryo.registrationRequired` asks for them. Without that, Kryo finds them by their names.
+ */
+class LakeKryo extends KryoRegistrator {
+  override def registerClasses(kryo: Kryo): Unit = Seq(
+    classOf[FilesWritten], classOf[IdentityTaken], classOf[Array[IdentityTaken]],
+    classOf[RowsWritten], classOf[FilePositions], classOf[Array[FilePositions]]).foreach(kryo.register(_))
+}
