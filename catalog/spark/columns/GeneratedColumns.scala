@@ -1,7 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.catalog.{Column, TableCapability}
-import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
+import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructField, StructType}
 
 /**
  * Columns whose values are generated from others of the same row.
@@ -51,6 +51,11 @@ private[lakelog] object GeneratedColumns {
     throw Failures.unsupported(
       s"The table $table has generated columns, whose values Spark computes from version 4.3 on: write to it with that.")
   }
+
+  /** The words in CREATE TABLE for how a column of a table is generated. */
+  def clause(field: StructField): Option[String] =
+    if (!isGenerated(field.metadata)) None
+    else Some(s"GENERATED ALWAYS AS (${field.metadata.getMetadata(Key).getString("sql")})")
 
   private def isGenerated(metadata: Metadata): Boolean = metadata.contains(Key)
 }

@@ -64,5 +64,14 @@ private[lakelog] object IdentityColumns {
       if (rows.exists(field => field.name == column.name && !field.nullable)) throw Failures.invalid(column.refusal)
     }
 
+  /** The words in CREATE TABLE for how the values of a column of a table are made: from the start again. */
+  def clause(field: StructField): Option[String] =
+    if (!isIdentity(field)) None
+    else {
+      val which = if (field.metadata.getBoolean(explicit)) "BY DEFAULT" else "ALWAYS"
+      val (first, by) = (field.metadata.getLong(start), field.metadata.getLong(step))
+      Some(s"GENERATED $which AS IDENTITY (START WITH $first INCREMENT BY $by)")
+    }
+
   private def isIdentity(field: StructField): Boolean = field.metadata.contains(start)
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.SparkStrategy
 
 /**
  * What lakelog adds to a session, by `spark.sql.extensions`: statements that Spark's grammar does not have, and
@@ -17,6 +18,7 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
     LakeExtensions.early.foreach(rule => extensions.injectHintResolutionRule(rule))
     LakeExtensions.resolution.foreach(rule => extensions.injectResolutionRule(rule))
     LakeExtensions.late.foreach(rule => extensions.injectPostHocResolutionRule(rule))
+    LakeExtensions.strategies.foreach(strategy => extensions.injectPlannerStrategy(strategy))
   }
 }
 
@@ -29,13 +31,16 @@ private[lakelog] object LakeExtensions {
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
    * that is not its own. Spark applies them again and again until nothing changes.
    */
-  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(FunctionStatements, TableFunctionCalls)
+  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable, AnalyzeStatements, SessionNames,
-      ShowBoth)
+    Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable, AnalyzeStatements,
+      SessionNames, ShowBoth)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_), new StreamSinks(_))
+
+  /** What carries statements out in another way than Spark does. */
+  val strategies: Seq[SparkSession => SparkStrategy] = Seq(ShowCreateTables)
 }

@@ -181,3 +181,53 @@ def test_a_change_that_cannot_be_is_refused_and_nothing_is_changed(lake, change,
         lake.sql(f"ALTER TABLE lake.t {change}")
     assert error.value.getCondition() == condition
     assert lake.catalog.load_table("t").version == 1
+
+
+def test_lengths_of_texts_inside_others_change_as_those_outside_do(lake):
+    lake.sql(
+        "CREATE TABLE lake.t (id INT, s STRUCT<x: VARCHAR(3), c: CHAR(2), y: STRING>, a ARRAY<VARCHAR(3)>,"
+        " m MAP<VARCHAR(3), STRUCT<q: VARCHAR(3)>>)"
+    )
+    lake.sql("INSERT INTO lake.t VALUES (1, named_struct('x', 'a', 'c', 'd', 'y', 'e'), array('abc'), NULL)")
+    for change in (
+        "s.x TYPE VARCHAR(5), id SET NOT NULL",
+        "s.c TYPE VARCHAR(4)",
+        "a.element TYPE VARCHAR(5)",
+        "m.key TYPE STRING, id COMMENT 'the key'",
+        "m.value.q TYPE VARCHAR(3)",
+    ):
+        lake.sql(f"ALTER TABLE lake.t ALTER COLUMN {change}")
+    lake.spark.sql(f"ALTER TABLE IDENTIFIER('{lake.name}.t') ALTER COLUMN m.value.q TYPE STRING")
+    schema = lake.catalog.load_table("t").schema
+    types = {".".join(path): getattr(field.type, "name", None) for path, field in schema.walk()}
+    assert {path: name for path, name in types.items() if name is not None} == {
+        "id": "integer",
+        "s.x": "varchar(5)",
+        "s.c": "varchar(4)",
+        "s.y": "string",
+        "a.element": "varchar(5)",
+        "m.key": "string",
+        "m.value.q": "string",
+    }
+    assert not schema.find(["id"]).nullable
+    for wrong in (
+        "s.x TYPE VARCHAR(4)",
+        "s.x TYPE CHAR(9)",
+        "s.y TYPE VARCHAR(9)",
+        "a.element TYPE VARCHAR(4)",
+    ):
+        refused = outcome(lake, f"ALTER TABLE lake.t ALTER COLUMN {wrong}")
+        assert refused.condition == "NOT_SUPPORTED_CHANGE_COLUMN"
+    lake.sql("ALTER TABLE lake.t ALTER COLUMN s.x TYPE STRING, id DROP NOT NULL, a.element TYPE STRING")
+    other = another_session(lake)
+    row = "VALUES (2, named_struct('x', 'abcdef', 'c', '{}', 'y', 'e'), array('abcdef'), NULL)"
+    other.sql(f"INSERT INTO lake.t {row.format('abcd')}")
+    assert other.sql("SELECT s.x, a[0] FROM lake.t WHERE id = 2") == [("abcdef", "abcdef")]
+    assert outcome(other, f"INSERT INTO lake.t {row.format('abcde')}").condition is not None
+
+
+def test_a_text_inside_others_becomes_not_null_and_longer_in_one_statement(lake):
+    lake.sql("CREATE TABLE lake.t (id INT, s STRUCT<x: VARCHAR(3)>)")
+    lake.sql("ALTER TABLE lake.t ALTER COLUMN id SET NOT NULL, s.x TYPE STRING")
+    schema = lake.catalog.load_table("t").schema
+    assert schema.find(["s", "x"]).type.name == "string" and not schema.find(["id"]).nullable
