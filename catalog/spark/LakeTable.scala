@@ -181,6 +181,9 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 /** A table whose identity columns may be left out, or NULL, as rows are to be written to it. */
 private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFacts) extends LakeTable(access, facts) {
 
+  /** The same table for rows that are read. */
+  def toBeRead: LakeTable = new LakeTable(access, facts)
+
   override def schema: StructType = IdentityColumns.toBeFilled(physical.logical, facts.schema)
 
   override def columns: Array[Column] = GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema)

@@ -7,7 +7,6 @@ the conflict matrix's business. Files are removed only where it is proven that a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,10 +25,10 @@ from lakelog.catalog.commits import (
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DELETES, DataFile, RemovedFile, check_files, is_elsewhere, of_write
-from lakelog.catalog.errors import NoSuchTable, ValuesGone
+from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import encode
 from lakelog.catalog.file_tables import joined
-from lakelog.catalog.identity import ValuesTaken, check_taken, identity_fields
+from lakelog.catalog.identity import ValuesTaken, check_taken
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.partitions import keys_of, partition_of_files, predicate_of_keys
@@ -41,8 +40,9 @@ from lakelog.catalog.row_ids import with_ids
 from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
+from lakelog.catalog.taking import with_values
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
-from lakelog.log.errors import CommitUnknown, InvalidInput, LakelogError, StorageError, Unsupported
+from lakelog.log.errors import InvalidInput, Unsupported
 
 
 class CutsThroughFiles(Unsupported):
@@ -111,61 +111,13 @@ def commit(
     files = of_write(change.files, write)
     check_files(files, base.state.current.schema, base.state.current.specs)
     check_taken(change.values, files, base.state.current.schema)
-    change = replace(change, files=files)
-    public = _seen_outside(tracked, change.values)
-    if not public:
-        try:
-            return _commit(tracked, base, change, name, write, token)
-        except ValuesGone:
-            if any(each.given for each in change.values):
-                raise
-    return _commit_renumbered(tracked, base, change, public or change.values, name, write, token)
-
-
-def _seen_outside(tracked: TrackedLog[TableState], values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
-    """Return which of the values of a transaction are of columns that others see: these it takes before it commits."""
-    outside = tracked.outside
-    if not values or outside is tracked or tracked.is_new:
-        return []
-    columns = {field.id for field, _ in identity_fields(outside.current().state.current.schema)}
-    return [each for each in values if each.column in columns]
-
-
-def _commit_renumbered(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    change: Change,
-    values: Sequence[ValuesTaken],
-    name: str,
-    write: WriteRef | None,
-    token: Token | None,
-) -> Committed[TableState]:
-    """Commit `change` with others for some of its `values`, which are taken by a commit of its own before."""
-    from lakelog.catalog.renumbering import renumbered
-
-    metadata = base.state.current
-    others = renumbered(tracked, metadata.schema, metadata.properties, change.files, values, name)
-    change = replace(
-        change, files=others.files, values=[each for each in change.values if each not in values]
+    return with_values(
+        tracked,
+        base,
+        replace(change, files=files),
+        name,
+        lambda change: _commit(tracked, base, change, name, write, token),
     )
-    try:
-        committed = _commit(tracked, base, change, name, write, token)
-    except CommitUnknown:
-        raise
-    except LakelogError:
-        _delete(tracked, others.written)
-        raise
-    if tracked.outside is tracked:
-        # No commit can ever have them: their values were taken by somebody else.
-        _delete(tracked, others.replaced)
-    return committed
-
-
-def _delete(tracked: TrackedLog[TableState], paths: Sequence[str]) -> None:
-    """Delete files that nobody needs; what fails here, vacuum does later."""
-    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
-    with suppress(StorageError):
-        tracked.store.delete([prefix + path for path in paths])
 
 
 def _commit(

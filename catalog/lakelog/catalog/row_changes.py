@@ -50,6 +50,7 @@ from lakelog.catalog.pruning import may_match
 from lakelog.catalog.row_ids import with_ids
 from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.table_state import TableState
+from lakelog.catalog.taking import with_values
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput
 
@@ -130,6 +131,19 @@ def commit(
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
     `base` does not have. Costs 1 PUT when nobody else committed, and one for vectors that are too large for a commit.
     """
+    return with_values(
+        tracked, base, change, name, lambda change: _commit(tracked, base, change, name, write, token)
+    )
+
+
+def _commit(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: RowChange,
+    name: str,
+    write: WriteRef,
+    token: Token | None,
+) -> Committed[TableState]:
     prepared = _Prepared(tracked, base, change, name, write)
     own = tracked.own_since(base)
     if own:

@@ -269,6 +269,7 @@ class Dispatch(OnAggregates, OnFunctions, OnMetadata, OnPartitions, OnStreams, O
         return {"written": True}
 
     def on_commit_rows(self, params: Params) -> Params:
+        from lakelog.catalog.identity import ValuesTaken
         from lakelog.log import WriteRef
 
         self._handles.writable(params).commit_rows(
@@ -278,6 +279,7 @@ class Dispatch(OnAggregates, OnFunctions, OnMetadata, OnPartitions, OnStreams, O
             removed=params["removed"],
             deletes=params["deletes"],
             condition=params["condition"],
+            values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
             token=token_of(params),
         )
         return {}

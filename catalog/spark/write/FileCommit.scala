@@ -47,7 +47,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
       write.commit(
         "commit_rows", files,
         "operation" -> JString(operation.name), "condition" -> operation.filter.getOrElse(JNull),
-        "removed" -> JArray(Nil), "deletes" -> JArray(Nil))
+        "removed" -> JArray(Nil), "deletes" -> JArray(Nil), "values" -> JArray(values))
       access.wrote(facts.location, files)
     } else {
       val answer = write.commit(

@@ -39,7 +39,9 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
   private val stride = BigInt(column.step) * start.tasks
   private var next = start.next + BigInt(column.step) * partition
   // Arithmetic of whole numbers without bounds is slow, and hardly ever needed.
-  private var fast = next.isValidLong && stride.isValidLong
+  private var fast = next.isValidLong
+  private val by = stride.toLong
+  private val fits = stride.isValidLong
   private var value = if (fast) next.toLong else 0L
   private var last = 0L
   private var any = false
@@ -51,9 +53,9 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
     val taken = value
     any = true
     last = taken
-    val following = taken + stride.toLong
+    val following = taken + by
     // Overflown where both have the same sign and the sum has not.
-    if (((taken ^ following) & (stride.toLong ^ following)) < 0) {
+    if (!fits || ((taken ^ following) & (by ^ following)) < 0) {
       fast = false
       next = BigInt(taken) + stride
     } else value = following

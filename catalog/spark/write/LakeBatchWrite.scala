@@ -24,10 +24,9 @@ private[lakelog] final class LakeBatchWrite(
 
   /**
    * A MERGE that only adds rows is an append to Spark. But it adds them as there are none like them, which must stay true.
-   * With values of identity columns, which other rows may have taken by then, it goes on as the append that it is.
    */
   override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit = summary match {
-    case _: MergeSummary if table.identities.isEmpty =>
+    case _: MergeSummary =>
       commit(messages, WriteOperation(WriteOperation.Merge, together.map(RowCommit.condition(table, _))))
     case _ => commit(messages, operation)
   }

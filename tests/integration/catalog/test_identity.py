@@ -275,9 +275,44 @@ def test_a_merge_takes_values_for_the_rows_that_it_adds(
     assert ids(after) == [1, 2]
     late = written(after, of("c"), {1: 2})
     client().load_table("t").append(of("d"))
-    with pytest.raises(CommitConflict, match="values of id from 3 on"):
-        after.commit_rows(late["write"], "merge", late["files"], values=late["values"])
-    assert ids(after) == [1, 2, 3]
+    after = after.commit_rows(late["write"], "merge", late["files"], values=late["values"])
+    assert after.to_arrow().sort_by("id").to_pydict() == {"id": [1, 2, 3, 4], "of": list("abdc")}
+    again = after.commit_rows(late["write"], "merge", late["files"], values=late["values"])
+    assert again.version == after.version
+    assert fsck_finds(catalog) == []
+
+
+def test_a_merge_that_takes_other_values_still_sees_rows_like_its_own(
+    catalog: Catalog, client: Callable[[], Catalog]
+) -> None:
+    table = create(catalog).append(of("a"))
+    late = written(table, of("c"), {1: 1})
+    other = written(client().load_table("t"), of("c"), {1: 1})
+    client().load_table("t").commit_rows(
+        other["write"], "merge", other["files"], values=other["values"], condition=col("of") == "c"
+    )
+    with pytest.raises(CommitConflict, match="should have seen"):
+        table.commit_rows(
+            late["write"], "merge", late["files"], values=late["values"], condition=col("of") == "c"
+        )
+    assert ids(table) == [1, 2]
+    assert fsck_finds(catalog) == []
+
+
+def test_a_merge_in_a_transaction_takes_values_that_nobody_else_takes(
+    catalog: Catalog, client: Callable[[], Catalog]
+) -> None:
+    create(catalog).append(of("a"))
+    with catalog.transaction() as transaction:
+        table = transaction.load_table("t")
+        merged = written(table, of("b"), {1: 1})
+        table.commit_rows(merged["write"], "merge", merged["files"], values=merged["values"])
+        client().load_table("t").append(of("c"))
+        transaction.load_table("t").append(of("d"))
+    assert catalog.load_table("t").to_arrow().sort_by("id").to_pydict() == {
+        "id": [1, 2, 3, 4],
+        "of": list("abcd"),
+    }
     assert fsck_finds(catalog) == []
 
 

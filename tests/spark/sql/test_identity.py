@@ -55,6 +55,20 @@ def test_tasks_take_values_by_turns(lake):
     assert lake.catalog.load_table("t").plan().num_rows >= 2
 
 
+def test_a_task_has_values_whose_next_one_is_beyond_all_numbers(lake):
+    lake.sql(
+        "CREATE TABLE lake.t (id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY 4611686018427387904), "
+        "v BIGINT)"
+    )
+    rows = lake.spark.range(0, 4, 1, 4).where("id = 0").selectExpr("id AS v")
+    for _ in range(2):
+        rows.writeTo(f"{lake.name}.t").append()
+    assert values(lake) == [5, 5 + 2**62]
+    with pytest.raises(Exception, match="has no more values"):
+        rows.writeTo(f"{lake.name}.t").append()
+    assert damage(lake) == []
+
+
 def test_a_value_is_given_only_where_that_is_allowed(lake):
     lake.sql(TABLE)
     for rows in ("VALUES (7, 'x')", "SELECT 7, 'x'", "TABLE lake.u"):
@@ -83,6 +97,69 @@ def test_a_column_of_values_is_never_null_to_readers(lake):
     lake.sql("INSERT INTO lake.copied VALUES (1, 'x'), (1, 'y')")
     lake.frame("SELECT * FROM lake.t").writeTo(f"{lake.name}.written").create()
     lake.sql("INSERT INTO lake.written VALUES (1, 'x'), (1, 'y')")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO lake.t (v) SELECT 'c' WHERE NOT EXISTS (SELECT 1 FROM lake.t WHERE v = 'c')",
+        "INSERT INTO lake.t (v) SELECT 'c' WHERE 'c' NOT IN (SELECT v FROM lake.t WHERE id > 0)",
+        "INSERT INTO lake.t (v) SELECT 'c' WHERE (SELECT max(id) FROM lake.t) = 2",
+        "WITH x AS (SELECT count(*) FROM lake.t) INSERT INTO lake.t (v) SELECT 'c' FROM x",
+        "MERGE INTO lake.t USING (SELECT 'c' AS v) AS s ON t.v = s.v WHEN NOT MATCHED THEN INSERT (v) VALUES (s.v)",
+        "MERGE INTO lake.t USING (SELECT NULL AS id, 'c' AS v) AS s ON t.v = s.v WHEN NOT MATCHED THEN INSERT *",
+        "MERGE INTO lake.t USING (SELECT DISTINCT 'c' AS v FROM lake.t) AS s ON t.v = s.v "
+        "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (DEFAULT, s.v)",
+    ],
+)
+def test_a_statement_reads_the_table_that_it_inserts_into(lake, statement):
+    lake.sql(TABLE)
+    lake.sql("INSERT INTO lake.t SELECT /*+ COALESCE(1) */ NULL, v FROM VALUES ('a'), ('b') AS s (v)")
+    lake.sql("CACHE TABLE lake.t")
+    lake.sql(statement)
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, "a"), (2, "b"), (3, "c")]
+    lake.sql("UNCACHE TABLE lake.t")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, "a"), (2, "b"), (3, "c")]
+    assert damage(lake) == []
+
+
+def test_several_inserts_read_the_table_that_they_insert_into(lake):
+    lake.sql(TABLE)
+    lake.sql("INSERT INTO lake.t (v) VALUES ('a')")
+    lake.sql("FROM lake.t INSERT INTO lake.t (v) SELECT v INSERT INTO lake.t (v) SELECT upper(v)")
+    assert sorted(row[1] for row in lake.sql("SELECT * FROM lake.t")) == ["A", "a", "a"]
+    assert len(set(values(lake))) == 3
+
+
+MERGE = "MERGE INTO lake.t USING (SELECT '{0}' AS v) AS s ON t.v = s.v WHEN NOT MATCHED THEN INSERT (v) VALUES (s.v)"
+
+
+def test_a_merge_brings_no_value_where_none_can_be_given(lake):
+    lake.sql(TABLE)
+    for rows in ("INSERT (id, v) VALUES (7, s.v)", "INSERT *"):
+        with pytest.raises(AnalysisException, match="GENERATED ALWAYS AS IDENTITY"):
+            lake.sql(
+                f"MERGE INTO lake.t USING (SELECT 7L AS id, 'a' AS v) AS s ON t.v = s.v WHEN NOT MATCHED THEN {rows}"
+            )
+    assert lake.sql("SELECT * FROM lake.t") == []
+
+
+def test_of_two_merges_that_add_the_same_key_one_fails(lake):
+    lake.sql(TABLE)
+    lake.sql("INSERT INTO lake.t (v) VALUES ('a')")
+    other = another_session(lake)
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql(MERGE.format("b"))
+    other.sql(MERGE.format("b"))
+    with pytest.raises(Exception, match="should have seen"):
+        lake.sql("CALL lake.system.commit_transaction()")
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql(MERGE.format("c"))
+    other.sql("INSERT INTO lake.t (v) VALUES ('d')")
+    lake.sql("CALL lake.system.commit_transaction()")
+    assert len(set(values(lake))) == 4
+    assert sorted(row[1] for row in lake.sql("SELECT * FROM lake.t")) == list("abcd")
+    assert damage(lake) == []
 
 
 def test_a_copy_of_the_definition_begins_anew(lake):
