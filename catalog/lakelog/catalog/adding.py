@@ -65,7 +65,9 @@ def data_files(
     found: Sequence[FoundFile], metadata: Metadata, location: str, *, ignore_extra_columns: bool = False
 ) -> list[DataFile]:
     """Return entries for `found` in the table at `location`. InvalidInput where one of them does not fit the table."""
-    refuse_generated(metadata.schema, "insert the files' rows by a query in Spark, rather than adding them")
+    refuse_generated(
+        metadata.schema, "insert those of the files by INSERT INTO … SELECT in Spark, rather than adding them"
+    )
     refuse_identity(metadata.schema, "insert the files' rows by a query, rather than adding them")
     if len({file.path for file in found}) < len(found):
         raise InvalidInput("a file is to be added twice: name each once")

@@ -149,7 +149,11 @@ class Catalog(DefinedNames):
     # Tables
 
     def list_tables(self, namespace: Name = ()) -> list[Identifier]:
-        """Return the tables directly in `namespace`, sorted. NoSuchNamespace. Costs 1 GET when warm."""
+        """Return the tables directly in `namespace`, sorted. NoSuchNamespace.
+
+        When warm it costs one round: a GET for each level from the root down to the namespace, as a name may lead
+        elsewhere by now.
+        """
         path = identifier(namespace)
         return [(*path, name) for name in self._tree.listed(path, RELATION).names(RELATION, TABLE)]
 

@@ -35,8 +35,8 @@ def checks_of(metadata: Metadata) -> list[Enforced]:
             condition = condition_of(check, metadata.schema)
             if unknown_parts(condition):
                 raise Unsupported(
-                    f"the table has the constraint {check.name} CHECK ({check.sql}), which lakelog cannot evaluate "
-                    "outside of Spark: write these rows in Spark"
+                    f"the table has the constraint {check.name} CHECK ({check.sql}), which Spark evaluates where its "
+                    "own statements write rows: write these by INSERT, UPDATE or MERGE in Spark"
                 )
             found.append(Enforced(check, condition))
     return found

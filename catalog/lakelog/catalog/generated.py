@@ -20,8 +20,8 @@ def refuse_generated(schema: Schema, instead: str) -> None:
     for field in generated_fields(schema):
         assert field.generated is not None
         raise Unsupported(
-            f"the column {dotted((field.name,))} is generated from {field.generated.sql}, which only Spark can "
-            f"compute: {instead}"
+            f"the column {dotted((field.name,))} is generated from {field.generated.sql}, which Spark computes where "
+            f"its own statements write rows: {instead}"
         )
 
 

@@ -61,7 +61,7 @@ def written_files(
     CheckViolated for rows that violate a CHECK, Unsupported for a CHECK that is not understood here, and for generated
     columns.
     """
-    refuse_generated(metadata.schema, "write to this table with Spark")
+    refuse_generated(metadata.schema, "write these by INSERT, UPDATE or MERGE in Spark")
     reader = reader_of(data)
     checks = checks_of(metadata)
     logical = schema_to_arrow(metadata.schema, physical=False)

@@ -114,7 +114,8 @@ def _look_into(
             columns = StructType(tuple(_field(each, path) for each in arrow))
             if any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema))):
                 raise InvalidInput(
-                    f"the file {path} cannot be added from Python: it has times of the old kind, INT96; add it by Spark"
+                    f"the file {path} cannot be added from Python: it has times of the old kind, INT96; "
+                    "CALL system.add_files in Spark adds it"
                 )
             return FoundFile(
                 path=path,

@@ -96,7 +96,7 @@ def check_rows(
         if looked_at is None:
             raise RowsUnproven(
                 f"rows of {name} may violate {requirement.words}: the statistics of its files do not prove that none "
-                "does, and this client does not look at the rows; do it in Spark"
+                "does. ALTER TABLE in Spark SQL, in a session with lakelog's extension, looks at the rows themselves"
             )
         raise CommitConflict(
             f"{requirement.words} holds for {name} as of version {looked_at.version}, but rows were added since, which "

@@ -119,7 +119,7 @@ def variant(array: pa.Array, path: Path) -> pa.Array:
     if not pa.types.is_struct(array.type) or set(_names(array.type)) != {"metadata", "value"}:
         raise Unsupported(
             f"the variant column {dotted(path)} is {array.type} here: only a struct of the binaries metadata and "
-            "value can be read and written from Python; shredded variants can be read through Spark"
+            "value can be read and written by Python; queries in Spark read shredded variants"
         )
     parts = [array.field(name).cast(pa.binary()) for name in ("metadata", "value")]
     return pa.StructArray.from_arrays(parts, fields=list(VARIANT), mask=_mask(array))

@@ -48,6 +48,20 @@ def test_a_table_is_there_for_every_session_for_the_named_catalog_and_for_python
     assert [row[0] for row in shared.sql("DESCRIBE t")][:2] == ["id", "k"]
 
 
+def test_what_is_shown_of_a_table_makes_it_again(shared):
+    shared.sql(
+        "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, s STRUCT<x: VARCHAR(3)>) USING lakelog"
+    )
+    shared.sql("ALTER TABLE t ALTER COLUMN s.x TYPE STRING")
+    before = shared.catalog.load_table((shared.database, "t"))
+    [(shown,)] = shared.sql("SHOW CREATE TABLE t")
+    shared.sql("DROP TABLE t")
+    shared.sql(shown)
+    after = shared.catalog.load_table((shared.database, "t"))
+    assert after.schema.find(["id"]).identity is not None
+    assert (after.schema, after.provider) == (before.schema, before.provider)
+
+
 def test_every_statement_about_a_table_reaches_lakelog(shared):
     for statement in (
         "CREATE TABLE t USING lakelog AS SELECT 1L AS id, 'a' AS k",
