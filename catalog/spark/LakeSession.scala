@@ -102,6 +102,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private def end(): Unit = {
     Option(open.getAndSet(null)).foreach(_.hasEnded = true)
     CachedTables.drop(plugin)
+    changed()
   }
 
   private def opened: OpenTransaction = Option(open.get).getOrElse(throw Failures.invalid(
@@ -113,7 +114,13 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   def commitStatement(transaction: OpenTransaction): Unit =
     try committed("commit_transaction", transaction)
-    finally transaction.hasEnded = true
+    finally {
+      transaction.hasEnded = true
+      changed()
+    }
+
+  /** What has changed under this catalog's names has so under those of others on the same warehouse. */
+  private[lakelog] def changed(): Unit = CachedTables.refreshOthers(plugin, bridge)
 
   def rollBackStatement(transaction: OpenTransaction): Unit =
     try {
@@ -224,7 +231,8 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
 
   /** Asks for a change, and tells who wants it, by which statement. */
   def change(method: String, params: JObject): JObject =
-    bridge.call(method, Json.merge(scoped(params), "query" -> session.statement))
+    try bridge.call(method, Json.merge(scoped(params), "query" -> session.statement))
+    finally if (!isInTransaction) session.changed()
 
   private def scoped(params: JObject): JObject = transaction.fold(params) { own =>
     if (own.hasEnded) {

@@ -1,8 +1,10 @@
 package org.apache.spark.sql.lakelog
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Table, TableCatalog}
 import org.apache.spark.sql.execution.{CacheManager, CachedData}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
@@ -29,6 +31,31 @@ private[lakelog] object CachedTables {
       ident <- relation.identifier
     } yield catalog.name +: ident.namespace.toSeq :+ ident.name
     names.toSeq.distinct.foreach(manager.recacheTableOrView(session, _, includeTimeTravel = false))
+  }
+
+  /**
+   * Has what is cached of `warehouse` by the names of other catalogs read anew, where `catalog` has changed it: after a
+   * write, Spark looks for the name that was written only. It costs a question for each such table that is cached, and
+   * never fails: what cannot be looked up is forgotten.
+   */
+  def refreshOthers(catalog: CatalogPlugin, warehouse: AnyRef): Unit = for {
+    plan <- plans
+    relation <- relationsIn(plan) if relation.timeTravelSpec.isEmpty && relation.catalog.exists(_.name != catalog.name)
+    table <- Some(relation.table).collect { case lake: LakeTable if lake.access.channel.source eq warehouse => lake }
+    other <- relation.catalog
+    ident <- relation.identifier
+  } {
+    try other match {
+      case tables: TableCatalog if isSame(tables.loadTable(ident), table) =>
+      case _ =>
+        val name = other.name +: ident.namespace.toSeq :+ ident.name
+        manager.recacheTableOrView(session, name, includeTimeTravel = false)
+    } catch { case NonFatal(_) => manager.uncacheQuery(session, plan, cascade = true, blocking = false) }
+  }
+
+  private def isSame(newest: Table, cached: LakeTable): Boolean = newest match {
+    case lake: LakeTable => lake.facts.id == cached.facts.id && lake.facts.version == cached.facts.version
+    case _ => false
   }
 
   /** Spark tells the plans that it has cached to nobody. */

@@ -29,7 +29,7 @@ private[lakelog] case class ShowBothExtended(show: ShowTablesCommand, catalog: L
 
   override def run(session: SparkSession): Seq[Row] = {
     val names = Array(show.databaseName.get)
-    val others = if (catalog.isInSession(names)) show.run(session) else Nil
+    val others = if (catalog.isInSession(names) || !catalog.namespaceExists(names)) show.run(session) else Nil
     val ours = catalog.ofLake(names) { own =>
       val tables = catalog.lake.listTables(own).map(_.name).toSet
       val all = Dataset.ofRows(

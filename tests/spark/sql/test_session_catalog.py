@@ -256,6 +256,11 @@ def test_both_kinds_are_listed_together(shared):
     assert here in [database.name for database in catalog.listDatabases()]
 
 
+def test_a_namespace_that_neither_has_is_not_listed(shared):
+    for statement in ("SHOW TABLES IN none", "SHOW TABLE EXTENDED IN none LIKE '*'", "SHOW VIEWS IN none"):
+        fails(shared, statement, "SCHEMA_NOT_FOUND")
+
+
 def test_the_catalog_api_knows_tables_of_both_kinds(shared):
     catalog = shared.spark.catalog
     catalog.createTable("t", source="lakelog", schema=StructType([StructField("id", IntegerType())]))
