@@ -119,8 +119,8 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
       changed()
     }
 
-  /** What has changed under this catalog's names has so under those of others on the same warehouse. */
-  private[lakelog] def changed(): Unit = CachedTables.refreshOthers(plugin, bridge)
+  /** What has changed by one name has so by all that a table has, in this catalog and others on the same warehouse. */
+  private[lakelog] def changed(): Unit = CachedTables.refreshOld(bridge)
 
   def rollBackStatement(transaction: OpenTransaction): Unit =
     try {

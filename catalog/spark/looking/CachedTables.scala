@@ -34,21 +34,21 @@ private[lakelog] object CachedTables {
   }
 
   /**
-   * Has what is cached of `warehouse` by the names of other catalogs read anew, where `catalog` has changed it: after a
-   * write, Spark looks for the name that was written only. It costs a question for each such table that is cached, and
-   * never fails: what cannot be looked up is forgotten.
+   * Has what is cached of `warehouse` and has become old read anew, after something has changed in it: Spark itself looks
+   * for the name that was written only, and a table has others, in other catalogs and by its place. It costs a question
+   * for each table that is cached, and never fails: what cannot be looked up is forgotten.
    */
-  def refreshOthers(catalog: CatalogPlugin, warehouse: AnyRef): Unit = for {
+  def refreshOld(warehouse: AnyRef): Unit = for {
     plan <- plans
-    relation <- relationsIn(plan) if relation.timeTravelSpec.isEmpty && relation.catalog.exists(_.name != catalog.name)
+    relation <- relationsIn(plan) if relation.timeTravelSpec.isEmpty
     table <- Some(relation.table).collect { case lake: LakeTable if lake.access.channel.source eq warehouse => lake }
-    other <- relation.catalog
+    catalog <- relation.catalog
     ident <- relation.identifier
   } {
-    try other match {
+    try catalog match {
       case tables: TableCatalog if isSame(tables.loadTable(ident), table) =>
       case _ =>
-        val name = other.name +: ident.namespace.toSeq :+ ident.name
+        val name = catalog.name +: ident.namespace.toSeq :+ ident.name
         manager.recacheTableOrView(session, name, includeTimeTravel = false)
     } catch { case NonFatal(_) => manager.uncacheQuery(session, plan, cascade = true, blocking = false) }
   }

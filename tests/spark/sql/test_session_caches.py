@@ -1,4 +1,4 @@
-"""What is cached of a table of lakelog's that two catalogs name."""
+"""What is cached of a table of lakelog's that has several names: in two catalogs, or by its place."""
 
 from __future__ import annotations
 
@@ -41,3 +41,19 @@ def test_what_is_cached_by_one_name_follows_writes_by_the_other(shared, cached, 
     assert shared.spark.table(cached).columns == ["id", "more"]
     shared.spark.sql(f"DROP TABLE {written}")
     assert not shared.spark.catalog.tableExists(cached)
+
+
+@pytest.mark.parametrize("by_place", [False, True])
+def test_what_is_cached_by_name_or_place_follows_writes_by_the_other(shared, by_place):
+    place = str(shared.folder / "t")
+    shared.sql(f"CREATE TABLE t USING lakelog LOCATION '{place}' AS SELECT 1 AS id")
+    cached, written = f"spark_catalog.{shared.database}.t", f"lakelog.`{place}`"
+    if by_place:
+        cached, written = written, cached
+    shared.spark.sql(f"CACHE TABLE {cached}")
+    assert shared.spark.table(cached).count() == 1
+    shared.spark.sql(f"INSERT INTO {written} VALUES (2)")
+    assert shared.spark.table(cached).count() == 2
+    frame = shared.spark.createDataFrame([(3,)], "id int")
+    frame.write.format("lakelog").option("catalog", "spark_catalog").mode("append").save(place)
+    assert shared.spark.table(cached).count() == 3
