@@ -56,7 +56,7 @@ STATEMENTS = [
     "DELETE FROM lake.a.t WHERE id < 100",
     "UPDATE lake.a.t SET k = 'u' WHERE id = 1",
     "MERGE INTO lake.a.t USING (SELECT 2 AS id, 'm' AS k) s ON t.id = s.id "
-    "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED THEN INSERT *",
+    "WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE THEN DELETE",
     "TRUNCATE TABLE lake.a.t",
     "DROP TABLE lake.a.t",
     "CREATE NAMESPACE lake.a.b",

@@ -318,10 +318,10 @@ def test_what_was_planned_inside_is_not_read_once_it_was_rolled_back(lake):
     assert len(read.collect()) == 2
     planned._jdf.queryExecution().executedPlan()
     lake.sql("CALL lake.system.rollback_transaction()")
-    with pytest.raises(Exception, match="(?i)does not exist|has ended"):
-        read.collect()
-    with pytest.raises(Exception, match="has ended"):
-        planned.collect()
+    for frame in (read, planned):
+        # Its files are gone, where it was known by then which these are.
+        with pytest.raises(Exception, match="(?i)does not exist|has ended"):
+            frame.collect()
     assert lake.sql("SELECT id FROM lake.a.t") == [(1,)]
 
 
