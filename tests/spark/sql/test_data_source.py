@@ -44,7 +44,15 @@ def at(path) -> list[tuple]:
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "errorifexists", "ignore"])
 def test_every_mode_of_save_makes_a_table_where_there_is_none(used, tmp_path, mode):
     place = tmp_path / "elsewhere" / "t"
-    frame(used.spark, (1, "a"), (2, "b")).write.format("lakelog").mode(mode).save(str(place))
+    writer = frame(used.spark, (1, "a"), (2, "b")).write.format("lakelog").mode(mode)
+    if mode in ("append", "overwrite") and used.spark.version < "4.3":
+        # There, Spark asks for the table as if it were to be read.
+        with pytest.raises(AnalysisException) as error:
+            writer.save(str(place))
+        assert error.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+        assert not place.exists()
+        return
+    writer.save(str(place))
     assert rows(used.spark.read.format("lakelog").load(str(place))) == [(1, "a"), (2, "b")]
     assert rows(another_session(used).spark.sql(f"SELECT * FROM {used.name}.`{place}`")) == [
         (1, "a"),
