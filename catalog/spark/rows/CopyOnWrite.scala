@@ -50,7 +50,7 @@ private final class RewrittenRows(
 }
 
 private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalWriteInfo, commit: RowCommit)
-  extends BatchWrite {
+  extends RowBatch(table, commit) {
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = new RewriteTaskFactory(
     RowSettings.of(table, info.schema, commit.filePrefix),
@@ -69,12 +69,6 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
     read.foreach(RewriteBatch.check(_, kept.keySet, seen))
     commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows.flatMap(_.files))
   }
-
-  override def abort(messages: Array[WriterCommitMessage]): Unit =
-    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.files))
-
-  private def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
-    messages.toSeq.collect { case rows: RowsWritten => rows }
 }
 
 private object RewriteBatch {

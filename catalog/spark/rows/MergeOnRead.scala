@@ -42,7 +42,7 @@ private final class DeltaRows(
 }
 
 private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWriteInfo, commit: RowCommit)
-  extends DeltaBatchWrite {
+  extends RowBatch(table, commit) with DeltaBatchWrite {
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DeltaWriterFactory = new DeltaTaskFactory(
     if (kind == Command.DELETE) None else Some(RowSettings.of(table, info.schema, commit.filePrefix)),
@@ -52,10 +52,4 @@ private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWri
     val rows = written(messages)
     commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows.flatMap(_.files))
   }
-
-  override def abort(messages: Array[WriterCommitMessage]): Unit =
-    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.files))
-
-  private def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
-    messages.toSeq.collect { case rows: RowsWritten => rows }
 }

@@ -5,7 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.connector.distributions.{Distribution, UnspecifiedDistribution}
 import org.apache.spark.sql.connector.expressions.{NamedReference, SortOrder}
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write.{RequiresDistributionAndOrdering, RowLevelOperation}
+import org.apache.spark.sql.connector.write.{BatchWrite, RequiresDistributionAndOrdering, RowLevelOperation, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -48,4 +48,14 @@ private[lakelog] abstract class RowWrite(table: LakeTable) extends RequiresDistr
   }
 
   override def requiredOrdering(): Array[SortOrder] = order.ordering
+}
+
+/** What the tasks of an operation have written. Its files are removed when it fails, unless they may be in the table. */
+private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends BatchWrite {
+
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.files))
+
+  protected def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
+    messages.toSeq.collect { case rows: RowsWritten => rows }
 }
