@@ -9,10 +9,24 @@ from typing import Any
 import pyarrow as pa
 from pyroaring import BitMap
 
+from lakelog.catalog import Catalog
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.ingest import written_files
 from lakelog.catalog.table import Table
 from lakelog.log import WriteRef
+
+
+def rows(ids: range) -> pa.Table:
+    """Return rows with these ids, each with a name that tells its id."""
+    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]})
+
+
+def two_files(catalog: Catalog) -> Table:
+    """Return a new table `t` with the rows 0 to 9 in one file, 10 to 19 in another."""
+    table = catalog.create_table("t", pa.schema({"id": pa.int64(), "name": pa.string()}))
+    for first in (0, 10):
+        table = table.append(rows(range(first, first + 10)))
+    return table
 
 
 def positions(path: str, rows: Iterable[int]) -> dict[str, str]:

@@ -11,7 +11,9 @@ from tests.integration.catalog.rows_changed import (
     paths_of,
     positions,
     rewritten,
+    rows,
     rows_of,
+    two_files,
     updated,
 )
 
@@ -22,15 +24,7 @@ from lakelog.log.errors import FormatError, InvalidInput
 
 @pytest.fixture
 def table(catalog: Catalog) -> Table:
-    """Rows 0 to 9 in one file, 10 to 19 in another."""
-    table = catalog.create_table("t", pa.schema({"id": pa.int64(), "name": pa.string()}))
-    for first in (0, 10):
-        table = table.append(rows(range(first, first + 10)))
-    return table
-
-
-def rows(ids: range) -> pa.Table:
-    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]})
+    return two_files(catalog)
 
 
 def ids(table: Table) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import (
     compacted,
@@ -12,7 +11,9 @@ from tests.integration.catalog.rows_changed import (
     files_of,
     paths_of,
     rewritten,
+    rows,
     rows_of,
+    two_files,
     updated,
 )
 
@@ -24,15 +25,7 @@ Change = Callable[[Table], Table]
 
 @pytest.fixture
 def table(catalog: Catalog) -> Table:
-    """Rows 0 to 9 in one file, 10 to 19 in another."""
-    table = catalog.create_table("t", pa.schema({"id": pa.int64(), "name": pa.string()}))
-    for first in (0, 10):
-        table = table.append(rows(range(first, first + 10)))
-    return table
-
-
-def rows(ids: range) -> pa.Table:
-    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]})
+    return two_files(catalog)
 
 
 def ids(table: Table) -> list[int]:
