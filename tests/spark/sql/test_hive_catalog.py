@@ -57,14 +57,18 @@ STATEMENTS = [
 
 
 def test_hives_tables_and_lakelogs_are_in_the_same_namespaces(tmp_path):
-    derby = f"-Dderby.system.durability=test -Dderby.stream.error.file={tmp_path}/derby.log"
+    options = [
+        QUIET["spark.driver.extraJavaOptions"],
+        "-Dderby.system.durability=test",
+        f"-Dderby.stream.error.file={tmp_path}/derby.log",
+    ]
     settings = QUIET | KRYO | spark_conf(str(tmp_path / "lake"), session_catalog=True, fsync=False)
     settings |= {
         "spark.sql.catalogImplementation": "hive",
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
         "spark.sql.warehouse.dir": str(tmp_path / "spark-warehouse"),
         "spark.executor.memory": "512m",
-        "spark.driver.extraJavaOptions": derby,
+        "spark.driver.extraJavaOptions": " ".join(options),
     }
     job = tmp_path / "job.py"
     job.write_text(
