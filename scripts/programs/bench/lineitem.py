@@ -19,8 +19,8 @@ from lakelog.spark import spark_conf
 from lakelog.testing import maven
 from programs import story
 from programs.bench.measure import median
-from programs.bench.rows.engines import CATALOGS, ENGINES, MODES, Engine
-from programs.bench.rows.statements import CHECK, CTAS, MERGE, SOURCE, STEPS
+from programs.bench.rows.engines import ENGINES, MODES, Engine
+from programs.bench.rows.statements import CHECK, CTAS, SOURCE, STEPS
 
 CHANGES = ("CTAS", "DELETE 1 %", "UPDATE 1 %", "MERGE 10,000")
 
@@ -148,10 +148,11 @@ def _run(workers: Mapping[str, Worker], data: Path, mode: str, rounds: int, scal
     names = list(workers)
     for number in range(rounds + 1):
         tables = {
-            name: f"{CATALOGS[name]}.default.lineitem_{mode.replace('-', '_')}_{number}" for name in names
+            name: f"{workers[name].engine.catalog}.default.lineitem_{mode.replace('-', '_')}_{number}"
+            for name in names
         }
         for worker in workers.values():
-            worker.check(f"CREATE NAMESPACE IF NOT EXISTS {CATALOGS[worker.engine.name]}.default")
+            worker.check(f"CREATE NAMESPACE IF NOT EXISTS {worker.engine.catalog}.default")
         for step, text in STEPS.items():
             answers: dict[str, list[list[str]]] = {}
             first = number % len(names)
@@ -173,7 +174,7 @@ def _statement(text: str, engine: Engine, table: str, data: Path, mode: str) -> 
     if text is CTAS:
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in engine.properties[mode].items())
         return text.format(table=table, provider=engine.provider, properties=properties, data=data)
-    return text.format(table=table) if text is not MERGE else MERGE.format(table=table)
+    return text.format(table=table)
 
 
 def _compare(step: str, answers: Mapping[str, Sequence[Sequence[str]]]) -> None:
@@ -201,7 +202,7 @@ def _report(
         lines.append([step, *(f"{found[name]:.2f}" for name in names), *ratios])
     title = f"lineitem, scale factor {scale:g}, {mode}: seconds, medians of {rounds} rounds in turns"
     heads = [
-        f"{name} ({worker.engine.versions or worker.version}, Spark {worker.version})"
+        f"{name} ({worker.engine.version or worker.version}, Spark {worker.version})"
         for name, worker in workers.items()
     ]
     story.table(["", *heads, *(f"lakelog / {other}" for other in others)], lines, title=title)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 MODES = ("copy-on-write", "merge-on-read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """`packages` come from Maven Central. `settings` may use {folder}, the engine's own."""
+    """`settings` may use {folder}, the engine's own. `catalog` has the tables. `packages` come from Maven Central."""
 
     name: str
     spark: str
     settings: Mapping[str, str]
     provider: str
     properties: Mapping[str, Mapping[str, str]]
+    catalog: str = "lake"
     packages: tuple[str, ...] = ()
-    extras: str = ""
-    versions: str = field(default="")
+    version: str = ""
 
 
 def _each(template: str, value: str) -> dict[str, str]:
@@ -35,11 +35,11 @@ ENGINES = {
             settings={},
             provider="lakelog",
             properties={mode: _each("lakelog.write.{}.mode", mode) for mode in MODES},
-            extras="spark",
         ),
         Engine(
             name="delta",
             spark="4.2",
+            catalog="spark_catalog",
             packages=("io.delta:delta-spark_4.2_2.13:4.4.0",),
             settings={
                 "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -51,7 +51,7 @@ ENGINES = {
             properties={
                 mode: {"delta.enableDeletionVectors": str(mode == "merge-on-read").lower()} for mode in MODES
             },
-            versions="Delta 4.4.0",
+            version="Delta 4.4.0",
         ),
         Engine(
             name="iceberg",
@@ -72,10 +72,7 @@ ENGINES = {
                 }
                 for mode in MODES
             },
-            versions="Iceberg 1.12.0",
+            version="Iceberg 1.12.0",
         ),
     )
 }
-"""By name. The catalog that a statement names is `lake`, or Spark's own where the format has no other."""
-
-CATALOGS = {"lakelog": "lake", "delta": "spark_catalog", "iceberg": "lake"}
