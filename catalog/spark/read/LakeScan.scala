@@ -4,8 +4,8 @@ import java.util.{Map => JMap, OptionalLong}
 
 import org.json4s.JsonAST.JNull
 
-import org.apache.spark.sql.connector.expressions.NamedReference
-import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.expressions.{Expression, Literal, NamedReference}
+import org.apache.spark.sql.connector.expressions.filter.{Or, Predicate}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.Partitioning
@@ -127,7 +127,7 @@ private[lakelog] final class LakeScan(
       .toArray
   }
 
-  override def filter(more: Array[Predicate]): Unit = runtimePredicates = more.toSeq
+  override def filter(more: Array[Predicate]): Unit = runtimePredicates = more.toSeq.map(LakeScan.orNull)
 
   /** The version that is read. */
   def version: Long = together.version(table)
@@ -165,4 +165,18 @@ private[lakelog] final class LakeScan(
   }
 
   override def hashCode(): Int = (facts.id, facts.version, required, predicates.toSet, limit).hashCode
+}
+
+private[lakelog] object LakeScan {
+
+  /** Spark lists the partitions whose rows are to be changed, NULL among them, which no IN finds. */
+  private def orNull(predicate: Predicate): Predicate = (predicate.name, predicate.children.toList) match {
+    case ("IN", column :: values) if values.exists(isNull) => new Or(predicate, new Predicate("IS_NULL", Array(column)))
+    case _ => predicate
+  }
+
+  private def isNull(expression: Expression): Boolean = expression match {
+    case literal: Literal[_] => literal.value == null
+    case _ => false
+  }
 }
