@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyroaring import BitMap
 from tests.spark.sessions import another_session
 from tests.spark.sql.rows import MODES, in_mode
 
 import lakelog.spark
+from lakelog.catalog import row_changes
 
 pytestmark = pytest.mark.adapter
 in_both_modes = pytest.mark.parametrize("mode", MODES)
@@ -331,6 +335,26 @@ class TestDeletionVectors:
         vector.unlink()
         with pytest.raises(Exception, match=r"\.dv"):
             lake.sql("SELECT max(id) FROM lake.t WHERE id > -1")
+
+    def test_a_vector_of_rows_that_the_file_does_not_have_is_an_error(self, lake, monkeypatch):
+        lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(0, 20, 1, 1)")
+        # No writer that looks at what it writes makes one.
+        monkeypatch.setattr(row_changes._Prepared, "_check_input", lambda self: None)
+        table, (path,) = lake.catalog.load_table("t"), files(lake)
+        positions = base64.b64encode(BitMap([3, 20]).serialize()).decode()
+        table.commit_rows(table.begin_write(), "delete", deletes=[{"path": path, "positions": positions}])
+        with pytest.raises(Exception, match="row at 20 of a file of 20 rows"):
+            lake.sql("SELECT id FROM lake.t")
+
+    def test_vectors_of_several_files_share_an_object(self, lake):
+        lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(0, 60000, 1, 3)")
+        lake.sql("DELETE FROM lake.t WHERE hash(id) % 3 = 0")
+        assert len({json.loads(deletes)["offset"] for deletes in files(lake).values()}) == 3
+        lake.sql("DELETE FROM lake.t WHERE id BETWEEN 15000 AND 25000")
+        assert len(list(Path(lake.catalog.load_table("t").location).rglob("*.dv"))) == 2
+        assert lake.sorted("SELECT id FROM lake.t") == lake.sorted(
+            "SELECT id FROM range(60000) WHERE hash(id) % 3 <> 0 AND id NOT BETWEEN 15000 AND 25000"
+        )
 
 
 @in_both_modes

@@ -17,7 +17,8 @@ import org.roaringbitmap.RoaringBitmap
  * The vector itself is a Roaring bitmap of 32 bits, in its portable form, of positions in the file.
  */
 private[lakelog] final case class DeletionVector(
-    rows: Long, sizeBytes: Int, crc: Long, inline: Option[Array[Byte]], path: Option[String], offset: Long) {
+    rows: Long, rowsOfFile: Long, sizeBytes: Int, crc: Long, inline: Option[Array[Byte]], path: Option[String],
+    offset: Long) {
 
   /**
    * Reads the positions of the deleted rows, on an executor. Fails unless they are those that were written. Costs one
@@ -33,6 +34,9 @@ private[lakelog] final case class DeletionVector(
     catch { case _: IOException | _: RuntimeException => throw altered("it is no Roaring bitmap") }
     if (positions.getLongCardinality != rows) {
       throw altered(s"it has ${positions.getLongCardinality} positions, and the log says $rows")
+    }
+    if (!positions.isEmpty && Integer.toUnsignedLong(positions.last) >= rowsOfFile) {
+      throw altered(s"it deletes the row at ${Integer.toUnsignedLong(positions.last)} of a file of $rowsOfFile rows")
     }
     positions
   }
@@ -54,12 +58,13 @@ private[lakelog] object DeletionVector {
 
   private val ReadPolicy = "fs.option.openfile.read.policy"
 
-  /** What the log says of the deleted rows of a file of the table at `location`. */
-  def parse(json: String, location: String): DeletionVector = {
+  /** What the log says of the deleted rows of a file of the table at `location`, which has so many `live` ones. */
+  def parse(json: String, live: Long, location: String): DeletionVector = {
     val known = JsonMethods.parse(json).asInstanceOf[JObject]
+    val rows = Json.long(known, "rows")
     val path = Json.optionalString(known, "path").map(Locations.file(location, _).toString)
     DeletionVector(
-      Json.long(known, "rows"), Json.long(known, "size").toInt, Json.long(known, "crc"),
+      rows, rows + live, Json.long(known, "size").toInt, Json.long(known, "crc"),
       Json.optionalString(known, "inline").map(Base64.getDecoder.decode), path,
       if (path.isEmpty) 0L else Json.long(known, "offset"))
   }

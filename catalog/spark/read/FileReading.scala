@@ -27,7 +27,9 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
   private def partitionsOf(files: PlannedFiles, shape: FileShape): Array[InputPartition] = {
     val paths = files.paths.map(Locations.file(facts.location, _))
     val schema = table.physical.forRead(required, shape)
-    val deletes = files.deletes.map(json => Option(json).map(DeletionVector.parse(_, facts.location)))
+    val deletes = files.deletes.zip(files.rows).map { case (json, live) =>
+      Option(json).map(DeletionVector.parse(_, live, facts.location))
+    }
     val partitions = SparkInternals.inputPartitions(
       paths, files.sizes, files.footers, deletes,
       i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files.name(i), files.constants(i), schema))
