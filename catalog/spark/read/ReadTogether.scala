@@ -76,8 +76,8 @@ private[lakelog] object ReadTogether {
     together
   }
 
-  /** The tables of the same catalog in the statement that is being optimised, as far as it reads any. */
+  /** The tables of the same warehouse in the statement that is being optimised, as far as it reads any. */
   def known(table: LakeTable): Option[ReadTogether] =
     SparkInternals.statementTracker.flatMap(tracker => Option(statements.get(tracker)))
-      .flatMap(catalogs => catalogs.synchronized(catalogs.get(table.access.catalog)))
+      .flatMap(catalogs => catalogs.synchronized(catalogs.get(table.access.channel.source)))
 }

@@ -1,0 +1,215 @@
+"""Changes of rows that race, from sessions and from Python: what was acknowledged is there once, what failed is not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+from tests.spark.conftest import Lake
+from tests.spark.sessions import another_session
+from tests.spark.sql.rows import MODES, in_mode
+
+from lakelog.catalog import CommitConflict, col
+
+pytestmark = pytest.mark.adapter
+
+RACE_S = 5
+COUNTERS, KEYS = range(3), range(2000, 2003)
+DOOMED = range(20, 60)
+SHARED = range(60, 70)
+"""Rows that several delete at once."""
+
+
+@dataclass
+class Acknowledged:
+    """What came to its end, and how often others were in the way."""
+
+    added: list[int] = field(default_factory=list)
+    deleted: list[int] = field(default_factory=list)
+    increments: Counter[int] = field(default_factory=Counter)
+    conflicts: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+Try = Callable[[], Callable[[Acknowledged], object]]
+"""Makes a change, and returns what is to be written down when that was acknowledged."""
+
+
+def appends(lake: Lake) -> Iterator[Try]:
+    for id in range(1000, 2000):
+
+        def change(id: int = id) -> Callable[[Acknowledged], object]:
+            lake.sql(f"INSERT INTO lake.t VALUES ({id}, 0)")
+            return lambda known: known.added.append(id)
+
+        yield change
+
+
+def appends_of_python(lake: Lake) -> Iterator[Try]:
+    catalog = lake.catalog
+    for id in range(3000, 4000):
+
+        def change(id: int = id) -> Callable[[Acknowledged], object]:
+            catalog.load_table("t").append(pa.table({"id": [id], "v": [0]}))
+            time.sleep(0.1)
+            return lambda known: known.added.append(id)
+
+        yield change
+
+
+def deletes(lake: Lake, ids: range) -> Iterator[Try]:
+    for id, shared in zip(ids, SHARED, strict=False):
+
+        def change(gone: tuple[int, int] = (id, shared)) -> Callable[[Acknowledged], object]:
+            lake.sql(f"DELETE FROM lake.t WHERE id IN {gone}")
+            return lambda known: known.deleted.extend(gone)
+
+        yield change
+
+
+def deletes_of_python(lake: Lake, ids: range) -> Iterator[Try]:
+    catalog = lake.catalog
+    for id, shared in zip(ids, SHARED, strict=False):
+
+        def change(gone: tuple[int, int] = (id, shared)) -> Callable[[Acknowledged], object]:
+            catalog.load_table("t").delete(col("id").is_in(gone))
+            time.sleep(0.2)
+            return lambda known: known.deleted.extend(gone)
+
+        yield change
+
+
+def updates(lake: Lake) -> Iterator[Try]:
+    def change() -> Callable[[Acknowledged], object]:
+        lake.sql(f"UPDATE lake.t SET v = v + 1 WHERE id <= {COUNTERS[-1]}")
+        return lambda known: known.increments.update(COUNTERS)
+
+    while True:
+        yield change
+
+
+def merges(lake: Lake) -> Iterator[Try]:
+    def change() -> Callable[[Acknowledged], object]:
+        lake.sql(
+            f"MERGE INTO lake.t USING (SELECT id FROM range({KEYS[0]}, {KEYS[-1] + 1})) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET v = v + 1 WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 1)"
+        )
+        return lambda known: known.increments.update(KEYS)
+
+    while True:
+        yield change
+
+
+def race(tries: Iterator[Try], known: Acknowledged, deadline: float) -> None:
+    """Go on until the time is over, and one change at least has been acknowledged."""
+    done = 0
+    for change in tries:
+        try:
+            write_down = change()
+        except Exception as error:
+            assert isinstance(error, CommitConflict) or "conflict" in str(error), error
+            with known.lock:
+                known.conflicts += 1
+        else:
+            done += 1
+            with known.lock:
+                write_down(known)
+        if done and time.monotonic() > deadline:
+            return
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(lake, mode):
+    lake.sql(
+        f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, CAST(0 AS BIGINT) AS v FROM range(0, 70, 1, 2)"
+    )
+    first, known = lake.catalog.load_table("t").version, Acknowledged()
+    actors = [
+        appends(another_session(lake)),
+        deletes(another_session(lake), DOOMED[0::2]),
+        updates(another_session(lake)),
+        updates(another_session(lake)),
+        merges(another_session(lake)),
+        merges(another_session(lake)),
+        appends_of_python(lake),
+        deletes_of_python(lake, DOOMED[1::2]),
+    ]
+    deadline = time.monotonic() + RACE_S
+    with ThreadPoolExecutor(len(actors)) as pool:
+        for done in [pool.submit(race, actor, known, deadline) for actor in actors]:
+            done.result()
+    assert known.conflicts, "nobody was in anybody's way"
+    expected = {id: 0 for id in range(70) if id not in known.deleted} | dict.fromkeys(known.added, 0)
+    expected |= known.increments
+    assert lake.sorted("SELECT * FROM lake.t") == sorted(expected.items(), key=repr)
+
+    before: dict[int, int] = {}
+    gone: set[int] = set()
+    for version in range(first, lake.catalog.load_table("t").version + 1):
+        rows = lake.catalog.load_table("t", version=version).to_arrow().to_pylist()
+        now = {row["id"]: row["v"] for row in rows}
+        assert len(now) == len(rows), f"rows are there twice in version {version}"
+        gone |= before.keys() - now.keys()
+        assert not gone & now.keys(), f"rows have come back in version {version}"
+        assert all(now[id] >= v for id, v in before.items() if id in now), (
+            f"a change is lost in version {version}"
+        )
+        before = now
+    assert gone == set(known.deleted)
+    assert not lake.catalog.fsck(deep=True).found
+
+
+SLOW_MERGE = (
+    "MERGE INTO lake.t USING source s ON t.id = s.id AND t.k = 'a' "
+    "WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 'a')"
+)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_in_the_way"),
+    [
+        ("UPDATE lake.t SET id = 9 WHERE id = 1 AND k = 'b'", False),
+        ("UPDATE lake.t SET id = 9 WHERE id = 0 AND k = 'a'", True),
+        ("INSERT INTO lake.t VALUES (9, 'a')", False),
+    ],
+)
+def test_a_merge_that_only_adds_rows_has_read_what_could_match_and_no_more(
+    lake, tmp_path, other, is_in_the_way
+):
+    from pyspark.sql.functions import udf
+
+    lake.sql(
+        "CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT id, IF(id = 0, 'a', 'b') AS k FROM range(0, 2, 1, 1)"
+    )
+    gate, started = tmp_path / "gate", tmp_path / "started"
+
+    def slow(id):
+        started.touch()
+        while not gate.exists():
+            time.sleep(0.05)
+        return id
+
+    source = lake.spark.range(9, 10).select(udf(slow, "BIGINT", useArrow=False)("id").alias("id"))
+    source.createOrReplaceTempView("source")
+    session = another_session(lake)
+    with ThreadPoolExecutor(1) as pool:
+        merged = pool.submit(lake.sql, SLOW_MERGE)
+        try:
+            while not started.exists() and not merged.done():
+                time.sleep(0.05)
+            session.sql(other)
+        finally:
+            gate.touch()
+        if is_in_the_way:
+            with pytest.raises(Exception, match="should have seen"):
+                merged.result()
+        else:
+            merged.result()
+    added = lake.sql("SELECT count(*) FROM lake.t WHERE id = 9")
+    assert added == [(1 if is_in_the_way else 2,)]
