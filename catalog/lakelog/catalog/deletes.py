@@ -70,11 +70,7 @@ def write_vectors(
 
     The object's name depends on what is in it: a commit that is decided again on a newer state puts another one.
     """
-    blobs: dict[str, bytes] = {}
-    for key in sorted(vectors):
-        vector = vectors[key].copy()
-        vector.run_optimize()
-        blobs[key] = vector.serialize()
+    blobs = {key: _packed(vectors[key]) for key in sorted(vectors)}
     apart = [key for key, blob in blobs.items() if len(blob) > INLINE_MAX_BYTES]
     content = b"".join(blobs[key] for key in apart)
     path = vectors_path(write, content)
@@ -94,6 +90,23 @@ def write_vectors(
         )
         offset += len(blob) if is_apart else 0
     return found
+
+
+def inline_deletes(vector: BitMap) -> Deletes:
+    """Return a reference that has the vector itself, however large: for who reads it at once, and for no log."""
+    blob = _packed(vector)
+    return Deletes(
+        rows=len(vector),
+        size_bytes=len(blob),
+        crc=zlib.crc32(blob),
+        inline=base64.b64encode(blob).decode(),
+    )
+
+
+def _packed(vector: BitMap) -> bytes:
+    packed = vector.copy()
+    packed.run_optimize()
+    return packed.serialize()
 
 
 def vectors_path(write: WriteRef, content: bytes) -> str:

@@ -99,7 +99,7 @@ def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> N
         raise InvalidInput(
             f"{name} was replaced after version {version}, whose rows have none of its columns of now: {back}"
         )
-    misfit = _missing_value(then.schema, now.schema) or _wider_type(then.schema, now.schema)
+    misfit = _missing_value(then.schema, now.schema) or wider_type(then.schema, now.schema)
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
 
@@ -133,7 +133,7 @@ def _missing_value(then: Schema, now: Schema) -> str | None:
     return None
 
 
-def _wider_type(then: Schema, now: Schema) -> str | None:
+def wider_type(then: Schema, now: Schema) -> str | None:
     """Say which column may have values that its type of now does not hold; None where there is none.
 
     Types only widen, but a rollback makes them what they were: what was written in between is of the wider ones.

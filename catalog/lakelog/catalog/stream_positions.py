@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from lakelog.catalog.events import FilesChanged
 from lakelog.catalog.stored_types import ready
 from lakelog.log.errors import FormatError, InvalidInput
 
@@ -95,6 +96,17 @@ class Spent:
 
     def with_file(self, size_bytes: int, rows: int) -> Spent:
         return replace(self, files=self.files + 1, bytes=self.bytes + size_bytes, rows=self.rows + rows)
+
+    def with_change(self, event: FilesChanged) -> Spent:
+        """Return this with all that an operation added, removed and deleted rows of."""
+        return self + Spent(
+            event.added_files + event.removed_files + event.changed_files,
+            event.added_bytes + event.removed_bytes,
+            event.added_rows + event.removed_rows + event.deleted_rows,
+        )
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
 
     def exceeds(self, limits: Limits) -> bool:
         return any(

@@ -7,23 +7,20 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.commit_files import CommitFiles, commit_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import RemovedFile, decode_files, decode_removed, files_to_arrow
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged, table_events
+from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged
 from lakelog.catalog.file_tables import empty, joined
 from lakelog.catalog.history import operations_of
 from lakelog.catalog.log_cache import TrackedLog
-from lakelog.catalog.row_ids import with_version
-from lakelog.catalog.schema import Schema
 from lakelog.catalog.stream_forms import form_of
+from lakelog.catalog.stream_positions import Spent
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.writer import author_of
-from lakelog.log import Commit
 from lakelog.log.errors import NotFound
 
 CACHED_FILES = 200_000
@@ -35,7 +32,7 @@ class Seen:
     """One version: the files that it added (in the form of `planning.plan`, as far as they have rows), in order.
 
     `changes` tells whether it took rows away or brought some back; `form` is that of its schema where it gave the table
-    one (see `form_of`).
+    one (see `form_of`). `spent` counts what it added, removed and changed, for who reads all of that.
     """
 
     version: int
@@ -44,6 +41,7 @@ class Seen:
     form: str | None
     operation: str
     author: str
+    spent: Spent
 
 
 class Versions:
@@ -66,10 +64,8 @@ class Versions:
                 yield known
                 version += 1
                 continue
-            for entry in tracked.log.replay.effects(version, last):
-                if not isinstance(entry, Commit):
-                    raise NotFound(f"version {entry.version} expired")
-                one = _seen(tracked, entry)
+            for files in commit_files(tracked, version, last):
+                one = _seen(files)
                 self._put((tracked.location, log_id, one.version, False), one, one.files.num_rows)
                 yield one
             return
@@ -107,29 +103,25 @@ class Versions:
                 self._files -= (gone.files if isinstance(gone, Seen) else gone).num_rows + 1
 
 
-def _seen(tracked: TrackedLog[TableState], commit: Commit) -> Seen:
-    events = table_events(commit)
+def _seen(read: CommitFiles) -> Seen:
     form = None
     changes = False
     added: list[pa.Table] = []
     rewritten: list[set[str]] = []
-    blobs: list[bytes] | None = None
-    if commit.sidecars:
-        blobs = tracked.log.replay.sidecars([commit])[commit.version]
-        if blobs is None:
-            raise NotFound(f"version {commit.version} expired")
-    for event in events:
+    spent = Spent()
+    for event in read.events:
         match event:
             case SchemaChanged():
                 form = form_of(event.schema)
             case RolledBack():
                 form = form if event.metadata is None else form_of(event.metadata.schema)
-                changes = changes or any(_moves_rows(each) for each in events)
+                changes = changes or any(_moves_rows(each) for each in read.events)
             case FilesChanged() if event.operation == Operation.COMPACT.value:
-                rewritten.append({file.path for file in _removed(event, blobs)})
+                rewritten.append({file.path for file in read.removed(event)})
             case FilesChanged():
                 changes = changes or event.removed_rows > 0 or event.deleted_rows > 0
-                added.append(_added(event, blobs, commit.version))
+                added.append(read.added(event))
+                spent = spent.with_change(event)
             case _:
                 pass
     files = _with_rows(joined(added))
@@ -138,12 +130,13 @@ def _seen(tracked: TrackedLog[TableState], commit: Commit) -> Seen:
         own = set(files["path"].to_pylist())
         changes = any(own & paths for paths in rewritten)
     return Seen(
-        commit.version,
+        read.commit.version,
         files.sort_by("path"),
         changes,
         form,
-        ", ".join(operations_of(commit)),
-        author_of(commit) or "an unknown writer",
+        ", ".join(operations_of(read.commit)),
+        author_of(read.commit) or "an unknown writer",
+        spent,
     )
 
 
@@ -151,22 +144,6 @@ def _moves_rows(event: object) -> bool:
     return isinstance(event, FilesChanged) and bool(
         event.added_rows or event.removed_rows or event.deleted_rows or event.changed_files
     )
-
-
-def _added(event: FilesChanged, blobs: list[bytes] | None, version: int) -> pa.Table:
-    if event.added_sidecar is not None:
-        assert blobs is not None
-        return with_version(decode_files(blobs[event.added_sidecar]), version)
-    # What is known of columns and partitions is of no use to who reads all rows.
-    plain = [msgspec.structs.replace(file, stats={}, partition={}) for file in event.added]
-    return files_to_arrow(with_version(plain, version), Schema(fields=(), last_id=0), ())
-
-
-def _removed(event: FilesChanged, blobs: list[bytes] | None) -> list[RemovedFile]:
-    if event.removed_sidecar is None:
-        return list(event.removed)
-    assert blobs is not None
-    return decode_removed(blobs[event.removed_sidecar])
 
 
 def _with_rows(files: pa.Table) -> pa.Table:

@@ -52,6 +52,7 @@ from lakelog.log.errors import InvalidInput, NotFound
 if TYPE_CHECKING:
     # What reads and writes Parquet is loaded by the first read or write: an engine that does both itself needs neither.
     from lakelog.catalog.adding import FoundFile
+    from lakelog.catalog.changes import Changes
     from lakelog.catalog.ingest import Ingestible
     from lakelog.catalog.scan import Scan
 
@@ -271,6 +272,28 @@ class Table:
     def plan(self, predicate: Filter | None = None, *, top: TopRows | None = None) -> pa.Table:
         """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
         return TableVersion(self._tracked, self._view, self.location).plan(predicate, top)
+
+    def changes(
+        self,
+        first: int,
+        last: int | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        net: bool = False,
+        updates: bool = False,
+    ) -> Changes:
+        """Prepare a read of the rows that versions from `first` to `last` (None: this one) inserted and deleted.
+
+        An updated row is deleted and inserted, or, with `updates`, the two halves of an update. With `net`, a row has
+        the change between before `first` and after `last`, if any. NotFound for versions that there are not (any more).
+        """
+        from lakelog.catalog.changelog import Asked, Changelog, versions_of
+        from lakelog.catalog.changes import Changes
+
+        asked = Asked(start_version=first, end_version=last)
+        first, last = versions_of(asked, self._tracked, self.version, self.name)
+        log = Changelog(self._tracked, self._view, first, last, self.name)
+        return Changes(self._tracked, log, columns, net=net, updates=updates)
 
     # Changing metadata
 
