@@ -212,6 +212,7 @@ private[lakelog] object SparkInternals {
 
   def reference(path: Seq[String]): NamedReference = FieldReference(path)
 
+  /** Of a predicate that is neither AND, OR nor NOT: of an OR, Spark drops a side that it has no filter for. */
   def v1Filter(predicate: Predicate): Option[Filter] = PredicateUtils.toV1(predicate)
 
   /** Whether Parquet files of that schema are read in columns, by the session's settings. */

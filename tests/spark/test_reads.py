@@ -186,6 +186,37 @@ def test_widened_columns_are_filtered_right_in_old_files(lake):
         assert lake.sql(f"SELECT count(*) FROM lake.t WHERE {condition}") == [(rows,)], condition
 
 
+def test_values_that_old_files_have_no_room_for_are_compared_all_the_same(lake):
+    lake.sql("CREATE TABLE lake.t (i INT, d DECIMAL(5, 2), e DECIMAL(20, 2))")
+    lake.sql("INSERT INTO lake.t VALUES (1, 1.25, 1.25)")
+    for column, type in (("i", "BIGINT"), ("d", "DECIMAL(12, 2)"), ("e", "DECIMAL(38, 2)")):
+        lake.sql(f"ALTER TABLE lake.t ALTER COLUMN {column} TYPE {type}")
+    for condition in (
+        "d < 21474836.48",
+        "d <> 42949674.21",  # is 1.25 in 32 bits
+        "d NOT IN (42949674.21, 3.25)",
+        "e < CAST('9999999999999999999999999' AS DECIMAL(38, 2))",
+        "i NOT IN (5, 4294967297)",
+    ):
+        assert lake.sql(f"SELECT i FROM lake.t WHERE {condition}") == [(1,)], condition
+
+
+def test_all_parts_of_an_or_count_although_parquet_knows_only_some(lake):
+    lake.sql("CREATE TABLE lake.t (id INT, a INT, b INT, flag BOOLEAN)")
+    lake.sql("INSERT INTO lake.t VALUES (1, 1, 1, true), (2, 1, 2, false), (3, NULL, 1, NULL)")
+    for condition, ids in [
+        ("a = b OR id = 77", [1]),
+        ("id = 77 OR a < b", [2]),
+        ("NOT (a = b AND id < 77)", [2]),
+        ("flag <= true OR id = 77", [1, 2]),
+        ("flag IN (true, false) OR id = 77", [1, 2]),
+        ("(a + 1 = b OR id = 77) AND (flag <= true OR id = 77)", [2]),
+    ]:
+        assert lake.sorted(f"SELECT id FROM lake.t WHERE {condition}") == [(id,) for id in ids], condition
+    lake.sql("DELETE FROM lake.t WHERE a = b OR id = 77")
+    assert lake.sorted("SELECT id FROM lake.t") == [(2,), (3,)]
+
+
 def test_the_past_is_read_by_version_and_by_time(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     first = lake.catalog.load_table("t")

@@ -7,11 +7,14 @@ import org.json4s.jackson.JsonMethods
 
 import org.apache.spark.sql.connector.expressions.{Expression, FieldReference, GeneralScalarExpression, Literal, NamedReference, UserDefinedScalarFunc}
 import org.apache.spark.sql.connector.expressions.filter.{And, Not, Or, Predicate}
+import org.apache.spark.sql.sources
+import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Spark's predicates in the two forms that others understand: JSON for Python, and Parquet's names for the reader.
+ * Spark's predicates in the two forms that others understand: JSON for Python, and filters by the files' names for the
+ * reader.
  *
  * Nothing is left out here. What Python does not know it treats as "may match" in a scan and refuses in a delete.
  */
@@ -34,7 +37,9 @@ private[lakelog] object Predicates {
   /** An expression where a condition is expected: a constant and a column of booleans may be one. */
   private def condition(expression: Expression): JObject = expression match {
     case literal: Literal[_] if literal.value == true => op("ALWAYS_TRUE", Nil)
-    case literal: Literal[_] if literal.dataType == BooleanType => op("ALWAYS_FALSE", Nil)
+    case literal: Literal[_] if literal.value == false => op("ALWAYS_FALSE", Nil)
+    // NOT of it is NULL too.
+    case literal: Literal[_] if literal.dataType == BooleanType => op("AND", Seq(literalJson(null, BooleanType)))
     case column: NamedReference => op("=", Seq(toJson(column), literalJson(true, BooleanType)))
     case pair @ (_: And | _: Or) =>
       val name = pair.asInstanceOf[Predicate].name
@@ -45,7 +50,7 @@ private[lakelog] object Predicates {
 
   private def toJson(expression: Expression): JObject = expression match {
     case reference: NamedReference => Json.obj("col" -> Json.texts(reference.fieldNames))
-    case literal: Literal[_] if isInvalidText(literal) => op("SPARK:InvalidText", Nil)
+    case literal: Literal[_] if !isHeld(literal) => op("SPARK:Literal", Nil)
     case literal: Literal[_] => literalJson(literal.value, literal.dataType)
     case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toJson))
     case function: UserDefinedScalarFunc if function.canonicalName.startsWith("lakelog.") =>
@@ -56,10 +61,14 @@ private[lakelog] object Predicates {
     case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toJson))
   }
 
-  /** A text that is not valid UTF-8 is another text as soon as JSON or a String of Java's holds it. */
-  private def isInvalidText(literal: Literal[_]): Boolean = literal.value match {
-    case text: UTF8String => !text.isValid
-    case _ => false
+  /**
+   * Whether JSON and Parquet hold the value. A text that is not valid UTF-8 is another text as soon as a String of
+   * Java's has it, and columns of times have microseconds.
+   */
+  private def isHeld(literal: Literal[_]): Boolean = (literal.value, literal.dataType) match {
+    case (text: UTF8String, _) => text.isValid
+    case (nanos: Long, _: TimeType) => nanos % NanosPerMicro == 0
+    case _ => true
   }
 
   private def op(name: String, arguments: Seq[JObject]): JObject =
@@ -92,20 +101,46 @@ private[lakelog] object Predicates {
     else if (value.isInfinite) JString(if (value > 0) "Infinity" else "-Infinity")
     else JDouble(value)
 
-  /** The predicate about the files' columns; None where Parquet cannot be asked: it lacks a column, for example. */
-  def physical(predicate: Predicate, path: Seq[String] => Option[Seq[String]]): Option[Predicate] =
-    predicate match {
-      case and: And =>
-        for (l <- physical(and.left, path); r <- physical(and.right, path)) yield new And(l, r)
-      case or: Or =>
-        for (l <- physical(or.left, path); r <- physical(or.right, path)) yield new Or(l, r)
-      case not: Not => physical(not.child, path).map(new Not(_))
-      case other =>
-        val children = other.children.toSeq.map {
-          case reference: NamedReference => path(reference.fieldNames.toSeq).map(FieldReference(_): Expression)
-          case literal: Literal[_] if !isInvalidText(literal) => Some(literal)
-          case _ => None
-        }
-        if (children.forall(_.isDefined)) Some(new Predicate(other.name, children.flatten.toArray)) else None
+  /**
+   * The predicate about the files' columns, as Spark's Parquet reader takes it; None where Parquet cannot be asked: it
+   * lacks a column, for example. Both sides of an OR have to be there, which Spark's own conversion does not see to.
+   */
+  def onFiles(predicate: Predicate, path: Seq[String] => Option[Seq[String]]): Option[Filter] = predicate match {
+    case and: And =>
+      for (l <- onFiles(and.left, path); r <- onFiles(and.right, path)) yield sources.And(l, r)
+    case or: Or =>
+      for (l <- onFiles(or.left, path); r <- onFiles(or.right, path)) yield sources.Or(l, r)
+    case not: Not => onFiles(not.child, path).map(sources.Not(_))
+    case other =>
+      val children = other.children.toSeq.map {
+        case reference: NamedReference => path(reference.fieldNames.toSeq).map(FieldReference(_): Expression)
+        case literal: Literal[_] if isHeld(literal) && fitsOldFiles(literal) => Some(literal)
+        case _ => None
+      }
+      if (children.exists(_.isEmpty)) None
+      else SparkInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
+  }
+
+  /**
+   * Whether each file has room for the value, whatever the column was widened from: Spark cuts a decimal to the 4, 8 or
+   * more bytes that a file has for it, without a look at what is lost.
+   */
+  private def fitsOldFiles(literal: Literal[_]): Boolean = literal.value match {
+    case decimal: Decimal => decimal.toJavaBigDecimal.precision <= Decimal.MAX_INT_DIGITS
+    case _ => true
+  }
+
+  /**
+   * The column and values of an IN, the largest whole number first: Spark 4.2 asks of the first one only whether a
+   * file's column holds it, which may be of INTs there, and cuts the others.
+   */
+  private def ordered(name: String, children: Seq[Expression]): Seq[Expression] =
+    if (name != "IN") children
+    else children.head +: children.tail.sortBy {
+      case literal: Literal[_] => literal.value match {
+        case number: Long => -math.abs(number.toDouble)
+        case _ => 0.0
+      }
+      case _ => 0.0
     }
 }

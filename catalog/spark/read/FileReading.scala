@@ -47,8 +47,7 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
 
   private def reader(shape: FileShape): (PartitionReaderFactory, ShapedSchema) = {
     val schema = table.physical.forRead(required, shape)
-    val filters =
-      predicates.flatMap(Predicates.physical(_, table.physical.path(_, shape))).flatMap(SparkInternals.v1Filter(_))
+    val filters = predicates.flatMap(Predicates.onFiles(_, table.physical.path(_, shape)))
     val configuration = SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings)
     val factory = SparkInternals.parquetReader(
       schema.columns, filters.toArray, configuration, schema.constants, schema.position)
