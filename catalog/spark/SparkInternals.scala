@@ -31,7 +31,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPl
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, DateTimeUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, Table}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
@@ -39,7 +39,7 @@ import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions, ParquetUtils, ParquetWriteSupport}
-import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FilePartitionReaderFactory}
 import org.apache.spark.sql.execution.datasources.v2.parquet.{ParquetPartitionReaderFactory, ParquetScan}
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
@@ -98,6 +98,11 @@ private[lakelog] object SparkInternals {
   def running: Option[QueryExecution] =
     Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
       .flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
+
+  /** The tables that the command reads which this thread executes. */
+  def tablesRead: Seq[Table] = running.toSeq.flatMap(_.logical.collectWithSubqueries {
+    case relation: DataSourceV2Relation => relation.table
+  })
 
   /** Whether this thread runs a streaming query. */
   def isStreaming: Boolean = streamingQuery.isDefined

@@ -30,12 +30,20 @@ private[lakelog] final class StatementTransaction(
 
   /**
    * Loads a table or a view. When the statement has been analysed, Spark loads what it reads again, and must find no column there
-   * that only its own analysis has added.
+   * that only its own analysis has added, unless that is what it reads.
    */
   def load(ident: Identifier)(anew: => Relation): Relation = {
     synchronized(loaded.add(ident))
     val asBefore = if (SparkInternals.statementTracker.isEmpty) synchronized(before.get(ident)) else None
-    asBefore.getOrElse(anew)
+    asBefore.filter(isRead(ident, _)).getOrElse(anew)
+  }
+
+  /** A MERGE that only adds rows looks for rows like them in the table that its analysis has made. */
+  private def isRead(ident: Identifier, then: Relation): Boolean = then match {
+    case table: LakeTable =>
+      val read = SparkInternals.tablesRead.collect { case table: LakeTable if table.access.ident == ident => table }
+      read.isEmpty || read.exists(_.schema == table.schema)
+    case _ => true
   }
 
   /** Called before the statement changes a schema, on which its data follow. */
