@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, Optional}
 
-import org.apache.spark.sql.connector.catalog.{Identifier, SupportsCatalogOptions, Table}
+import org.apache.spark.sql.connector.catalog.{Identifier, SupportsCatalogOptions, Table, TableCatalog}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types.StructType
@@ -32,15 +32,33 @@ class LakeDataSource extends SupportsCatalogOptions with DataSourceRegister {
   /** So that Spark asks for a table before it writes one down in its own catalog, where it would be of no use. */
   override def supportsExternalMetadata(): Boolean = true
 
-  override def inferSchema(options: CaseInsensitiveStringMap): StructType = refuse()
+  /** A stream asks neither for a catalog nor for a name, but for the table itself. */
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
+    refuseToBeWrittenDown(options)
+    val table = SessionInternals.tables(extractCatalog(options)).loadTable(extractIdentifier(options))
+    read = Some(table)
+    SparkInternals.schemaOf(table.columns)
+  }
 
+  private var read: Option[Table] = None
+
+  /** What a stream reads has told its columns before; a stream that writes, or is to read other columns, tells the `schema`. */
   override def getTable(
-      schema: StructType, partitioning: Array[Transform], properties: JMap[String, String]): Table = refuse()
+      schema: StructType, partitioning: Array[Transform], properties: JMap[String, String]): Table =
+    read.getOrElse {
+      val options = new CaseInsensitiveStringMap(properties)
+      refuseToBeWrittenDown(options)
+      if (SparkInternals.statementTracker.isDefined) throw Failures.invalid(
+        s"The table at ${options.get("path")} has columns of its own: leave out the schema.")
+      new StreamTarget(options)
+    }
 
-  private def refuse(): Nothing = throw Failures.unsupported(
-    "A table of lakelog's is in a lakelog catalog, and this session's spark_catalog is none: set " +
-      s"spark.sql.catalog.spark_catalog=${classOf[LakeSessionCatalog].getName} and its warehouse before the session " +
-      "starts, or name the table in a catalog that is one. A stream takes a table by its name only.")
+  /** What Spark would write down in its own catalog comes with its provider. */
+  private def refuseToBeWrittenDown(options: CaseInsensitiveStringMap): Unit =
+    if (options.containsKey(TableCatalog.PROP_PROVIDER)) throw Failures.unsupported(
+      "A table of lakelog's is in a lakelog catalog, and this session's spark_catalog is none: set " +
+        s"spark.sql.catalog.spark_catalog=${classOf[LakeSessionCatalog].getName} and its warehouse before the session " +
+        "starts, or name the table in a catalog that is one.")
 }
 
 private[lakelog] object LakeDataSource {

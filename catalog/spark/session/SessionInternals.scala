@@ -31,6 +31,9 @@ private[lakelog] object SessionInternals {
   def sessionCatalog: Option[LakeSessionCatalog] =
     Some(state.catalogManager.v2SessionCatalog).collect { case lake: LakeSessionCatalog => lake }
 
+  /** The session's catalog of that name. */
+  def tables(catalog: String): TableCatalog = state.catalogManager.catalog(catalog).asTableCatalog
+
   /** The name as the session catalog's commands mean it: in the current database, where it names none. */
   def qualified(name: TableIdentifier): Identifier =
     Identifier.of(Array(name.database.getOrElse(state.catalog.getCurrentDatabase)), name.table)

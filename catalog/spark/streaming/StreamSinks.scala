@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, Project, V2WriteCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
@@ -21,6 +22,7 @@ private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalP
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case write: WriteToStream => write.sink match {
+      case place: StreamTarget => apply(write.copy(sink = place.table, catalogAndIdent = Some((place.catalog, place.ident))))
       case table: LakeTable if prepared(write.inputQuery.schema).isEmpty =>
         if (table.access.channel.isInTransaction) throw LakeTable.inTransaction(table)
         table.refuseUncomputed()
@@ -50,7 +52,7 @@ private[lakelog] object StreamSinks {
   def prepared(schema: StructType): Option[TableVersion] =
     schema.headOption.map(_.metadata).filter(_.contains(Key)).map(metadata => TableVersion.parse(metadata.getString(Key)))
 
-  def withoutExtension(table: LakeTable): Throwable = Failures.unsupported(
+  def withoutExtension(table: Table): Throwable = Failures.unsupported(
     s"A streaming query writes to ${table.name} with lakelog's session extension only, which makes its rows fit the " +
       s"table: add ${classOf[LakeExtensions].getName} to spark.sql.extensions.")
 }

@@ -327,9 +327,3 @@ def test_sparks_own_session_catalog_takes_no_table_of_lakelogs(spark, statement)
     with pytest.raises(Exception, match="LakeSessionCatalog"):
         spark.sql(statement)
     assert not spark.catalog.tableExists("plain_t")
-
-
-def test_a_stream_is_refused(used, tmp_path):
-    frame(used.spark, (1, "a")).write.format("lakelog").save(str(tmp_path / "t"))
-    with pytest.raises(Exception, match="(?i)stream"):
-        used.spark.readStream.format("lakelog").load(str(tmp_path / "t"))

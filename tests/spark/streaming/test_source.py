@@ -31,6 +31,18 @@ def test_a_stream_has_the_contents_and_then_what_is_added(table, streams):
     assert streams.batches(frame, "c") == [[4, 5]]
 
 
+def test_the_contents_have_no_rows_that_were_deleted_before(table, streams):
+    table.sql("INSERT INTO lake.a.t SELECT /*+ COALESCE(1) */ CAST(id AS INT) FROM range(10, 2010)")
+    table.sql("DELETE FROM lake.a.t WHERE x % 2 = 0 AND x >= 2")
+    table.sql("UPDATE lake.a.t SET x = -x WHERE x = 11")
+    assert "deletes" in table.catalog.load_table("a.t").plan().column_names
+    expected = sorted(row[0] for row in table.sql("SELECT x FROM lake.a.t"))
+    assert len(expected) == 1002
+    assert streams.batches(streams.table("a.t")) == [expected]
+    found = streams.batches(streams.table("a.t", maxFilesPerTrigger=1))
+    assert len(found) > 2 and sorted(sum(found, [])) == expected
+
+
 def test_a_query_that_goes_on_sees_what_others_add(table, streams):
     query = streams.kept(streams.table("a.t").writeStream.format("memory").queryName("seen").start())
     query.processAllAvailable()
