@@ -26,28 +26,37 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
    * shape.
    */
   def forRead(required: StructType, shape: FileShape): ShapedSchema = {
-    val meanings = required.fields.map(field => metadata.place(field.name))
-    val places = required.fields.indices
-    def isConstant(place: Int): Boolean = meanings(place) match {
-      case Some(meaning) => meaning == RowPlace.File
-      case None => shape.constants.contains(idOf(internal, required(place).name))
-    }
-    val positions = places.filter(meanings(_).contains(RowPlace.Position))
-    val (constants, columns) = places.diff(positions).partition(isConstant)
-    val renamed = rename(StructType(columns.map(required(_))), internal, readMetadata, nameIn(shape))
-    val counted = if (positions.isEmpty && !shape.hasDeletes) Nil else Seq(StructField(ShapedSchema.Position, LongType))
-    val order = Array.ofDim[Int](required.length)
-    columns.zipWithIndex.foreach { case (place, i) => order(place) = i }
-    positions.foreach(order(_) = columns.length)
-    constants.zipWithIndex.foreach { case (place, i) => order(place) = columns.length + counted.length + i }
-    val constantFields = constants.map { place =>
-      if (meanings(place).isDefined) StructField(ShapedSchema.FileName, StringType)
-      else rename(StructType(Seq(required(place))), internal, readMetadata).head
+    val facts = required.fields.map(field => metadata.fact(field.name))
+    val wanted = facts.flatten.toSet
+    val (constants, columns) = required.fields.indices.filter(facts(_).isEmpty)
+      .partition(i => shape.constants.contains(idOf(internal, required(i).name)))
+    val own = if (shape.names.isDefined) Nil else MetadataColumns.all.filter(wanted).flatMap(RowIds.own.get)
+    val isCounted = shape.hasDeletes || wanted(RowPlace.Position) || wanted(RowIds.Id)
+    val read = rename(StructType(columns.map(required(_))), internal, readMetadata, nameIn(shape)).fields ++ own ++
+      (if (isCounted) Seq(StructField(ShapedSchema.Position, LongType)) else Nil)
+    val ofFile = constants.map { i =>
+      FileConstant.OfColumn(idOf(internal, required(i).name)) ->
+        rename(StructType(Seq(required(i))), internal, readMetadata).head
+    } ++ factsOfFiles.collect { case (fact, constant, field) if wanted(fact) => constant -> field }
+
+    val columnAt = columns.zipWithIndex.toMap
+    val constantAt = ofFile.map(_._1).zipWithIndex.toMap[FileConstant, Int].transform((_, i) => read.length + i)
+    def ownAt(fact: RowFact): Option[Int] = Some(own.indexOf(RowIds.own(fact))).filter(_ >= 0).map(columns.length + _)
+    val order: Array[ReadColumn] = required.fields.indices.toArray.map { i =>
+      facts(i) match {
+        case None => ReadColumn.AsItIs(
+          columnAt.getOrElse(i, constantAt(FileConstant.OfColumn(idOf(internal, required(i).name)))))
+        case Some(RowPlace.File) => ReadColumn.AsItIs(constantAt(FileConstant.Name))
+        case Some(RowPlace.Position) => ReadColumn.AsItIs(read.length - 1)
+        case Some(fact @ RowIds.Id) =>
+          ReadColumn.OwnOrFiles(ownAt(fact), constantAt(FileConstant.FirstRow), Some(read.length - 1))
+        case Some(fact @ RowIds.Version) =>
+          ReadColumn.OwnOrFiles(ownAt(fact), constantAt(FileConstant.Version), None)
+      }
     }
     ShapedSchema(
-      StructType(SparkInternals.withoutCharVarchar(renamed).fields ++ counted),
-      SparkInternals.withoutCharVarchar(StructType(constantFields)),
-      constants.map(place => if (meanings(place).isDefined) None else Some(idOf(internal, required(place).name))), order)
+      SparkInternals.withoutCharVarchar(StructType(read)),
+      SparkInternals.withoutCharVarchar(StructType(ofFile.map(_._2))), ofFile.map(_._1), order)
   }
 
   /** How to write rows that look like `written`. */
@@ -97,6 +106,12 @@ private[lakelog] object PhysicalSchema {
     throw new IllegalStateException(s"The table has no column $name"))
 
   private val physicalName: StructField => String = _.metadata.getString(Physical)
+
+  /** What files are asked for as constants, for what is to be known of their rows. */
+  private val factsOfFiles: Seq[(RowFact, FileConstant, StructField)] = Seq(
+    (RowPlace.File, FileConstant.Name, StructField(ShapedSchema.constant("file"), StringType)),
+    (RowIds.Id, FileConstant.FirstRow, StructField(ShapedSchema.constant("first_row"), LongType)),
+    (RowIds.Version, FileConstant.Version, StructField(ShapedSchema.constant("version"), LongType)))
 
   /** What a field is called in files of that shape; what these lack is called as nothing in them is. */
   private def nameIn(shape: FileShape): StructField => String = field => shape.names match {

@@ -25,7 +25,7 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow, QueryPlanningTracker}
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, Coalesce, Expression, GetStructField, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Add, BoundReference, Coalesce, Expression, GetStructField, UnsafeProjection}
 import org.apache.spark.sql.catalyst.parser.SqlBaseLexer
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
@@ -394,14 +394,28 @@ private[lakelog] object SparkInternals {
   def reordering(order: Array[Int], types: Array[DataType]): UnsafeProjection =
     UnsafeProjection.create(order.toSeq.map(i => BoundReference(i, types(i), nullable = true)))
 
-  /** Reads an Arrow stream of the columns path, size, rows and, where any file has some, footer, names, constants, deletes. */
+  /** Makes wanted columns of those of these types that are read. */
+  def projection(wanted: Array[ReadColumn], types: Array[DataType]): UnsafeProjection = {
+    def column(place: Int): Expression = BoundReference(place, types(place), nullable = true)
+    UnsafeProjection.create(wanted.toSeq.map {
+      case ReadColumn.AsItIs(place) => column(place)
+      case ReadColumn.OwnOrFiles(own, file, position) =>
+        Coalesce(own.map(column).toSeq :+ position.map(column).foldLeft(column(file))(Add(_, _)))
+    })
+  }
+
+  /**
+   * Reads an Arrow stream of the columns path, size, rows and, where any file has some, footer, names, constants, deletes,
+   * first_row and version.
+   */
   def plannedFiles(arrow: Array[Byte], location: String): PlannedFiles = {
     val allocator = ArrowUtils.rootAllocator.newChildAllocator("lakelog-plan", 0, Long.MaxValue)
     try {
       val reader = new ArrowStreamReader(new ByteArrayInputStream(arrow), allocator)
       try {
         val (paths, sizes, rows) = (Array.newBuilder[String], Array.newBuilder[Long], Array.newBuilder[Long])
-        val footers = Array.newBuilder[Option[Long]]
+        val (footers, ids, versions) =
+          (Array.newBuilder[Option[Long]], Array.newBuilder[Option[Long]], Array.newBuilder[Option[Long]])
         val (names, constants, deletes) =
           (Array.newBuilder[String], Array.newBuilder[String], Array.newBuilder[String])
         while (reader.loadNextBatch()) {
@@ -409,12 +423,16 @@ private[lakelog] object SparkInternals {
           val path = root.getVector("path")
           val size = root.getVector("size").asInstanceOf[org.apache.arrow.vector.BigIntVector]
           val count = root.getVector("rows").asInstanceOf[org.apache.arrow.vector.BigIntVector]
-          val footer = Option(root.getVector("footer").asInstanceOf[org.apache.arrow.vector.BigIntVector])
+          val numbers = Seq("footer" -> footers, "first_row" -> ids, "version" -> versions).map { case (column, found) =>
+            (root.getVector(column).asInstanceOf[org.apache.arrow.vector.BigIntVector], found)
+          }
           (0 until root.getRowCount).foreach { i =>
             paths += path.getObject(i).toString
             sizes += size.get(i)
             rows += count.get(i)
-            footers += footer.filterNot(_.isNull(i)).map(_.get(i))
+            numbers.foreach { case (known, found) =>
+              found += (if (known == null || known.isNull(i)) None else Some(known.get(i)))
+            }
             Seq("names" -> names, "constants" -> constants, "deletes" -> deletes).foreach { case (column, texts) =>
               texts += Option(root.getVector(column)).flatMap(v => Option(v.getObject(i))).map(_.toString).orNull
             }
@@ -422,7 +440,7 @@ private[lakelog] object SparkInternals {
         }
         new PlannedFiles(
           paths.result(), sizes.result(), rows.result(), footers.result(), names.result(), constants.result(),
-          deletes.result(), location)
+          deletes.result(), ids.result(), versions.result(), location)
       } finally reader.close()
     } finally allocator.close()
   }

@@ -1,10 +1,10 @@
-"""Where a row is: the metadata columns `_file` and `_pos`."""
+"""Where a row is, and which one: the metadata columns `_file`, `_pos`, `_row_id` and `_version`."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, col
 
 pytestmark = pytest.mark.adapter
 
@@ -89,3 +89,88 @@ def test_a_column_of_the_table_keeps_its_name(lake):
     assert lake.sorted("SELECT id, _pos, __file LIKE '%.parquet' FROM lake.t WHERE _file = 'mine'") == [
         (0, 0, True), (1, 1, True), (2, 2, True),
     ]  # fmt: skip
+
+
+def known(lake, name="t"):
+    """The id and version of each row by its column `id`, read without Spark."""
+    found = lake.catalog.load_table(name).scan(["id"], row_ids=True).to_arrow().to_pydict()
+    return sorted(zip(found["id"], found["_row_id"], found["_row_version"], strict=True), key=repr)
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_ids_and_versions_are_those_that_python_sees(lake, vectorized):
+    lake.sql("CREATE TABLE lake.t AS SELECT id, id % 3 AS k FROM range(0, 1000, 1, 3)")
+    lake.sql("INSERT INTO lake.t SELECT id + 1000, 7 FROM range(0, 500, 1, 2)")
+    table = lake.catalog.load_table("t")
+    # A file with copies of rows, which bring ids and versions along, beside files of which rows are deleted.
+    copies = [{"change": "set-property", "key": "lakelog.write.delete.mode", "value": "copy-on-write"}]
+    table = table.alter(copies).delete((col("id") >= 20) & (col("id") < 30))
+    back = [{"change": "remove-property", "key": "lakelog.write.delete.mode"}]
+    table.alter(back).delete(col("id").is_in([0, 999, 1200]))
+    lake.spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+    try:
+        assert lake.sorted("SELECT id, _row_id, _version FROM lake.t") == known(lake)
+        assert lake.sorted("SELECT _version, id, _pos IS NULL, _row_id, k FROM lake.t WHERE k = 7") == sorted(
+            ((version, id, False, row, 7) for id, row, version in known(lake) if id >= 1000), key=repr
+        )
+        one = next(row for row in known(lake) if row[0] == 15)
+        assert lake.sql(f"SELECT id, _row_id, _version FROM lake.t WHERE _row_id = {one[1]}") == [one]
+        assert lake.sql("SELECT COUNT(DISTINCT _row_id), MIN(_version), MAX(_version) FROM lake.t") == [
+            (1487, 1, 2)
+        ]
+    finally:
+        lake.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def test_ids_are_right_where_row_groups_and_pages_are_passed_over(lake):
+    lake.spark.conf.set("parquet.block.size", "65536")
+    lake.spark.conf.set("parquet.page.size", "4096")
+    try:
+        lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(0, 100000, 1, 1)")
+    finally:
+        lake.spark.conf.unset("parquet.block.size")
+        lake.spark.conf.unset("parquet.page.size")
+    path = next(iter(lake.catalog.load_table("t").plan()["path"].to_pylist()))
+    file = pq.ParquetFile(f"{lake.catalog.load_table('t').location}/{path}")
+    assert file.metadata.num_row_groups > 1
+    lake.sql("DELETE FROM lake.t WHERE id % 1000 = 7")
+    own = {id: row for id, row, _ in known(lake)}
+    found = lake.sql("SELECT id, _row_id FROM lake.t WHERE id > 90000 AND id < 90100 OR id = 5")
+    assert {id for id, _ in found} == {5} | set(range(90001, 90100)) - {90007}
+    assert all(own[id] == row for id, row in found)
+
+
+def test_rows_have_no_ids_where_none_are_known(lake, tmp_path):
+    lake.sql("CREATE TABLE lake.t (id BIGINT)")
+    lake.sql("INSERT INTO lake.t VALUES (1)")
+    # A file of others may have a column that is called like lakelog's own.
+    pq.write_table(
+        pa.table({"id": pa.array([5, 6], pa.int64()), "_lakelog_row_id": pa.array([0, 0], pa.int64())}),
+        tmp_path / "foreign.parquet",
+    )
+    lake.sql(
+        f"CALL lake.system.add_files(table => 't', source => 'parquet.`{tmp_path}/foreign.parquet`', "
+        "ignore_extra_columns => true)"
+    )
+    assert lake.sorted("SELECT id, _row_id, _version FROM lake.t") == [(1, 0, 2), (5, 1, 3), (6, 2, 3)]
+    lake.sql("CALL lake.system.begin_transaction()")
+    try:
+        lake.sql("INSERT INTO lake.t VALUES (2)")
+        assert lake.sorted("SELECT id, _row_id, _version FROM lake.t") == [
+            (1, 0, 2), (2, None, None), (5, 1, 3), (6, 2, 3),
+        ]  # fmt: skip
+    finally:
+        lake.sql("CALL lake.system.commit_transaction()")
+    assert lake.sql("SELECT _row_id, _version FROM lake.t WHERE id = 2") == [(3, 4)]
+
+
+def test_columns_of_ids_are_no_columns_of_a_new_table(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id, 'mine' AS _Version FROM range(0, 3, 1, 1)")
+    lake.sql("CREATE TABLE lake.u AS SELECT *, _row_id, __version FROM lake.t")
+    assert lake.sorted("SELECT * FROM lake.u") == [(i, "mine", i, 1) for i in range(3)]
+    schema = lake.frame("SELECT _row_id, __version FROM lake.t").schema
+    assert schema.simpleString() == "struct<_row_id:bigint,__version:bigint>"
+    assert lake.catalog.load_table("u").schema.names == ("id", "_Version", "_row_id", "__version")
+    assert lake.sql("SELECT __row_id, ___version, _version, __version FROM lake.u WHERE id = 2") == [
+        (2, 1, "mine", 1)
+    ]

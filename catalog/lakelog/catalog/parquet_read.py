@@ -321,11 +321,12 @@ def _with_ids(rows: pa.Table, batch: _Batch) -> pa.Table:
     """Return the live rows of a batch with their ids and versions: those that they brought along, else the file's."""
     file, live = batch.file, batch.live.of(batch.rows, batch.start)
     count = live.num_rows
-    ids = pa.nulls(count, pa.int64())
-    if file.first_row is not None:
-        ids = pa.array(batch.live.positions(batch.start, batch.rows.num_rows) + file.first_row)
-    known = file.version not in (None, UNCOMMITTED)
-    versions = pa.array([file.version if known else None], pa.int64()).take(pa.repeat(0, count))
+    ids = versions = pa.nulls(count, pa.int64())
+    # What a transaction adds gets ids when it commits, perhaps others than now.
+    if file.version != UNCOMMITTED:
+        versions = pa.array([file.version], pa.int64()).take(pa.repeat(0, count))
+        if file.first_row is not None:
+            ids = pa.array(batch.live.positions(batch.start, batch.rows.num_rows) + file.first_row)
     for field, name, values in zip(ID_FIELDS, (ROW_ID, ROW_VERSION), (ids, versions), strict=True):
         if name in live.schema.names:
             values = pc.coalesce(live[name], values)

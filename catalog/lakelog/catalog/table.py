@@ -260,7 +260,8 @@ class Table:
         """Prepare a read of this version: some columns (in their order), the rows that match, at most `limit`.
 
         With `row_ids`, `_row_id` and `_row_version` follow: an id that stays when the row is moved or updated, and the
-        version that wrote it last. Both are NULL for rows of before there were ids.
+        version that wrote it last. Both are NULL for rows of before there were ids, and for those that a transaction
+        has added, as long as it is not committed.
         """
         from lakelog.catalog.scan import Scan
 

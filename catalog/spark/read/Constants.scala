@@ -13,12 +13,15 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Values in the format's JSON, and as Spark has them. */
 private[lakelog] object Constants {
 
-  /** The constants of a file, whose own name is `file` and whose other ones are JSON, as the columns are of `schema`. */
-  def row(file: String, json: String, schema: ShapedSchema): InternalRow = {
+  /** The constants of the file at that place, as the columns are of `schema`. */
+  def row(files: PlannedFiles, place: Int, schema: ShapedSchema): InternalRow = {
+    val json = files.constants(place)
     val known = if (json == null) Map.empty[Long, JObject] else FileShape.constants(json)
-    InternalRow.fromSeq(schema.constantIds.zip(schema.constants.fields).map {
-      case (None, _) => UTF8String.fromString(file)
-      case (Some(id), field) =>
+    InternalRow.fromSeq(schema.meanings.zip(schema.constants.fields).map {
+      case (FileConstant.Name, _) => UTF8String.fromString(files.name(place))
+      case (FileConstant.FirstRow, _) => files.firstRow(place).getOrElse(null)
+      case (FileConstant.Version, _) => files.version(place).getOrElse(null)
+      case (FileConstant.OfColumn(id), field) =>
         value(Json.get(known(id), "value").getOrElse(JNull), Json.string(known(id), "type"), field.dataType)
     })
   }

@@ -10,7 +10,7 @@ private[lakelog] object FileNames {
   /** Whether a metadata column is in the predicate. */
   def areIn(predicate: Predicate, metadata: MetadataColumns): Boolean =
     predicate.references.exists(reference => reference.fieldNames match {
-      case Array(name) => metadata.place(name).isDefined
+      case Array(name) => metadata.fact(name).isDefined
       case _ => false
     })
 
@@ -29,7 +29,7 @@ private[lakelog] object FileNames {
     }
 
   private def isFile(column: NamedReference, metadata: MetadataColumns): Boolean =
-    column.fieldNames.length == 1 && metadata.place(column.fieldNames.head).contains(RowPlace.File)
+    column.fieldNames.length == 1 && metadata.fact(column.fieldNames.head).contains(RowPlace.File)
 
   /** NULL equals no name. */
   private def names(values: List[Any]): Option[Set[String]] = {

@@ -32,7 +32,7 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
     }
     val partitions = SparkInternals.inputPartitions(
       paths, files.sizes, files.footers, deletes,
-      i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files.name(i), files.constants(i), schema))
+      i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files, i, schema))
     if (shape == FileShape.Own) partitions else partitions.map(new ShapedPartition(shape, _))
   }
 

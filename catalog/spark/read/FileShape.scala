@@ -37,11 +37,10 @@ private[lakelog] object FileShape {
 
 /**
  * What of a file of a shape is read: columns by the file's names, with the positions of the rows among them where these
- * are wanted or needed, then constants of the file, by column id or, for its own name, None; and where each wanted column
- * is among all of these.
+ * are wanted or needed, then constants of the file; and what each wanted column is made of.
  */
 private[lakelog] final case class ShapedSchema(
-    columns: StructType, constants: StructType, constantIds: Seq[Option[Long]], order: Array[Int]) {
+    columns: StructType, constants: StructType, meanings: Seq[FileConstant], order: Array[ReadColumn]) {
 
   def types: Array[DataType] = (columns.fields ++ constants.fields).map(_.dataType)
 
@@ -49,7 +48,7 @@ private[lakelog] final case class ShapedSchema(
   def position: Option[Int] = Some(columns.fieldNames.indexOf(ShapedSchema.Position)).filter(_ >= 0)
 
   /** Whether what is read is what is wanted. */
-  def isPlain: Boolean = constants.isEmpty && order.toSeq == columns.indices
+  def isPlain: Boolean = constants.isEmpty && order.toSeq == columns.indices.map(ReadColumn.AsItIs(_))
 }
 
 private[lakelog] object ShapedSchema {
@@ -57,8 +56,23 @@ private[lakelog] object ShapedSchema {
   /** Under this name, Spark's reader gives the position of each row in its file. */
   val Position: String = SparkInternals.RowPositionColumn
 
-  /** What a file's name is called among its constants: no column of a file is. */
-  val FileName: String = "file" + PhysicalSchema.NotThere
+  /** What the constants of a file are called that are no columns of the table: nothing in a file is. */
+  def constant(name: String): String = name + PhysicalSchema.NotThere
+}
+
+/** What is the same for all rows of a file. */
+private[lakelog] sealed trait FileConstant
+private[lakelog] object FileConstant {
+
+  /** A column of the table, by its id. */
+  final case class OfColumn(id: Long) extends FileConstant
+  case object Name extends FileConstant
+
+  /** The id of its first row. */
+  case object FirstRow extends FileConstant
+
+  /** The version that has added it. */
+  case object Version extends FileConstant
 }
 
 private[lakelog] final class ShapedPartition(val shape: FileShape, val inner: InputPartition) extends InputPartition {
@@ -79,7 +93,7 @@ private[lakelog] final class ShapedReaderFactory(
     val (files, factory, schema) = parts(partition)
     if (schema.isPlain) factory.createReader(files)
     else {
-      val project = SparkInternals.reordering(schema.order, schema.types)
+      val project = SparkInternals.projection(schema.order, schema.types)
       new Mapped[InternalRow](factory.createReader(files), project(_))
     }
   }
@@ -88,7 +102,7 @@ private[lakelog] final class ShapedReaderFactory(
     val (files, factory, schema) = parts(partition)
     val reader = factory.createColumnarReader(files)
     if (schema.isPlain) reader
-    else new Mapped[ColumnarBatch](reader, batch => new ColumnarBatch(schema.order.map(batch.column), batch.numRows))
+    else new Mapped[ColumnarBatch](reader, batch => new ColumnarBatch(schema.order.map(_.of(batch)), batch.numRows))
   }
 
   private def parts(partition: InputPartition): (InputPartition, PartitionReaderFactory, ShapedSchema) = {

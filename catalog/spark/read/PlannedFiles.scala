@@ -3,15 +3,21 @@ package org.apache.spark.sql.lakelog
 /**
  * The files that a scan has to read, in arrays of the same length. Paths are relative to `location`, or absolute; `rows`
  * counts those that are not deleted; `footers` are CRC-32s of the files' footers, where they are known; names, constants
- * and deletes are JSON, null where a file has none.
+ * and deletes are JSON, null where a file has none; `ids` are those of the first rows.
  */
 private[lakelog] final class PlannedFiles(
     val paths: Array[String], val sizes: Array[Long], val rows: Array[Long],
     val footers: Array[Option[Long]], val names: Array[String], val constants: Array[String],
-    val deletes: Array[String], location: String) {
+    val deletes: Array[String], ids: Array[Option[Long]], versions: Array[Option[Long]], location: String) {
 
   /** What the file at that place is called in the metadata column. */
   def name(i: Int): String = Locations.url(Locations.file(location, paths(i)))
+
+  /** The version that has added the file at that place; None where that is not known, or is still to come. */
+  def version(i: Int): Option[Long] = versions(i).filter(_ != PlannedFiles.Uncommitted)
+
+  /** The id of its first row, others following; None where rows have no ids, or are still to get them. */
+  def firstRow(i: Int): Option[Long] = ids(i).filter(_ => !versions(i).contains(PlannedFiles.Uncommitted))
 
   /** The places of the files of each shape. */
   lazy val shapes: Map[FileShape, Array[Int]] = {
@@ -38,5 +44,11 @@ private[lakelog] final class PlannedFiles(
   /** The files at these places. */
   def at(places: Array[Int]): PlannedFiles = new PlannedFiles(
     places.map(paths(_)), places.map(sizes(_)), places.map(rows(_)), places.map(footers(_)), places.map(names(_)),
-    places.map(constants(_)), places.map(deletes(_)), location)
+    places.map(constants(_)), places.map(deletes(_)), places.map(ids(_)), places.map(versions(_)), location)
+}
+
+private object PlannedFiles {
+
+  /** The version of what a transaction adds: which one that will be, and which ids it will give, is not known yet. */
+  val Uncommitted = 0L
 }

@@ -15,12 +15,12 @@ import org.apache.spark.sql.types.CharType
 private[lakelog] final class CopyOnWrite(table: LakeTable, kind: Command)
   extends RowOperation(table, kind, ScanUse.WholeFiles(firstLook = CopyOnWrite.canLookFirst(table, kind))) {
 
-  override def requiredMetadataAttributes(): Array[NamedReference] = Array(place(RowPlace.File), place(RowPlace.Position))
+  override def requiredMetadataAttributes(): Array[NamedReference] = Array(fact(RowPlace.File), fact(RowPlace.Position))
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     val prepared = commit
     new WriteBuilder {
-      override def build(): Write = new RewrittenRows(table, kind, info, place(RowPlace.File), prepared)
+      override def build(): Write = new RewrittenRows(table, kind, info, fact(RowPlace.File), prepared)
     }
   }
 }

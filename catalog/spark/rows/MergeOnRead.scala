@@ -12,12 +12,12 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 private[lakelog] final class MergeOnRead(table: LakeTable, kind: Command)
   extends RowOperation(table, kind, ScanUse.Places) with SupportsDelta {
 
-  override def rowId(): Array[NamedReference] = Array(place(RowPlace.File), place(RowPlace.Position))
+  override def rowId(): Array[NamedReference] = Array(fact(RowPlace.File), fact(RowPlace.Position))
 
   override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = {
     val prepared = commit
     new DeltaWriteBuilder {
-      override def build(): DeltaWrite = new DeltaRows(table, kind, info, place(RowPlace.File), prepared)
+      override def build(): DeltaWrite = new DeltaRows(table, kind, info, fact(RowPlace.File), prepared)
     }
   }
 }

@@ -5,18 +5,37 @@ import java.util.Locale
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
 
-/** Where a row is: what Spark calls metadata columns, which no `*` shows, and which a query may ask for by name. */
-private[lakelog] sealed abstract class RowPlace(val plain: String, val dataType: DataType, val comment: String)
+/**
+ * What is known of a row beside its values: what Spark calls metadata columns, which no `*` shows, and which a query may
+ * ask for by name.
+ */
+private[lakelog] sealed abstract class RowFact(
+    val plain: String, val dataType: DataType, val nullable: Boolean, val comment: String)
 
+/** Where a row is. */
 private[lakelog] object RowPlace {
 
   /** The place of the row's data file, as Python spells it. */
-  case object File extends RowPlace("_file", StringType, "the data file that the row is in")
+  case object File extends RowFact("_file", StringType, false, "the data file that the row is in")
 
   /** Counts all rows of the file, those that are deleted too. */
-  case object Position extends RowPlace("_pos", LongType, "the position of the row in its data file, from 0")
+  case object Position
+    extends RowFact("_pos", LongType, false, "the position of the row in its data file, from 0")
+}
 
-  val all: Seq[RowPlace] = Seq(File, Position)
+/**
+ * Which row it is, wherever it goes; see `lakelog.catalog.row_ids`. Neither is known of rows of before there were ids, nor
+ * of those that a transaction has added before it has committed.
+ */
+private[lakelog] object RowIds {
+
+  case object Id extends RowFact("_row_id", LongType, true, "the row's id, which it keeps when it is updated")
+
+  case object Version extends RowFact("_version", LongType, true, "the version that last changed the row")
+
+  /** The columns of a file with ids and versions of rows that came from elsewhere; NULL for all others. */
+  val own: Map[RowFact, StructField] = Map(
+    Id -> StructField("_lakelog_row_id", LongType), Version -> StructField("_lakelog_row_version", LongType))
 }
 
 /**
@@ -29,31 +48,35 @@ private[lakelog] final class MetadataColumns(columns: StructType) {
 
   private val taken = columns.fieldNames.map(lower).toSet
 
-  private val names: Map[RowPlace, String] = RowPlace.all.map { place =>
-    place -> Iterator.iterate(place.plain)("_" + _).find(name => !taken(name)).get
+  private val names: Map[RowFact, String] = MetadataColumns.all.map { fact =>
+    fact -> Iterator.iterate(fact.plain)("_" + _).find(name => !taken(name)).get
   }.toMap
 
-  private val places: Map[String, RowPlace] = names.map(_.swap)
+  private val facts: Map[String, RowFact] = names.map(_.swap)
 
-  def name(place: RowPlace): String = names(place)
+  def name(fact: RowFact): String = names(fact)
 
   /** What the name means in a scan of the table; None for a column. */
-  def place(name: String): Option[RowPlace] = places.get(lower(name))
+  def fact(name: String): Option[RowFact] = facts.get(lower(name))
 
-  def find(schema: StructType, place: RowPlace): Option[StructField] =
-    schema.fields.find(field => this.place(field.name).contains(place))
+  def find(schema: StructType, fact: RowFact): Option[StructField] =
+    schema.fields.find(field => this.fact(field.name).contains(fact))
 
   /** Without the metadata columns. */
-  def without(schema: StructType): StructType = StructType(schema.fields.filter(field => place(field.name).isEmpty))
+  def without(schema: StructType): StructType = StructType(schema.fields.filter(field => fact(field.name).isEmpty))
 
-  def toSpark: Array[MetadataColumn] = RowPlace.all.map { each =>
+  def toSpark: Array[MetadataColumn] = MetadataColumns.all.map { each =>
     new MetadataColumn {
       override def name(): String = names(each)
       override def dataType(): DataType = each.dataType
-      override def isNullable: Boolean = false
+      override def isNullable: Boolean = each.nullable
       override def comment(): String = each.comment
     }: MetadataColumn
   }.toArray
 
   private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
+}
+
+private[lakelog] object MetadataColumns {
+  val all: Seq[RowFact] = Seq(RowPlace.File, RowPlace.Position, RowIds.Id, RowIds.Version)
 }

@@ -14,7 +14,7 @@ private[lakelog] final case class PlaceOrdinals(file: Int, position: Int)
 
 private[lakelog] object PlaceOrdinals {
   def in(schema: StructType, metadata: MetadataColumns): PlaceOrdinals = {
-    def ordinal(place: RowPlace) = schema.fieldIndex(metadata.name(place))
+    def ordinal(fact: RowFact) = schema.fieldIndex(metadata.name(fact))
     PlaceOrdinals(ordinal(RowPlace.File), ordinal(RowPlace.Position))
   }
 }
