@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 
+from tests.sim_catalog.line_mutations import LINE_MUTATIONS
 from tests.sim_catalog.mutations import CATALOG_MUTATIONS
 from tests.sim_catalog.row_mutations import ROW_MUTATIONS
-from tests.sim_catalog.simulation import KINDS, ROWS, simulate_catalog
+from tests.sim_catalog.simulation import APART, KINDS, simulate_catalog
 
-MUTATIONS = CATALOG_MUTATIONS | ROW_MUTATIONS
+MUTATIONS = CATALOG_MUTATIONS | ROW_MUTATIONS | LINE_MUTATIONS
 
 
 def main() -> int:
@@ -26,7 +27,9 @@ def main() -> int:
     which.add_argument("--seeds", metavar="A-B", help="run the seeds from A to B")
     which.add_argument("--minutes", type=float, metavar="M", help="run seeds for so long, from --from on")
     parser.add_argument("--from", type=int, default=1, metavar="N", dest="first")
-    parser.add_argument("--about", choices=sorted({*KINDS, ROWS}), help="only the seeds that are about this")
+    parser.add_argument(
+        "--about", choices=sorted({*KINDS, *APART}), help="only the seeds that are about this"
+    )
     parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with one protection removed")
     arguments = parser.parse_args()
     seeds: Iterable[int] = itertools.count(arguments.first)
@@ -35,8 +38,8 @@ def main() -> int:
     elif arguments.seeds is not None:
         first, _, last = arguments.seeds.partition("-")
         seeds = range(int(first), int(last or first) + 1)
-    kind = ROWS if arguments.about == ROWS else None
-    if arguments.about not in (None, ROWS):
+    kind = arguments.about if arguments.about in APART else None
+    if arguments.about is not None and kind is None:
         seeds = (seed for seed in seeds if KINDS[seed % len(KINDS)] == arguments.about)
     with MUTATIONS.get(arguments.mutation, nullcontext)():
         return 1 if run(seeds, arguments.minutes, kind) else 0

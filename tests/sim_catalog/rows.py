@@ -83,7 +83,10 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
 
 
 def compact(world: CatalogWorld, catalog: Catalog) -> None:
-    table = catalog.load_table(world.rng.choice(TABLES))
+    compact_table(world, catalog.load_table(world.rng.choice(TABLES)))
+
+
+def compact_table(world: CatalogWorld, table: Table) -> None:
     accounts = where(table)
     paths = sorted({path for path, _, _ in accounts.values()})
     if not paths:

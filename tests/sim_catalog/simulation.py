@@ -14,6 +14,7 @@ from tests.sim_catalog import (
     duty,
     final,
     judging,
+    lines,
     maintenance,
     names,
     numbers,
@@ -39,7 +40,8 @@ INVARIANTS: dict[str, ModuleType] = {
     "ring": ring,
     "sink": sink,
 }
-ROWS = "rows"
+ROWS, LINES = "rows", "lines"
+APART: dict[str, ModuleType] = {ROWS: rows, LINES: lines}
 KINDS = (
     *("names", "bank", "names", "chain", "duty", "ring", "sink"),
     *("names", "numbers", "names", "chain", "duty", "ring", "sink"),
@@ -55,7 +57,8 @@ def seeds_of(kind: str, number: int) -> list[int]:
 def simulate_catalog(seed: int, kind: str | None = None) -> Outcome:
     """Run the world of `seed` and return what is wrong with it. The same seed gives the same run.
 
-    `kind` makes it about something else than its remainder says: about `rows`, which no remainder stands for.
+    `kind` makes it about something else than its remainder says: about `rows` or `lines`, which no remainder stands
+    for.
     """
     world = new_catalog_world(seed)
     rows_at.clear()
@@ -99,7 +102,7 @@ def invariants(world: CatalogWorld, kind: str) -> Callable[[], list[str]]:
 
 
 def module_of(what: str) -> ModuleType:
-    return rows if what == ROWS else INVARIANTS[what]
+    return APART[what] if what in APART else INVARIANTS[what]
 
 
 def check(world: CatalogWorld, what: str, catalog: Catalog) -> str | None:
@@ -129,4 +132,6 @@ def at_the_end(world: CatalogWorld, checks: dict[str, Check]) -> list[str]:
         found += final.of_creations(world)
     if "sink" in checks:
         found += sink.never_twice(world)
+    if LINES in checks:
+        found += lines.lost(world)
     return found[:3]

@@ -62,6 +62,8 @@ class CatalogWorld:
     requests: list[Request] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    marks: set[tuple[str, int]] = field(default_factory=set)
+    """What was acknowledged as put on main or on a branch, by its id, and is never taken away."""
     checkpoints: dict[str, int] = field(default_factory=dict)
     """Which batch each stream writes next, as far as it knows."""
 

@@ -178,11 +178,22 @@ class Catalog(DefinedNames):
             return view
         raise no_such_table(path)
 
-    def load_table(self, name: Name, *, version: int | None = None, timestamp_us: int | None = None) -> Table:
-        """Return a table, now or at a version or time of its past. NoSuchTable; NotFound for the past."""
+    def load_table(
+        self,
+        name: Name,
+        *,
+        version: int | None = None,
+        timestamp_us: int | None = None,
+        ref: str | None = None,
+    ) -> Table:
+        """Return a table, now or at a version or time of its past, or as it is on a tag or branch.
+
+        NoSuchTable; NotFound for the past, NoSuchRef for a tag or branch.
+        """
         path = table_identifier(name)
         found = self._tree.table(path)
-        return self._at(Table(self._logs, found.tracked, found.view, path), version, timestamp_us)
+        table = self._at(Table(self._logs, found.tracked, found.view, path), version, timestamp_us)
+        return table if ref is None else table.at(ref=ref)
 
     def table_at(
         self, location: str, *, version: int | None = None, timestamp_us: int | None = None

@@ -11,14 +11,18 @@ from typing import assert_never
 
 from lakelog.catalog.constraints import Check
 from lakelog.catalog.events import (
+    BranchFilesChanged,
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
+    FastForwarded,
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
     PartitioningChanged,
+    RefDropped,
+    RefSet,
     RolledBack,
     SchemaChanged,
     SortOrderChanged,
@@ -51,6 +55,8 @@ class Operation(Enum):
     REPLACE = "replace"
     ROLLBACK = "rollback"
     SET_CURRENT = "set-current-version"
+    SET_REF = "set tag or branch"
+    FAST_FORWARD = "fast-forward"
     COMPUTE_STATISTICS = "compute statistics"
     DROP = "drop"
 
@@ -77,6 +83,7 @@ class Change(Enum):
     CHECK = "added a CHECK"
     CONSTRAINTS = "changed other constraints"
     IDENTITY = "took identity values"
+    REFS = "changed tags or branches"
     REPLACED = "replaced the table"
     DROPPED = "dropped the table"
 
@@ -111,6 +118,8 @@ def rule(operation: Operation, change: Change) -> Rule:
             return _for_overwrite(change)
         case Operation.TRUNCATE | Operation.DELETE | Operation.ALTER | Operation.SET_CURRENT:
             return _for_metadata_only(change)
+        case Operation.SET_REF | Operation.FAST_FORWARD:
+            return _for_metadata_only(change)
         case Operation.DELETE_ROWS | Operation.UPDATE | Operation.MERGE:
             return _for_rows(operation, change)
         case Operation.COMPACT:
@@ -132,7 +141,7 @@ def _for_append(change: Change) -> Rule:
             return Rule.REBASE
         case Change.SCHEMA:
             return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
+        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS | Change.REFS:
             return Rule.REBASE
         case Change.CHECK:
             # Nobody has held the rows against it.
@@ -159,7 +168,7 @@ def _for_overwrite(change: Change) -> Rule:
             return Rule.FAIL
         case Change.IDENTITY:
             return Rule.CHECK_VALUES
-        case Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
+        case Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS | Change.REFS:
             return Rule.REBASE
         case Change.REPLACED:
             return Rule.FAIL
@@ -174,7 +183,7 @@ def _for_rows(operation: Operation, change: Change) -> Rule:
             return Rule.CHECK_ROWS
         case Change.SCHEMA:
             return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS:
+        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS | Change.REFS:
             # Files are named, not found by a filter, and their specs stay.
             return Rule.REBASE
         case Change.CHECK:
@@ -200,7 +209,7 @@ def _for_compact(change: Change) -> Rule:
             return Rule.CHECK_SCHEMA
         case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
             return Rule.REBASE
-        case Change.IDENTITY:
+        case Change.IDENTITY | Change.REFS:
             return Rule.REBASE
         case Change.REPLACED:
             return Rule.FAIL
@@ -215,7 +224,7 @@ def _for_metadata_only(change: Change) -> Rule:
             return Rule.REEVALUATE
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES:
             return Rule.REEVALUATE
-        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY:
+        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY | Change.REFS:
             return Rule.REEVALUATE
         case Change.REPLACED:
             return Rule.FAIL
@@ -234,6 +243,9 @@ def _for_replace(change: Change) -> Rule:
         case Change.IDENTITY:
             # The new table's columns are others.
             return Rule.REBASE
+        case Change.REFS:
+            # Whether there are branches now, which do not allow it, is seen from the state.
+            return Rule.REEVALUATE
         case Change.SCHEMA | Change.PARTITIONING:
             # The replacement took its column and spec ids from the metadata at its base; they may be in use by now.
             return Rule.FAIL
@@ -251,7 +263,7 @@ def _for_rollback(change: Change) -> Rule:
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
             # All of the table becomes what it was, whatever it is by now.
             return Rule.REEVALUATE
-        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY:
+        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY | Change.REFS:
             return Rule.REEVALUATE
         case Change.DROPPED:
             return Rule.GONE
@@ -269,6 +281,7 @@ def _for_statistics(change: Change) -> Rule:
             | Change.CHECK
             | Change.CONSTRAINTS
             | Change.IDENTITY
+            | Change.REFS
         ):
             return Rule.REBASE
         case Change.SCHEMA:
@@ -287,7 +300,7 @@ def _for_drop(change: Change) -> Rule:
             return Rule.REBASE
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
             return Rule.REBASE
-        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY:
+        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY | Change.REFS:
             return Rule.REBASE
         case Change.DROPPED:
             return Rule.GONE
@@ -315,6 +328,12 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             added = (Change.ADDED_FILES,) if event.added_files else ()
             removed = (Change.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
             return added + removed
+        case BranchFilesChanged():
+            # Another line's; who writes to that branch is shown it as a change of files.
+            return ()
+        case RefSet() | RefDropped() | FastForwarded():
+            # What a fast-forward does to files is said beside it.
+            return (Change.REFS,)
         case IdentityTaken():
             return (Change.IDENTITY,)
         case RolledBack():

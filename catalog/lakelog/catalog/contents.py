@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,10 +25,18 @@ from lakelog.catalog.commits import (
 )
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.data_file import DELETES, DataFile, RemovedFile, check_files, is_elsewhere, of_write
+from lakelog.catalog.data_file import (
+    DELETES,
+    DataFile,
+    RemovedFile,
+    check_files,
+    encode_table,
+    is_elsewhere,
+    of_write,
+)
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.events import encode
-from lakelog.catalog.file_tables import joined
+from lakelog.catalog.events import FilesChanged, encode
+from lakelog.catalog.file_tables import empty, joined
 from lakelog.catalog.identity import ValuesTaken, check_taken
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
@@ -36,7 +45,7 @@ from lakelog.catalog.planning import partition_key
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, Predicate, as_predicate
 from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
-from lakelog.catalog.row_ids import with_ids
+from lakelog.catalog.row_ids import with_ids, without_uncommitted
 from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
@@ -306,11 +315,14 @@ def files_only_in(
 ) -> pa.Table:
     """Return the files of one view that the other does not have, or has by another write, as other columns perhaps, or
     with other rows deleted."""
+    if here.state.files is there.state.files:
+        return empty()
     files, others = (all_files(tracked, view) for view in (here, there))
-    return files.filter(pc.invert(pc.is_in(_keys(files), value_set=_keys(others))))
+    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(others))))
 
 
-def _keys(files: pa.Table) -> pa.Array:
+def file_keys(files: pa.Table) -> pa.Array:
+    """Return what tells files with the same rows from others: path, write and vector."""
     deletes = (
         pc.fill_null(files[DELETES].combine_chunks(), "")
         if DELETES in files.column_names
@@ -332,6 +344,24 @@ def as_removed(chunk: pa.Table) -> list[RemovedFile]:
     return [
         RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)
     ]
+
+
+def moved_files(
+    operation: Operation, added: pa.Table, removed: pa.Table, metadata: Metadata
+) -> tuple[FilesChanged, tuple[bytes, ...]]:
+    """As `files_event`, of files that are known to some line or version, in the form of `FileSet.chunks`."""
+    event, blobs = files_event(operation, (), as_removed(removed), metadata)
+    if added.num_rows:
+        # As Arrow always: bounds and partition values keep the types that they have.
+        event = msgspec.structs.replace(
+            event,
+            added_sidecar=len(blobs),
+            added_files=added.num_rows,
+            added_rows=pc.sum(added["rows"]).as_py(),
+            added_bytes=pc.sum(added["size"]).as_py(),
+        )
+        blobs = (*blobs, encode_table(without_uncommitted(added)))
+    return event, blobs
 
 
 def operation_named(name: str) -> Operation:

@@ -1,7 +1,9 @@
 """What can go wrong in the catalog: leaves of the tree in `lakelog.log.errors`.
 
-NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchTable, NoSuchView
-AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, TableExists (LocationTaken, ViewExists)
+NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchRef, NoSuchTable,
+               NoSuchView
+AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, RefExists,
+               TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
 ConflictError  BatchCommitted, CommitConflict, StreamStopped
 """
@@ -33,6 +35,18 @@ class NoSuchTable(NotFound):
     """There is no table of that name or at that place, or not any more."""
 
     kind = "no-such-table"
+
+
+class NoSuchRef(NotFound):
+    """The table has no tag or branch of that name, or not any more."""
+
+    kind = "no-such-ref"
+
+
+class RefExists(AlreadyExists):
+    """The table has a tag or branch of that name."""
+
+    kind = "ref-already-exists"
 
 
 class NoSuchView(NotFound):

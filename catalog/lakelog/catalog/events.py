@@ -202,8 +202,8 @@ class ConstraintDropped(_Event, frozen=True, tag="constraint-dropped"):
     name: str
 
 
-class FilesChanged(_Event, frozen=True, tag="files-changed"):
-    """One operation's change of the table's contents.
+class FileChange(_Event, frozen=True, kw_only=True):
+    """One operation's change of a line of contents.
 
     `operation` is the word of one of `conflicts.Operation`. Files stand in the event itself, or, when they are many, as
     Arrow in the commit's sidecar of the given index; never in both.
@@ -226,6 +226,45 @@ class FilesChanged(_Event, frozen=True, tag="files-changed"):
     filter: str | None = None
     changed_files: int = 0
     deleted_rows: int = 0
+
+
+class FilesChanged(FileChange, frozen=True, tag="files-changed"):
+    """The table's own contents were changed."""
+
+
+class BranchFilesChanged(FileChange, frozen=True, kw_only=True, tag="branch-files-changed"):
+    """The contents of a branch were changed, and nothing else: who follows the table passes over it."""
+
+    branch: str
+
+
+class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
+    """There is a tag or branch `name` from here on, in the place of any other of that name.
+
+    It has the files that the line `of` has at this point, with this event's change; where there is one and it is a
+    branch, `of` is `ahead` of it. `version` is the one whose contents these are, None for the commit's own. `metadata`
+    is a tag's, None where it is that of the table at this point.
+    """
+
+    name: str
+    kind: str
+    id: str
+    of: str
+    version: int | None = None
+    ahead: bool = False
+    metadata: Metadata | None = None
+
+
+class RefDropped(_Event, frozen=True, tag="ref-dropped"):
+    name: str
+    kind: str
+
+
+class FastForwarded(_Event, frozen=True, tag="fast-forwarded"):
+    """`branch` has all that the branch `to` has, by the change of files before this, and nothing else."""
+
+    branch: str
+    to: str
 
 
 class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
@@ -335,6 +374,10 @@ TableEvent: TypeAlias = (
     | ConstraintAdded
     | ConstraintDropped
     | FilesChanged
+    | BranchFilesChanged
+    | RefSet
+    | RefDropped
+    | FastForwarded
     | IdentityTaken
     | RolledBack
     | StatisticsComputed
@@ -358,9 +401,9 @@ def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Jso
 
 def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     encoded: dict[str, Json] = msgspec.to_builtins(event, order=None)
-    if isinstance(event, RolledBack) and event.metadata is not None:
+    if isinstance(event, RolledBack | RefSet) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
-    if isinstance(event, FilesChanged) and not event.changed_files:
+    if isinstance(event, FileChange) and not event.changed_files:
         # As it was before there were vectors, so that older readers can read it.
         del encoded["changed_files"], encoded["deleted_rows"]
     return encoded

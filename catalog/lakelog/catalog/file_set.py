@@ -173,12 +173,20 @@ class FileSet:
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
 
     @staticmethod
-    def load(root: Any) -> FileSet:
-        """Return the set that `dump` described; its manifests are read when they are needed."""
+    def load(root: Any, known: dict[str, Manifest] | None = None) -> FileSet:
+        """Return the set that `dump` described; its manifests are read when they are needed.
+
+        Sets that are loaded with the same `known` share the manifests that they have in common.
+        """
         stored = root if isinstance(root, Root) else msgspec.convert(root, Root)
+        shared = {} if known is None else known
+
+        def manifest(each: StoredList) -> Manifest:
+            return shared.setdefault(each.name, Manifest(each))
+
         manifests = Manifests(
-            tuple(Manifest(each) for each in stored.manifests),
-            tuple(Manifest(each) for each in stored.removed),
+            tuple(manifest(each) for each in stored.manifests),
+            tuple(manifest(each) for each in stored.removed),
         )
         return FileSet(stored.files, stored.rows, stored.bytes, manifests)
 

@@ -28,6 +28,7 @@ _WORDS = {
     "constraint-added": "add constraint",
     "constraint-dropped": "drop constraint",
     "identity-taken": "take identity values",
+    "fast-forwarded": Operation.FAST_FORWARD.value,
     "rolled-back": Operation.ROLLBACK.value,
     "stream-committed": "stream",
     "statistics-computed": Operation.COMPUTE_STATISTICS.value,
@@ -45,12 +46,20 @@ _WORDS = {
     "history-expired": "expire",
     "files-vacuumed": "vacuum",
 }
-OPERATIONS = frozenset(_WORDS.values()) | {operation.word for operation in Operation} - {
-    Operation.ALTER.value
-}
+OPERATIONS = (
+    frozenset(_WORDS.values())
+    | {operation.word for operation in Operation} - {Operation.ALTER.value, Operation.SET_REF.value}
+    | {f"{verb} {kind}" for verb in ("create", "drop") for kind in ("tag", "branch")}
+)
 """Every word for what a commit can do."""
 
+_OF_REFS = {"ref-set": "create", "ref-dropped": "drop"}
+_OF_FILES = ("files-changed", "branch-files-changed")
+
 _SHOWN = {
+    "ref-set": ("name", "kind", "version"),
+    "ref-dropped": ("name", "kind"),
+    "fast-forwarded": ("branch", "to"),
     "entry-linked": ("kind", "name"),
     "entry-defined": ("space", "name"),
     "entry-unlinked": ("name",),
@@ -133,7 +142,9 @@ def details_of(commit: Commit) -> dict[str, Json]:
 
 def _word(event: Mapping[str, Any]) -> str:
     kind = str(event.get("event"))
-    if kind == "files-changed":
+    if kind in _OF_REFS:
+        return f"{_OF_REFS[kind]} {event.get('kind')}"
+    if kind in _OF_FILES:
         return str(event.get("operation"))
     if kind == "rolled-back" and event.get("metadata") is None:
         return Operation.SET_CURRENT.value
@@ -142,8 +153,8 @@ def _word(event: Mapping[str, Any]) -> str:
 
 def _details(event: Mapping[str, Any]) -> dict[str, Json]:
     kind = event.get("event")
-    if kind == "files-changed":
-        counts = {name: event[name] for name in _COUNTS if event.get(name)}
+    if kind in _OF_FILES:
+        counts = {name: event[name] for name in (*_COUNTS, "branch") if event.get(name)}
         return counts | ({"filter": event["filter"]} if event.get("filter") else {})
     if kind in ("table-altered", "namespace-altered"):
         removed = {"removed": list(event["removed"])} if event.get("removed") else {}

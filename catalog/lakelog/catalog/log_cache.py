@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.namespace_state import NamespaceProjection, NamespaceState
@@ -132,7 +132,7 @@ class TrackedLog(Generic[S]):
                 fresh = self.log.view_at(view.version)
             if fresh.hash != view.hash:
                 raise
-            return look(fresh)
+            return look(as_seen_in(view, fresh))
 
     # Changes
 
@@ -191,8 +191,19 @@ class TrackedLog(Generic[S]):
     def note_rows_read(self, predicate: Any) -> None:
         """Take note that the rows which match were read; None stands for all rows."""
 
+    def note_rows_of_line_read(self, name: str, id: str, predicate: Any) -> None:
+        """As `note_rows_read`, of the tag or branch of that name and id."""
+
     def note_name_read(self, space: str, name: str | None) -> None:
         """Take note that this name was looked up in this namespace."""
+
+
+def as_seen_in(view: View[S], fresh: View[S]) -> View[S]:
+    """Return a view that was read anew as it was seen before: on a tag or branch, where it was."""
+    seen, state = view.state, fresh.state
+    if not isinstance(seen, TableState) or not isinstance(state, TableState):
+        return fresh
+    return cast(View[S], replace(cast(View[TableState], fresh), state=state.on(seen.line)))
 
 
 class _Facts(Mapping[str, Json]):

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.history import details_of, operations_of
+from lakelog.catalog.refs import MAIN
 from lakelog.catalog.table_version import TableVersion
 from lakelog.log import Commit
 
@@ -134,7 +135,9 @@ def _snapshot_rows(table: TableVersion) -> Iterator[dict[str, Any]]:
         is_start = commit is first and oldest is None
         totals = _totals(table.at(first).state.files) if is_start else _after(totals, commit)
         counted = {
-            spelling: sum(int(event.get(name, 0)) for event in commit.events)
+            spelling: sum(
+                int(event.get(name, 0)) for event in commit.events if event["event"] == "files-changed"
+            )
             for name, spelling in _SUMMARY.items()
         }
         summary = {name: count for name, count in counted.items() if count} | totals
@@ -172,7 +175,9 @@ def _operation(commit: Commit) -> str:
 
 
 def refs(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
-    rows = [] if table.is_new else [{"name": "main", "type": "BRANCH", "version": table.version}]
+    rows = [] if table.is_new else [{"name": MAIN, "type": "BRANCH", "version": table.version}]
+    for name, ref in sorted(table.view.state.refs.items()):
+        rows.append({"name": name, "type": ref.kind.upper(), "version": ref.version})
     return _chunks(iter(rows), wanted)
 
 

@@ -7,7 +7,7 @@ and then the files that were added since need a proof. So it is asked again on e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow.compute as pc
@@ -24,6 +24,7 @@ from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.types import StructType
 from lakelog.log import View
+from lakelog.log.errors import Unsupported
 
 
 class _Defined(Protocol):
@@ -80,10 +81,13 @@ def check_rows(
 ) -> None:
     """Raise unless all rows of `view` are proven to be so; those of `looked_at` are, as somebody says who looked.
 
-    RowsUnproven when nobody looked; CommitConflict for files that came since then.
+    RowsUnproven when nobody looked, Unsupported for rows of a branch; CommitConflict for files that came since then.
     """
     if not requirements:
         return
+    for branch in view.state.branches:
+        # Nobody has looked at these: whoever asks has seen main.
+        _check_branch(tracked, view, branch, requirements, name)
     if looked_at is None:
         files = all_files(tracked, view)
     elif looked_at.hash == view.hash:
@@ -103,6 +107,23 @@ def check_rows(
             "may violate it. Nothing was changed: run the statement again, and it will look at those rows too",
             version=view.version,
         )
+
+
+def _check_branch(
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    branch: str,
+    requirements: Sequence[Requirement],
+    name: str,
+) -> None:
+    files = all_files(tracked, replace(view, state=view.state.on(branch)))
+    for requirement in requirements:
+        if pc.any(may_fail(files, requirement.condition, view.state.current.specs), min_count=0).as_py():
+            # Looking at all rows of the table, as engines do where rows are unproven, would not help.
+            raise Unsupported(
+                f"rows of the branch {branch} of {name} may violate {requirement.words}: the statistics of its files "
+                "do not prove that none does. Drop the branch first, or rewrite its rows"
+            )
 
 
 def _not_null(schema: Schema, id: int) -> Bound:

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.data_file import DELETES, decode_files
 from lakelog.catalog.deletes import Deletes, deletes_from_json
-from lakelog.catalog.events import FilesChanged, table_events
+from lakelog.catalog.events import FileChange, table_events
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.table_state import TableState
-from lakelog.log import Commit, NotFound
+from lakelog.log import Commit, NotFound, View
 from lakelog.log.errors import ConflictError
 from lakelog.log.format import Base
 from lakelog.log.leftovers import last_base_from
@@ -53,11 +53,17 @@ def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
 def ever_in(tracked: TrackedLog[TableState], first: int, last: int) -> pa.Table:
     """Return the path and size of every file that was in the table at a version from `first` to `last`; some twice."""
     start = tracked.log.view_at(first)
-    live = [named_by(chunk) for chunk in start.state.files.chunks(tracked.log.read_blobs)]
+    live = [named_by(chunk) for chunk in all_chunks(tracked, start)]
     commits = _commits(tracked, first + 1, last)
     return joined(
         [_FILES.empty_table(), *live, *(table for commit in commits for table in added(tracked, commit))]
     )
+
+
+def all_chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
+    """Return the files of the table and of all its tags and branches (see `FileSet.chunks`), some more than once."""
+    fetch = tracked.log.read_blobs
+    return [chunk for line in view.state.lines() for chunk in line.files.chunks(fetch)]
 
 
 def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[Commit]:
@@ -70,7 +76,7 @@ def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator
 
 def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
     """Return the path and size of the files that a commit adds. NotFound where expiry took its sidecars."""
-    changes = [event for event in table_events(commit) if isinstance(event, FilesChanged)]
+    changes = [event for event in table_events(commit) if isinstance(event, FileChange)]
     tables = [
         _table([(file.path, file.size_bytes) for file in event.added]) for event in changes if event.added
     ]

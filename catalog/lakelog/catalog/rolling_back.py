@@ -13,22 +13,25 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.commits import NothingToDo, Written, check, files_event, no_files
+from lakelog.catalog.commits import NothingToDo, Written, check, no_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import as_removed, files_only_in
-from lakelog.catalog.data_file import encode_table
+from lakelog.catalog.contents import files_only_in, moved_files
 from lakelog.catalog.events import RolledBack, TableEvent, encode
 from lakelog.catalog.generated import not_generated
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.proofs import new_checks
 from lakelog.catalog.pruning import may_fail
+from lakelog.catalog.refs import check_no_branches
 from lakelog.catalog.schema import Schema, dotted
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.type_widening import is_widening
 from lakelog.catalog.types import AtomicType
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
+
+_SHARED = ("schema", "constraints", "generation")
+"""What the rows of a branch fit, and would not any more if it became what it was."""
 
 
 def decision(
@@ -53,31 +56,27 @@ def decision(
         metadata = None
         if operation is Operation.ROLLBACK:
             metadata = _restored(now, before)
-        else:
-            _check_rows_fit(now, before, version, name)
+            if any(getattr(metadata, part) != getattr(now, part) for part in _SHARED):
+                check_no_branches(view.state.branches, name, "rolled back to other columns")
         added, removed = files_only_in(tracked, then, view), files_only_in(tracked, view, then)
         if operation is not Operation.ROLLBACK:
-            _check_conditions(added, now, before, version, name)
+            check_fits(now, before, added, version, name)
         if not added.num_rows and not removed.num_rows and metadata in (None, now):
             raise NothingToDo("the table is so already")
         events: list[TableEvent] = [RolledBack(version=version, metadata=metadata)]
         blobs: tuple[bytes, ...] = ()
         if added.num_rows or removed.num_rows:
-            event, blobs = files_event(operation, (), as_removed(removed), metadata or now)
-            if added.num_rows:
-                # As Arrow always: bounds and partition values keep the types that they have.
-                event = msgspec.structs.replace(
-                    event,
-                    added_sidecar=len(blobs),
-                    added_files=added.num_rows,
-                    added_rows=pc.sum(added["rows"]).as_py(),
-                    added_bytes=pc.sum(added["size"]).as_py(),
-                )
-                blobs = (*blobs, encode_table(added))
+            event, blobs = moved_files(operation, added, removed, metadata or now)
             events.append(event)
         return Draft(events=encode(events), blobs=blobs)
 
     return decide
+
+
+def check_fits(now: Metadata, then: Metadata, added: pa.Table, version: int, name: str) -> None:
+    """Raise InvalidInput unless rows of a version, of which those `added` are not there now, fit a table as it is."""
+    _check_rows_fit(now, then, version, name)
+    _check_conditions(added, now, then, version, name)
 
 
 def _restored(now: Metadata, then: Metadata) -> Metadata:

@@ -39,7 +39,14 @@ from lakelog.catalog.data_file import (
 )
 from lakelog.catalog.deletes import bitmap_of, deletes_to_json, read_vector, write_vectors
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
-from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged, encode, table_events
+from lakelog.catalog.events import (
+    FastForwarded,
+    FilesChanged,
+    RolledBack,
+    SchemaChanged,
+    encode,
+    table_events,
+)
 from lakelog.catalog.file_entries import entries_of, with_vector
 from lakelog.catalog.file_tables import without
 from lakelog.catalog.identity import ValuesTaken, check_taken
@@ -47,6 +54,7 @@ from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, value_of
 from lakelog.catalog.pruning import may_match
+from lakelog.catalog.refs import MAIN
 from lakelog.catalog.row_ids import with_ids
 from lakelog.catalog.statement_text import normalized
 from lakelog.catalog.table_state import TableState
@@ -62,7 +70,7 @@ _OPERATIONS = {
 }
 
 
-_GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value)
+_GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value, Operation.FAST_FORWARD.value)
 
 
 class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -253,7 +261,11 @@ class _Now:
         self.files = entries_of(self.prepared.tracked, self.view, {*change.removed, *change.deletes})
         events = [(commit, event) for commit in self.passed for event in table_events(commit)]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
-        self.schema_changed = any(isinstance(event, SchemaChanged | RolledBack) for _, event in events)
+        self.schema_changed = any(
+            isinstance(event, SchemaChanged | RolledBack)
+            or (isinstance(event, FastForwarded) and event.branch == MAIN)
+            for _, event in events
+        )
 
     def touched(self, kind: Kind) -> str | None:
         """Say why the change cannot go on over the files that were added, or removed, since its base."""

@@ -58,6 +58,15 @@ def with_version(added: Sequence[DataFile] | pa.Table, version: int) -> Sequence
     return added.set_column(index, VERSION, pc.coalesce(added[VERSION], own))
 
 
+def without_uncommitted(files: pa.Table) -> pa.Table:
+    """Return files without the version of those that the transaction at hand has added: its commit gives them one."""
+    if VERSION not in files.column_names:
+        return files
+    versions = files[VERSION]
+    known = pc.if_else(pc.equal(versions, UNCOMMITTED), pa.scalar(None, pa.int64()), versions)
+    return files.set_column(files.column_names.index(VERSION), VERSION, known)
+
+
 def next_row_after(next_row: int, added: Sequence[DataFile] | pa.Table) -> int:
     """Return the first id that no row has got, where `next_row` is that of before `added`."""
     if not isinstance(added, pa.Table):

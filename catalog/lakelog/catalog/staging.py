@@ -41,6 +41,7 @@ from lakelog.catalog.name_tree import (
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import RELATION, TABLE, NamespaceState
 from lakelog.catalog.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.refs import check_no_branches
 from lakelog.catalog.row_ids import with_ids
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.stored_types import ready
@@ -163,6 +164,7 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         check(Operation.REPLACE, view, passed, written, stage.title)
+        check_no_branches(view.state.branches, stage.title, "replaced")
         replaced = TableReplaced(
             schema=stage.schema,
             spec=stage.spec,

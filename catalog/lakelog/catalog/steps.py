@@ -21,6 +21,7 @@ from lakelog.log.placing import Decide
 S = TypeVar("S")
 
 _SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
+_OF_FILES = ("files-changed", "branch-files-changed")
 _OF_METADATA = (
     "schema-changed", "partitioning-changed", "sort-order-changed", "clustering-changed", "constraint-added",
     "constraint-dropped", "rolled-back",
@@ -96,7 +97,7 @@ def _removed(draft: Draft) -> set[tuple[str, int]]:
         index = event.get("removed_sidecar")
         if index is not None:
             files += decode_removed(draft.blobs[index])
-        removed |= {(file.path, file.rows) for file in files}
+        removed |= {(f"{event.get('branch', '')}:{file.path}", file.rows) for file in files}
     return removed
 
 
@@ -105,7 +106,7 @@ def _deletes_rows(draft: Draft) -> bool:
 
 
 def _files_changed(draft: Draft) -> Iterator[Mapping[str, Any]]:
-    return (event for event in draft.events if event.get("event") == "files-changed")
+    return (event for event in draft.events if event.get("event") in _OF_FILES)
 
 
 def _batches(draft: Draft) -> list[Json]:

@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.file_tables import joined
+from lakelog.catalog.refs import MAIN
 from lakelog.catalog.stream_forms import form_of
 from lakelog.catalog.stream_positions import Limits, Position, Spent
 from lakelog.catalog.stream_versions import Seen, Versions, expired
 from lakelog.catalog.table import Table
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 LATEST = "latest"
 LOOKED_AT_ONCE = 1000
@@ -38,6 +39,12 @@ class Stream:
     since: int
     skips_changes: bool = False
     versions: Versions = field(default_factory=Versions)
+
+    def __post_init__(self) -> None:
+        if self.table.ref != MAIN:
+            raise Unsupported(
+                f"a stream follows a table itself, and {self.name} is on {self.table.ref}: leave that out"
+            )
 
     # Where it begins, and what there is
 

@@ -6,13 +6,19 @@ asked for by version or time is of the past and refuses changes.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import contents, deleting, estimating, partition_changes, rolling_back, row_changes
+from lakelog.catalog import (
+    contents,
+    deleting,
+    estimating,
+    partition_changes,
+    rolling_back,
+    row_changes,
+)
 from lakelog.catalog.altering import events_of
 from lakelog.catalog.binding import bind
 from lakelog.catalog.column_statistics import TableEstimates
@@ -32,6 +38,7 @@ from lakelog.catalog.errors import BatchCommitted, NoSuchTable
 from lakelog.catalog.events import encode
 from lakelog.catalog.history import HistoryEntry, entry_of
 from lakelog.catalog.identity import ValuesTaken, values_json
+from lakelog.catalog.line_log import seen_on
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.names import Identifier, quoted
@@ -39,15 +46,17 @@ from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.partitions import Values
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.proofs import check_rows, required
+from lakelog.catalog.refs import MAIN, TAG
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_from
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.table_version import TableVersion
+from lakelog.catalog.table_versions import TableVersions
 from lakelog.catalog.taking import known_taken, look_again
 from lakelog.catalog.top_rows import TopRows
 from lakelog.log import Commit, Draft, View, WriteRef
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
     # What reads and writes Parquet is loaded by the first read or write: an engine that does both itself needs neither.
@@ -57,7 +66,7 @@ if TYPE_CHECKING:
     from lakelog.catalog.scan import Scan
 
 
-class Table:
+class Table(TableVersions):
     """One version of a table. `identifier` is None when the table was opened by its place."""
 
     def __init__(
@@ -176,57 +185,15 @@ class Table:
     # Other versions
 
     def refresh(self) -> Table:
-        """Return the newest version. NoSuchTable when the table was dropped. Costs 1 GET when nothing is newer."""
+        """Return the newest version, on a branch of this. Costs 1 GET when nothing is newer.
+
+        NoSuchTable when the table was dropped, NoSuchRef when the branch was.
+        """
         with gone_as_no_such_table(self.name):
             view = self._tracked.current()
         if view.sealed or view.log_id != self.id:
             raise NoSuchTable(f"there is no table {self.name} any more: it was dropped")
         return self._with(view)
-
-    def at(self, *, version: int | None = None, timestamp_us: int | None = None) -> Table:
-        """Return the table as it was at a version, or at a time (the newest version not after it).
-
-        NotFound, with what there is, for one that does not exist.
-        """
-        for asked in (version, timestamp_us):
-            if asked is not None and type(asked) is not int:
-                raise InvalidInput(
-                    f"{asked!r} is not a version or a time in microseconds: give a whole number"
-                )
-        if (version is None) == (timestamp_us is None):
-            raise InvalidInput(
-                "a table's past is asked for by version or by timestamp_us: give exactly one of them"
-            )
-        if version is None:
-            assert timestamp_us is not None
-            version = self._version_at(timestamp_us)
-        is_this = version == self.version and not self._logs.is_a_cut
-        view = self._view if is_this else self._view_at(version)
-        if view.log_id != self.id:
-            raise NotFound(
-                f"version {version} at {self.location} is of another table, which was dropped before this one was "
-                "created there"
-            )
-        return Table(self._logs, self._tracked, view, self.identifier, of_the_past=True)
-
-    def _version_at(self, timestamp_us: int) -> int:
-        try:
-            return self._tracked.version_at_time(timestamp_us)
-        except NotFound as error:
-            asked = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=timestamp_us)
-            raise NotFound(
-                f"{self.name} has no version of {asked.isoformat(' ')} or before: its first version is later; "
-                "`lakelog history` tells the times of all"
-            ) from error
-
-    def _view_at(self, version: int) -> View[TableState]:
-        try:
-            return self._tracked.view_at(version)
-        except NotFound as error:
-            newest = self._tracked.current().version
-            if 1 <= version <= newest:
-                raise
-            raise NotFound(f"{self.name} has no version {version}: its newest is {newest}") from error
 
     def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
         """Yield what happened to the table up to this version, the newest first."""
@@ -311,6 +278,7 @@ class Table:
         the files (RowsUnproven where they do not give it), or the word of an engine that has `looked_at` all rows of a
         version. CommitConflict when files were added since then that may hold others.
         """
+        self._check_main("altered")
         self._check_writable("alter")
         parsed = changes_from(changes)
         own = self._tracked.own_since(self._view)
@@ -412,6 +380,7 @@ class Table:
 
     def commit_statistics(self, estimates: TableEstimates, *, token: Token | None = None) -> Table:
         """Keep what somebody has found by looking at all rows of this version, for planners of queries."""
+        self._check_main("analyzed")
         self._check_writable("compute statistics of")
         decide = estimating.decision(self._tracked, self._view, estimates, self.name)
         return self._commit(decide, token)
@@ -451,10 +420,12 @@ class Table:
 
         What was committed since stays in the history. NotFound for a version that there is not (any more).
         """
+        self._check_main("rolled back, but to rows, by set_current_version,")
         return self._go_back(Operation.ROLLBACK, version, token)
 
     def rollback_to_timestamp(self, timestamp_us: int, *, token: Token | None = None) -> Table:
         """As `rollback_to_version`, to the newest version not after that time."""
+        self._check_main("rolled back, but to rows, by set_current_version,")
         self._check_writable("roll back")
         return self.rollback_to_version(self.refresh().at(timestamp_us=timestamp_us).version, token=token)
 
@@ -545,7 +516,8 @@ class Table:
         """Return the view that a write started from."""
         if write is None or write.version == self.version:
             return self._view
-        return self._tracked.log.view_at(write.version)
+        view = self._tracked.log.view_at(write.version)
+        return view if self.ref == MAIN else seen_on(view, self.ref, self.refs[self.ref].id)
 
     def _write(
         self,
@@ -590,7 +562,10 @@ class Table:
         return self._view
 
     def _with(self, view: View[TableState]) -> Table:
-        return Table(self._logs, self._tracked, view, self.identifier)
+        return self._made(self._tracked, view, of_the_past=False)
+
+    def _made(self, tracked: TrackedLog[TableState], view: View[TableState], *, of_the_past: bool) -> Table:
+        return Table(self._logs, tracked, view, self.identifier, of_the_past=of_the_past)
 
     def _commit(self, decide: Any, token: Token | None) -> Table:
         if was_applied_elsewhere(self._logs, self._tracked, token):
@@ -606,6 +581,10 @@ class Table:
         return self._with(committed.view)
 
     def _check_writable(self, what: str) -> None:
+        if self.ref != MAIN and self.refs[self.ref].kind == TAG:
+            raise InvalidInput(
+                f"cannot {what} {self.name} on the tag {self.ref}, which stays as it is: make a branch from it"
+            )
         if self._of_the_past:
             raise InvalidInput(
                 f"cannot {what} {self.name} at version {self.version}: the past is read-only; load the table without a "

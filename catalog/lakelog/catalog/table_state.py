@@ -7,20 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 import msgspec
-import pyarrow as pa
 
 from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.constraints import without
-from lakelog.catalog.data_file import DataFile, RemovedFile, decode_files, decode_removed
+from lakelog.catalog.data_file import RemovedFile, decode_files, decode_removed
+from lakelog.catalog.errors import NoSuchRef
 from lakelog.catalog.events import (
+    BranchFilesChanged,
     ClusteringChanged,
     ConstraintAdded,
     ConstraintDropped,
+    FastForwarded,
+    FileChange,
     FilesChanged,
     FilesVacuumed,
     HistoryExpired,
     IdentityTaken,
     PartitioningChanged,
+    RefDropped,
+    RefSet,
     RolledBack,
     SchemaChanged,
     SortOrderChanged,
@@ -37,13 +42,14 @@ from lakelog.catalog.events import (
     table_events,
 )
 from lakelog.catalog.file_set import FileSet
-from lakelog.catalog.manifests import Fetch
+from lakelog.catalog.manifests import Fetch, Manifest
 from lakelog.catalog.metadata import Metadata, leave_out_empty
 from lakelog.catalog.partitioning import PartitionSpec, with_schema
+from lakelog.catalog.refs import BRANCH, MAIN, TAG, Line, Ref
 from lakelog.catalog.row_ids import UNCOMMITTED, next_row_after, with_version
 from lakelog.catalog.stored_types import ready
 from lakelog.log import Commit, Dump, Json
-from lakelog.log.errors import InvalidInput
+from lakelog.log.errors import FormatError, InvalidInput
 
 COMMENT = "comment"
 """The property that Spark keeps a table's comment in."""
@@ -61,6 +67,10 @@ class TableState:
 
     Versions before `expired` are let go of, whether or not they can still be read: no change may bring a file back that
     only they had.
+
+    `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All else
+    is of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
+    `metadata`) are its own, and `whole` is the state itself.
     """
 
     metadata: Metadata | None = None
@@ -70,6 +80,31 @@ class TableState:
     streams: Mapping[str, int] = field(default_factory=dict)
     next_row: int = 0
     identities: Mapping[int, int] = field(default_factory=dict)
+    refs: Mapping[str, Ref] = field(default_factory=dict)
+    main: Line | None = None
+    line: str = MAIN
+    whole: TableState | None = None
+
+    def on(self, name: str) -> TableState:
+        """Return the state as it is seen on a tag or branch, or on main. NoSuchRef."""
+        whole = self.whole or self
+        if name == MAIN:
+            return whole
+        ref = whole.refs.get(name)
+        if ref is None:
+            known = ", ".join(sorted(whole.refs))
+            raise NoSuchRef(f"there is no tag or branch {name}: the table has {known or 'none'}, and {MAIN}")
+        metadata = whole.metadata if ref.metadata is None else ref.metadata
+        return replace(whole, metadata=metadata, files=ref.files, estimates=None, line=name, whole=whole)
+
+    @property
+    def branches(self) -> list[str]:
+        """The names of all branches but main."""
+        return sorted(name for name, ref in self.refs.items() if ref.kind == BRANCH)
+
+    def lines(self) -> list[TableState]:
+        """Return the state on main and on every tag and branch: all files that the table needs."""
+        return [self.on(name) for name in (MAIN, *sorted(self.refs))]
 
     @property
     def current(self) -> Metadata:
@@ -91,7 +126,9 @@ def apply(
             metadata = _fresh(
                 event, version, _with_spec(state.current, event.spec), state.current.own_location
             )
-            return replace(state, metadata=metadata, files=state.files.cleared(), estimates=None)
+            return replace(
+                state, metadata=metadata, files=state.files.cleared(), estimates=None, main=_counted(state)
+            )
         case SchemaChanged():
             specs = tuple(with_schema(spec, event.schema) for spec in state.current.specs)
             return _with(state, schema=event.schema, specs=specs)
@@ -109,13 +146,19 @@ def apply(
             return _with(state, constraints=without(state.current.constraints, event.name))
         case FilesChanged():
             known = state.estimates and state.estimates.with_added(event.added_rows)
-            added = with_version(_added(event, blobs), UNCOMMITTED if uncommitted else version)
-            return replace(
-                state,
-                files=_changed(state, event, added, blobs),
-                estimates=known,
-                next_row=next_row_after(state.next_row, added),
-            )
+            files, next_row = _changed(state, state.files, event, version, blobs, uncommitted)
+            return replace(state, files=files, estimates=known, next_row=next_row, main=_counted(state))
+        case BranchFilesChanged():
+            ref = _branch(state, event.branch)
+            files, next_row = _changed(state, ref.files, event, version, blobs, uncommitted)
+            refs = {**state.refs, event.branch: ref.changed(files)}
+            return replace(state, refs=refs, next_row=next_row)
+        case RefSet():
+            return _with_ref(state, event, version, blobs, uncommitted)
+        case RefDropped():
+            return _without_ref(state, event.name)
+        case FastForwarded():
+            return _joined_lines(state, event)
         case IdentityTaken():
             return replace(state, identities={**state.identities, event.column: event.last})
         case RolledBack():
@@ -129,7 +172,7 @@ def apply(
         case StreamCommitted():
             return replace(state, streams={**state.streams, event.stream: event.batch})
         case TablePurged():
-            return replace(state, files=state.files.cleared())
+            return replace(state, files=state.files.cleared(), refs={}, main=None)
         case HistoryExpired():
             return replace(state, expired=max(state.expired, event.version))
         case TableDropped() | TableMoved() | TableRestored() | FilesVacuumed():
@@ -176,23 +219,104 @@ def _altered(metadata: Metadata, set_: Mapping[str, str], removed: Sequence[str]
     return {"properties": properties, "comment": comment}
 
 
-def _added(event: FilesChanged, blobs: Sequence[bytes]) -> Sequence[DataFile] | pa.Table:
-    return event.added if event.added_sidecar is None else decode_files(blobs[event.added_sidecar])
-
-
 def _changed(
     state: TableState,
-    event: FilesChanged,
-    added: Sequence[DataFile] | pa.Table,
+    files: FileSet,
+    event: FileChange,
+    version: int,
     blobs: Sequence[bytes],
-) -> FileSet:
-    files, metadata = state.files, state.current
+    uncommitted: bool,
+) -> tuple[FileSet, int]:
+    """Return `files` with the change, and the id of the next row of the table."""
+    found = event.added if event.added_sidecar is None else decode_files(blobs[event.added_sidecar])
+    added = with_version(found, UNCOMMITTED if uncommitted else version)
     removed: Sequence[RemovedFile] = event.removed
     if event.removed_sidecar is not None:
         removed = decode_removed(blobs[event.removed_sidecar])
     if removed:
         files = files.removed(removed)
-    return files.added(added, metadata.schema, metadata.specs)
+    files = files.added(added, state.current.schema, state.current.specs)
+    return files, next_row_after(state.next_row, added)
+
+
+def _counted(state: TableState) -> Line | None:
+    return state.main and state.main.changed()
+
+
+def _with_ref(
+    state: TableState, event: RefSet, version: int, blobs: Sequence[bytes], uncommitted: bool
+) -> TableState:
+    id, line = line_of(state, event.of)
+    files, next_row = _changed(state, state.on(event.of).files, event, version, blobs, uncommitted)
+    since = version if event.version is None else event.version
+    own = Line() if event.ahead or event.kind == TAG else line.having({id: line.changes})
+    ref = Ref(
+        kind=event.kind,
+        id=event.id,
+        version=UNCOMMITTED if uncommitted and event.version is None else since,
+        files=files,
+        metadata=(event.metadata or state.current) if event.kind == TAG else None,
+        line=msgspec.structs.replace(own, changes=0),
+    )
+    state = replace(_without_ref(state, event.name), next_row=next_row)
+    state = replace(state, refs={**state.refs, event.name: ref}, main=state.main or Line())
+    if event.kind == BRANCH and event.of != event.name:
+        # What it was made from has all of it, for the present.
+        state = _with_line(state, event.of, line_of(state, event.of)[1].having({event.id: 0}))
+    return state
+
+
+def _without_ref(state: TableState, name: str) -> TableState:
+    gone = state.refs.get(name)
+    if gone is None:
+        return state
+    refs = {
+        other: replace(ref, line=ref.line.without(gone.id))
+        for other, ref in state.refs.items()
+        if other != name
+    }
+    return replace(state, refs=refs, main=state.main and state.main.without(gone.id))
+
+
+def _joined_lines(state: TableState, event: FastForwarded) -> TableState:
+    """Note that each of the two lines has all that the other one has."""
+    (id, line), (other_id, other) = line_of(state, event.branch), line_of(state, event.to)
+    state = _with_line(
+        state, event.branch, line.having({**other.contains, other_id: other.changes}).without(id)
+    )
+    return _with_line(state, event.to, other.having({id: line.changes}))
+
+
+def line_of(state: TableState, name: str) -> tuple[str, Line]:
+    """Return the id of main or of a branch, and how it came about."""
+    if name == MAIN:
+        return MAIN, state.main or Line()
+    ref = _branch(state, name)
+    return ref.id, ref.line
+
+
+def _branch(state: TableState, name: str) -> Ref:
+    ref = state.refs.get(name)
+    if ref is None or ref.kind != BRANCH:
+        raise FormatError(
+            f"the log changes the branch {name}, which is not there: it was written by a faulty client"
+        )
+    return ref
+
+
+def _with_line(state: TableState, name: str, line: Line) -> TableState:
+    if name == MAIN:
+        return replace(state, main=line)
+    return replace(state, refs={**state.refs, name: replace(state.refs[name], line=line)})
+
+
+class _StoredRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    kind: str
+    id: str
+    version: int
+    files: Any
+    metadata: Metadata | None = None
+    line: Line = msgspec.field(default_factory=Line)
 
 
 class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -203,14 +327,16 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     streams: dict[str, int] = {}
     next_row: int = 0
     identities: dict[int, int] = {}
+    refs: dict[str, _StoredRef] = {}
+    main: Line | None = None
 
 
-ready(_Root)
+ready(_StoredRef, _Root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TableDump(Dump):
-    files: FileSet
+    files: Sequence[FileSet]
 
 
 class TableProjection:
@@ -232,6 +358,19 @@ class TableProjection:
 
     def dump(self, state: TableState, version: int) -> Dump:
         files, blobs = state.files.dump(version, self._fetch)
+        refs: dict[str, _StoredRef] = {}
+        for name, ref in sorted(state.refs.items()):
+            # Manifests are named by what is in them: what lines have in common is stored once.
+            named, more = ref.files.dump(version, self._fetch)
+            blobs = {**blobs, **more}
+            refs[name] = _StoredRef(
+                kind=ref.kind,
+                id=ref.id,
+                version=ref.version,
+                files=named,
+                metadata=ref.metadata,
+                line=ref.line,
+            )
         stored = _Root(
             metadata=state.current,
             files=files,
@@ -240,23 +379,34 @@ class TableProjection:
             streams=dict(state.streams),
             next_row=state.next_row,
             identities=dict(state.identities),
+            refs=refs,
+            main=state.main,
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
             # As it was before there were any, so that older readers can read it.
             del root["metadata"]["constraints"]
         leave_out_empty(root["metadata"])
+        lists = [files, *(ref.files for ref in refs.values())]
         return _TableDump(
             root=root,
             blobs=blobs,
-            uses=[stored["name"] for part in ("manifests", "removed") for stored in files[part]],
-            files=state.files,
+            uses=list(
+                dict.fromkeys(
+                    stored["name"]
+                    for each in lists
+                    for part in ("manifests", "removed")
+                    for stored in each[part]
+                )
+            ),
+            files=[state.files, *(ref.files for ref in state.refs.values())],
         )
 
     def stored(self, dump: Dump) -> None:
         """Tell the set of files that its new manifests are durable, so that the next snapshot names them again."""
         assert isinstance(dump, _TableDump)
-        dump.files.stored(dump.blobs)
+        for files in dump.files:
+            files.stored(dump.blobs)
 
     def load(self, root: Json) -> TableState:
         try:
@@ -265,13 +415,25 @@ class TableProjection:
             raise InvalidInput(
                 f"what is there is not a table's log, but perhaps a namespace's ({error})"
             ) from None
-        files = FileSet.load(stored.files)
+        known: dict[str, Manifest] = {}
         return TableState(
             metadata=stored.metadata,
-            files=files,
+            files=FileSet.load(stored.files, known),
             expired=stored.expired,
             estimates=stored.estimates,
             streams=stored.streams,
             next_row=stored.next_row,
             identities=stored.identities,
+            refs={
+                name: Ref(
+                    kind=ref.kind,
+                    id=ref.id,
+                    version=ref.version,
+                    files=FileSet.load(ref.files, known),
+                    metadata=ref.metadata,
+                    line=ref.line,
+                )
+                for name, ref in stored.refs.items()
+            },
+            main=stored.main,
         )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from lakelog.catalog.commits import NothingToDo
 from lakelog.catalog.cut import Cut
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.log_cache import Change, LogCache, TrackedLog, facts_now, write_as
+from lakelog.catalog.log_cache import Change, LogCache, TrackedLog, as_seen_in, facts_now, write_as
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
 from lakelog.catalog.predicate import Filter
@@ -57,6 +57,7 @@ class TakenLog(TrackedLog[S]):
         self._decided: list[Draft] = []
         """How the steps came out when they were last decided on what others had committed."""
         self.rows_read: list[Filter | None] = []
+        self.lines_read: list[tuple[str, str, Filter | None]] = []
         self.names_read: set[tuple[str, str | None]] = set()
         self._staged: dict[str, View[S]] = {}
         self._logs = logs
@@ -112,7 +113,7 @@ class TakenLog(TrackedLog[S]):
             drafts = [step.draft for step in self.steps] if is_start else self._decided
             for draft in drafts[: self._steps_in(view)]:
                 fresh = folded(self.log, fresh, draft)
-            return look(fresh)
+            return look(as_seen_in(view, fresh))
 
     def view_at(self, version: int) -> View[S]:
         start = self.start or self.current()
@@ -224,6 +225,10 @@ class TakenLog(TrackedLog[S]):
     def note_rows_read(self, predicate: Filter | None) -> None:
         if predicate not in self.rows_read:
             self.rows_read.append(predicate)
+
+    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
+        if (name, id, predicate) not in self.lines_read:
+            self.lines_read.append((name, id, predicate))
 
     def note_name_read(self, space: str, name: str | None) -> None:
         self.names_read.add((space, name))
@@ -399,7 +404,12 @@ def _with_steps(view: View[S], steps: int) -> View[S]:
 
 
 def _went_back(passed: Sequence[Commit]) -> bool:
-    return any(event.get("event") == "rolled-back" for commit in passed for event in commit.events)
+    return any(
+        event.get("event") in ("rolled-back", "fast-forwarded")
+        or event.get("operation") == "set-current-version"
+        for commit in passed
+        for event in commit.events
+    )
 
 
 def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:

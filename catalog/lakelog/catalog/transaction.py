@@ -19,11 +19,12 @@ from lakelog.catalog.binding import bind
 from lakelog.catalog.catalog import Catalog
 from lakelog.catalog.contents import changed_rows
 from lakelog.catalog.cut import Cut
-from lakelog.catalog.errors import CommitConflict, LocationTaken
+from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
 from lakelog.catalog.events import TableDropped, encode
+from lakelog.catalog.line_log import seen_on
 from lakelog.catalog.log_cache import Change, writing_as
 from lakelog.catalog.namespace_state import PROPERTIES, NamespaceState
-from lakelog.catalog.predicate import as_predicate
+from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, SNAPSHOT, value_of
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.taken import TakenLog, TakenLogs
@@ -248,6 +249,28 @@ class Transaction(Catalog):
                 )
                 if changed_rows(log, then, now, bound):
                     self._changed(log, now, "has other rows now")
+            for name, id, predicate in log.lines_read:
+                self._validate_line(log, then, now, name, id, predicate)
+
+    def _validate_line(
+        self,
+        log: TakenLog[Any],
+        then: View[TableState],
+        now: View[TableState],
+        name: str,
+        id: str,
+        predicate: Filter | None,
+    ) -> None:
+        known = then.state.refs.get(name)
+        if known is None or known.id != id:
+            return  # the transaction has made it itself
+        try:
+            before, after = seen_on(then, name, id), seen_on(now, name, id)
+        except NoSuchRef:
+            self._changed(log, now, f"does not have the {known.kind} {name} any more")
+        bound = None if predicate is None else bind(as_predicate(predicate), before.state.current.schema)
+        if changed_rows(log, before, after, bound):
+            self._changed(log, now, f"has other rows on {name} now")
 
     def _author(self, log: TakenLog[Any], now: View[Any]) -> str:
         """Return who committed last in a log, as far as that is known."""

@@ -28,7 +28,7 @@ from lakelog.catalog.name_tree import NameTree
 from lakelog.catalog.names import quoted
 from lakelog.catalog.namespace_state import NamespaceState
 from lakelog.catalog.purge import Content, data_of, folder
-from lakelog.catalog.reachable import added, named_by, paths, reachable
+from lakelog.catalog.reachable import added, all_chunks, named_by, paths, reachable
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.saved_cuts import needed_versions
 from lakelog.catalog.scope import Progress, Scope, Target, no_progress
@@ -211,7 +211,7 @@ def _unreached(
 ) -> dict[str, int]:
     """Return those of the files that no version up to that of `view` has which can still be read."""
     live: set[str] = set()
-    for chunk in tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs)):
+    for chunk in tracked.read(view, lambda view: all_chunks(tracked, view)):
         live |= paths(named_by(chunk))
     left = {key: size for key, size in files.items() if key.removeprefix(prefix) not in live}
     if left:

@@ -137,3 +137,20 @@ def test_what_changes_names_writes_what_it_has_to(
         store.reset()
     operation(warm)
     assert sum(store.by_kind.get("put_if_absent", 0) for store in counted.stores) == puts
+
+
+def test_tags_and_branches_of_the_newest_version_are_one_put_whatever_the_table_has(counted: Counted) -> None:
+    catalog = counted.client()
+    table = catalog.create_table("t", SCHEMA).append(rows(1)).append(rows(2))
+    table._tracked.log.snapshot(table._view)
+    # A client that has not read the lists of files.
+    table = counted.client().load_table("t")
+    with counted.cost(requests=1, rounds=1, puts=1):
+        table = table.create_tag("first")
+    with counted.cost(requests=1, rounds=1, puts=1):
+        table = table.create_branch("b")
+    branch = table.at(ref="b")
+    with counted.cost(requests=2, rounds=2, puts=2):
+        branch = branch.append(rows(3))
+    with counted.cost(requests=1, rounds=1, puts=1):
+        branch.drop_tag("first")

@@ -16,7 +16,7 @@ from lakelog.catalog.stream_forms import form_of
 from lakelog.catalog.stream_positions import Limits, position_from_json
 from lakelog.catalog.stream_source import Stream
 from lakelog.catalog.stream_versions import Versions
-from lakelog.log import FormatError, InvalidInput
+from lakelog.log import FormatError, InvalidInput, Unsupported
 
 SCHEMA = pa.schema([("x", pa.int64())])
 ALL = Limits()
@@ -340,3 +340,18 @@ def test_whatever_is_done_to_a_table_a_stream_delivers_each_row_that_was_added_o
         position = end
     seen += delivered(refreshed(source), position, refreshed(source).next(position, ALL))
     assert sorted(seen) == sorted(added)
+
+
+def test_it_follows_main_and_passes_over_branches(table):
+    source = stream(table)
+    first, position = batches(source, source.start())
+    assert first == [[1, 2, 3]]
+    table.create_branch("b").create_tag("t")
+    branch = table.refresh().at(ref="b").append(rows(4)).append(rows(5)).delete(col("x") == 5)
+    table.refresh().create_branch("other").at(ref="other").truncate()
+    found, position = batches(refreshed(source), position)
+    assert sum(found, []) == []
+    with pytest.raises(Unsupported, match="is on b"):
+        stream(branch)
+    branch.fast_forward("main", "b").append(rows(6))
+    assert batches(refreshed(source), position)[0] == [[4, 6]]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.data_file import CRC, DELETES, FOOTER, decode_files, decode_removed, physical_rows
 from lakelog.catalog.deletes import deletes_from_json, deletes_to_json
 from lakelog.catalog.events import (
-    FilesChanged,
+    FileChange,
     NamespaceCreated,
     NamespaceMoved,
     NamespaceRestored,
@@ -23,6 +23,7 @@ from lakelog.catalog.events import (
     namespace_events,
     table_events,
 )
+from lakelog.catalog.file_set import FileSet
 from lakelog.catalog.file_set import Root as FilesRoot
 from lakelog.catalog.file_tables import converted
 from lakelog.catalog.fsck.identity_checks import TakenValues
@@ -83,8 +84,9 @@ class TableJudge:
     taken: TakenValues = field(default_factory=TakenValues)
 
     def manifests(self, state: Json) -> Mapping[str, str]:
-        files = msgspec.convert(state["files"], FilesRoot)
-        return {each.name: each.sha256 for each in (*files.manifests, *files.removed)}
+        named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
+        lists = [msgspec.convert(each, FilesRoot) for each in named]
+        return {each.name: each.sha256 for files in lists for each in (*files.manifests, *files.removed)}
 
     def difference(self, replayed: TableState, stored: TableState) -> str | None:
         if replayed.metadata != stored.metadata:
@@ -95,13 +97,22 @@ class TableJudge:
             return "other batches of streams than in a replay"
         if replayed.identities != stored.identities:
             return "other values of identity columns are taken than in a replay"
+        if replayed.main != stored.main or _refs(replayed) != _refs(stored):
+            return "other tags or branches than in a replay"
+        for name in ("main", *sorted(replayed.refs)):
+            why = self._difference_of_files(replayed.on(name).files, stored.on(name).files)
+            if why is not None:
+                return why if name == "main" else f"of {name}: {why}"
+        return None
+
+    def _difference_of_files(self, replayed: FileSet, stored: FileSet) -> str | None:
         counts = ("file_count", "row_count", "size_bytes")
         for name in counts:
-            one, other = getattr(replayed.files, name), getattr(stored.files, name)
+            one, other = getattr(replayed, name), getattr(stored, name)
             if one != other:
                 return f"{name} is {other} there, and {one} in a replay"
         try:
-            return different_files(replayed.files.table(self.fetch), stored.files.table(self.fetch))
+            return different_files(replayed.table(self.fetch), stored.table(self.fetch))
         except LakelogError as error:
             return str(error)
 
@@ -111,7 +122,7 @@ class TableJudge:
             self.taken.passed(event, commit.version)
             if isinstance(event, TableCreated | TableMoved | TableRestored):
                 self.linked_in = event.namespace
-            if isinstance(event, FilesChanged):
+            if isinstance(event, FileChange):
                 # A file that a commit adds and removes is in no version, and may be gone.
                 removed = list(event.removed)
                 if event.removed_sidecar is not None and blobs is not None:
@@ -130,7 +141,8 @@ class TableJudge:
     def begins(self, state: TableState) -> None:
         self.taken.begins(state.identities)
         try:
-            self._retain(facts_of(state.files.table(self.fetch)))
+            for line in state.lines():
+                self._retain(facts_of(line.files.table(self.fetch)))
         except LakelogError:
             return  # the manifest is reported
 
@@ -139,6 +151,11 @@ class TableJudge:
             known = self.retained.get(path)
             vectors = facts.vectors if known is None else facts.vectors | known.vectors
             self.retained[path] = replace(facts, vectors=vectors)
+
+
+def _refs(state: TableState) -> dict[str, object]:
+    """Return what a state says of its tags and branches, but for their files."""
+    return {name: (ref.kind, ref.id, ref.version, ref.metadata, ref.line) for name, ref in state.refs.items()}
 
 
 def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:

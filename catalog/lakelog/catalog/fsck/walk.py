@@ -12,6 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.contents import file_keys
+from lakelog.catalog.file_tables import joined
 from lakelog.catalog.fsck.data_checks import RESTORE, DataCheck, unreferenced
 from lakelog.catalog.fsck.identity_checks import not_taken
 from lakelog.catalog.fsck.judges import NamespaceJudge, TableJudge
@@ -255,11 +260,16 @@ class Walk:
             tracked.store, tracked.prefix, self.findings, self.depth.deep, tracked.log.replay.open_url
         )
         try:
-            files = state.files.table(tracked.log.read_blobs)
+            lines = [(line, line.files.table(tracked.log.read_blobs)) for line in state.lines()]
+            files: pa.Table | None = _each_once([own for _, own in lines])
         except LakelogError:
             files = None  # the manifest is reported
         if files is not None and state.metadata is not None:
-            check.live(files, state.metadata.schema)
+            seen: list[pa.Table] = []
+            for line, own in lines:
+                # What is in an earlier line, with the same rows, was checked there.
+                check.live(_not_in(own, seen), line.current.schema)
+                seen.append(own)
             twice = given_twice(files, state.next_row)
             if twice is not None:
                 self.findings.damage(
@@ -300,6 +310,22 @@ class Walk:
             self.findings.note(
                 kind, f"{urls[NOTES_MAX]} and on", f"{len(urls) - NOTES_MAX} more: {what}", todo
             )
+
+
+def _each_once(lines: list[pa.Table]) -> pa.Table:
+    """Return the files of several lines, each path once."""
+    found = lines[0]
+    for files in lines[1:]:
+        known = pc.is_in(files["path"], value_set=found["path"].combine_chunks())
+        found = joined([found, files.filter(pc.invert(known))])
+    return found
+
+
+def _not_in(files: pa.Table, others: list[pa.Table]) -> pa.Table:
+    """Return those of `files` that none of the others has, or has with other rows deleted."""
+    for other in others:
+        files = files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(other))))
+    return files
 
 
 def _later(check: Callable[..., None], *arguments: Any, **named: Any) -> Callable[[], None]:

@@ -1,0 +1,156 @@
+"""Making tags and branches, dropping them, and letting one line of contents become what another one is.
+
+Each is decided on metadata alone, and anew after a lost race. What a tag or branch has is said by how it differs from a
+line that there is, so that nobody who reads the log needs older versions for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lakelog.catalog.commits import NothingToDo, Written, check, no_files
+from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.contents import files_only_in, moved_files
+from lakelog.catalog.errors import NoSuchRef, RefExists
+from lakelog.catalog.events import FastForwarded, RefDropped, RefSet, TableEvent, encode
+from lakelog.catalog.line_log import seen_on
+from lakelog.catalog.log_cache import TrackedLog
+from lakelog.catalog.refs import BRANCH, MAIN, TAG, check_ref_name
+from lakelog.catalog.rolling_back import check_fits
+from lakelog.catalog.table_state import TableState, line_of
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput, NotFound
+
+Decision = Callable[[View[TableState], Sequence[Commit]], Draft]
+
+
+def setting(
+    tracked: TrackedLog[TableState],
+    then: View[TableState] | None,
+    line: str,
+    ref: tuple[str, str, str],
+    *,
+    base: int,
+    replace: bool,
+    if_not_exists: bool,
+    title: str,
+) -> Decision:
+    """Return how a commit is decided that makes the tag or branch `ref` (its kind, name and id).
+
+    It has the contents of `then`; without that, those of the branch `line`, or of main, as they are by then.
+    Deciding raises RefExists, NothingToDo if it may exist and does, NotFound where `then` is let go of meanwhile, and
+    InvalidInput where its rows do not fit the table as it is, which a branch shares.
+    """
+    kind, name, id = ref
+    check_ref_name(name, kind)
+    if replace and if_not_exists:
+        raise InvalidInput(f"the {kind} {name} cannot be replaced and left as it is: ask for one of both")
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
+        known = view.state.refs.get(name)
+        if known is not None and if_not_exists:
+            raise NothingToDo(f"there is a {known.kind} {name}")
+        if known is not None and (not replace or known.kind != kind):
+            what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
+            raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
+        of = line if then is None or _is_there(view, then) else MAIN
+        now = seen_on(view, of)
+        source = now if then is None else then
+        metadata, before = view.state.current, source.state.current
+        if then is not None and view.state.expired > then.version:
+            raise NotFound(
+                f"{title} cannot have a {kind} of version {then.version}: it was let go of by expire"
+            )
+        added, removed = files_only_in(tracked, source, now), files_only_in(tracked, now, source)
+        if kind == BRANCH:
+            check_fits(metadata, before, added, source.version, title)
+        changed, blobs = moved_files(Operation.SET_REF, added, removed, metadata)
+        event = RefSet(
+            **{field: getattr(changed, field) for field in changed.__struct_fields__},
+            name=name,
+            kind=kind,
+            id=id,
+            of=of,
+            version=None if then is None else _version_of(then),
+            ahead=bool(added.num_rows or removed.num_rows),
+            metadata=before if kind == TAG and before != metadata else None,
+        )
+        return Draft(events=encode([event]), blobs=blobs)
+
+    return decide
+
+
+def _is_there(view: View[TableState], then: View[TableState]) -> bool:
+    """Tell whether the branch that `then` is seen on is still the same one."""
+    line = then.state.line
+    known = view.state.refs.get(line)
+    return line == MAIN or (known is not None and known.id == then.state.refs[line].id)
+
+
+def _version_of(then: View[TableState]) -> int:
+    """Return the version whose contents these are: of a tag, the one that it names."""
+    ref = then.state.refs.get(then.state.line)
+    return ref.version if ref is not None and ref.kind == TAG else then.version
+
+
+def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) -> Decision:
+    """Return how a commit is decided that drops a tag or branch. NoSuchRef, or NothingToDo if it need not be there."""
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
+        known = view.state.refs.get(name)
+        if known is None and if_exists:
+            raise NothingToDo(f"there is no {kind} {name}")
+        if name == MAIN:
+            raise InvalidInput(f"{MAIN} is the table itself: it is dropped by DROP TABLE")
+        if known is None or known.kind != kind:
+            other = "" if known is None else f", but a {known.kind} of that name"
+            raise NoSuchRef(f"{title} has no {kind} {name}{other}")
+        return Draft(events=encode([RefDropped(name=name, kind=kind)]))
+
+    return decide
+
+
+def fast_forwarding(
+    tracked: TrackedLog[TableState], branch: str, to: str, *, base: int, title: str
+) -> Decision:
+    """Return how a commit is decided that gives `branch` what the branch `to` has; either may be main.
+
+    Deciding raises NothingToDo where `branch` has all of it, and InvalidInput where it has anything that `to` has not.
+    """
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check(Operation.FAST_FORWARD, view, passed, Written(base, None, no_files), title)
+        for name in (branch, to):
+            if name != MAIN and (known := seen_on(view, name).state.refs[name]).kind != BRANCH:
+                raise InvalidInput(
+                    f"{name} is a {known.kind} of {title}, which stays as it is: name a branch"
+                )
+        (id, line), (other_id, other) = line_of(view.state, branch), line_of(view.state, to)
+        if branch == to or line.has_all_of(other_id, other):
+            raise NothingToDo(f"{branch} has all that {to} has")
+        if not other.has_all_of(id, line):
+            raise InvalidInput(
+                f"{branch} of {title} cannot be fast-forwarded to {to}: it was changed since {to} was made from it, "
+                "and that would be lost"
+            )
+        here, there = seen_on(view, branch), seen_on(view, to)
+        added, removed = files_only_in(tracked, there, here), files_only_in(tracked, here, there)
+        events: list[TableEvent] = []
+        blobs: tuple[bytes, ...] = ()
+        if added.num_rows or removed.num_rows:
+            changed, blobs = moved_files(Operation.FAST_FORWARD, added, removed, view.state.current)
+            events.append(changed)
+        events = [*events, FastForwarded(branch=branch, to=to)]
+        said = encode(events)
+        if branch != MAIN:
+            said = tuple(
+                {**event, "event": "branch-files-changed", "branch": branch}
+                if event["event"] == "files-changed"
+                else event
+                for event in said
+            )
+        return Draft(events=said, blobs=blobs)
+
+    return decide
