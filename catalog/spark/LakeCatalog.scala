@@ -22,7 +22,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * the table at that place.
  */
 class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeFunctions with ProcedureCatalog
-  with TransactionalCatalogPlugin with LakeViews with LakeConstraints with SavedPlaces {
+  with TransactionalCatalogPlugin with LakeViews with LakeRefs with LakeConstraints with SavedPlaces {
 
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
@@ -110,7 +110,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
 
   override def tableExists(ident: Identifier): Boolean = failures.table(ident) {
-    systemTable(ident).isDefined || Json.bool(ask("table_exists", about(ident)), "exists")
+    systemTable(ident).isDefined || Json.bool(ask("table_exists", about(ident)), "exists") || isOnRef(ident)
   }
 
   override def loadRelation(ident: Identifier): Relation = systemTable(ident).getOrElse(statement match {
@@ -125,19 +125,17 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private[lakelog] def isInTransaction: Boolean = session.isInTransaction
 
-  override def loadTable(ident: Identifier, version: String): Table = {
-    val number = version.toLongOption.getOrElse(
-      throw Failures.invalid(s"'$version' is not a version of a table: versions are numbers."))
-    load(ident, "version" -> JInt(number))
-  }
+  override def loadTable(ident: Identifier, version: String): Table =
+    load(ident, RefTables.version(version)(name => "on" -> Json.obj("name" -> JString(name))))
 
   override def loadTable(ident: Identifier, timestampUs: Long): Table =
-    load(ident, "timestamp_us" -> JInt(timestampUs))
+    load(ident, Json.obj("timestamp_us" -> JInt(timestampUs)))
 
-  private def load(ident: Identifier, past: (String, JValue)): Table = failures.table(ident) {
+  private def load(ident: Identifier, past: JObject): Table = failures.table(ident) {
     val asked = channel
     def asOf(ident: Identifier): LakeTable =
-      table(ident, asked, asked.call("load_table", Json.merge(about(ident), past)))
+      RefTables.orElse(ident, onRef(asked, ident, past))(
+        table(ident, asked, asked.call("load_table", Json.merge(about(ident), past.obj: _*))))
     MetadataTables.orElse(ident, asOf)(asOf(ident)).asInstanceOf[Table]
   }
 
@@ -146,10 +144,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def newestOf(ident: Identifier): Relation = {
     val asked = channel
-    val answer = asked.call("load_relation", about(ident))
-    Json.get(answer, "view") match {
-      case Some(view: JObject) => loadedView(ident, view)
-      case _ => table(ident, asked, answer)
+    RefTables.orElse[Relation](ident, onRef(asked, ident)) {
+      val answer = asked.call("load_relation", about(ident))
+      Json.get(answer, "view") match {
+        case Some(view: JObject) => loadedView(ident, view)
+        case _ => table(ident, asked, answer)
+      }
     }
   }
 
@@ -190,11 +190,13 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     refuseTornEvolution(ident)
     statement.foreach(_.beforeSchemaChange(newest))
     val asked = channel
-    val ofConstraints = changes.exists(Requests.isOfConstraints)
-    val current = if (ofConstraints) Some(table(ident, asked, asked.call("load_table", about(ident)))) else None
-    val looked = seen.orElse(current.flatMap(lookedAt(_, changes))).map("looked_at" -> _)
-    val wanted = JArray(changes.map(Requests.tableChange(_, current.map(_.schema))).toList)
-    table(ident, asked, change(asked, "alter_table", about(ident), Seq("changes" -> wanted) ++ looked: _*))
+    ofWhole(ident, "alone has columns, constraints and properties: alter that.") {
+      val ofConstraints = changes.exists(Requests.isOfConstraints)
+      val current = if (ofConstraints) Some(table(ident, asked, asked.call("load_table", about(ident)))) else None
+      val looked = seen.orElse(current.flatMap(lookedAt(_, changes))).map("looked_at" -> _)
+      val wanted = JArray(changes.map(Requests.tableChange(_, current.map(_.schema))).toList)
+      table(ident, asked, change(asked, "alter_table", about(ident), Seq("changes" -> wanted) ++ looked: _*))
+    }
   }
 
   override def dropTable(ident: Identifier): Boolean = drop(ident, purge = false)
@@ -204,7 +206,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def drop(ident: Identifier, purge: Boolean): Boolean = failures.table(ident) {
     if (systemTable(ident).isDefined) refuseSystem(ident.namespace)
-    Json.bool(change("drop_table", about(ident), "purge" -> JBool(purge)), "dropped")
+    val dropped = Json.bool(change("drop_table", about(ident), "purge" -> JBool(purge)), "dropped")
+    if (!dropped && isOnRef(ident)) refuseRef(ident, "ALTER TABLE … DROP BRANCH or DROP TAG drops.")
+    dropped
   }
 
   override def renameTable(from: Identifier, to: Identifier): Unit = {
@@ -213,7 +217,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     }
     val target = withoutCatalog(to)
     failures.table(from) {
-      try change("rename_table", about(from), "to" -> Json.texts(target.namespace :+ target.name))
+      try ofWhole(from, "keeps its name: make another one, and drop this.")(
+        change("rename_table", about(from), "to" -> Json.texts(target.namespace :+ target.name)))
       catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofTable(refused, target) }
     }
   }
@@ -274,7 +279,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       Requests.newTable(about(ident), schema, partitions, properties), Seq("kind" -> JString(kind),
         "constraints" -> JArray(constraints.map(Constraints.toJson(_, schema)).toList)) ++ order: _*)
     val asked = channel
-    val answer = asked.call("stage", params)
+    val answer = ofWhole(ident, "ALTER TABLE … CREATE BRANCH or CREATE TAG makes.")(asked.call("stage", params))
     new StagedLakeTable(table(ident, asked, Json.child(answer, "table")), Json.child(answer, "stage"))
   }
 
@@ -348,7 +353,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     if (Locations.isPath(ident)) Json.obj("location" -> JString(ident.name))
     else Json.obj("identifier" -> Json.texts(ident.namespace :+ ident.name))
 
-  private def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
+  private[lakelog] def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
 
   private[lakelog] def ask(method: String, params: JObject): JObject = channel.call(method, params)
 
@@ -361,7 +366,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     to.change(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
   }
 
-  private def table(ident: Identifier, from: Channel, facts: JObject): LakeTable =
+  private[lakelog] def table(ident: Identifier, from: Channel, facts: JObject): LakeTable =
     new LakeTable(TableAccess(catalogName, ident, from, failures, options), TableFacts(facts))
 }
 

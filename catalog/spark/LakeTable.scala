@@ -49,7 +49,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   override def name: String = SparkInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
 
   /** Tells Spark that a table of the same name is another one. */
-  override def id: String = facts.id
+  override def id: String = facts.ownId
 
   override def version: String = TableVersion.of(facts).toString
 
@@ -97,6 +97,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     refuseStreaming()
+    refuseTag()
     refuseUncomputed()
     IdentityColumns.refuseGiven(identities, info.schema)
     val commit = StreamSinks.prepared(info.schema) match {
@@ -112,6 +113,18 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   def refuseUncomputed(): Unit = GeneratedColumns.refuseUnlessComputed(name, facts.schema)
+
+  /** Python refuses it too, but not before the rows are written. */
+  protected def refuseTag(): Unit = facts.ref.filter(_.kind == RefTables.Tag).foreach { tag =>
+    throw Failures.invalid(
+      s"$name is not written to: the tag ${tag.name} stays as it is. Make a branch from it, by ALTER TABLE … CREATE BRANCH " +
+        "… AS OF VERSION.")
+  }
+
+  /** Refuses what is of a table with all its tags and branches, and of none of them by itself. */
+  def refuseOnRef(statement: String): Unit = facts.ref.foreach { ref =>
+    throw Failures.unsupported(s"$name is a ${ref.kind}, which has no $statement of its own: name the table itself.")
+  }
 
   /** A streaming query goes on when the transaction has ended that its table was loaded in. */
   protected def refuseStreaming(): Unit =
@@ -173,7 +186,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     case _ => false
   }
 
-  override def hashCode(): Int = (access.catalog, access.ident, facts.id, facts.version).hashCode
+  override def hashCode(): Int = (access.catalog, access.ident, facts.ownId, facts.version).hashCode
 
   override def toString: String = name
 }

@@ -16,6 +16,9 @@ private[lakelog] final case class TableFacts(json: JObject) {
   /** Whether the user asked for this version, rather than for the newest. */
   val past: Boolean = Json.bool(json, "past")
 
+  /** The tag or branch that it is on; None for the table itself. */
+  val ref: Option[TableRef] = Json.get(json, "ref").collect { case ref: JObject => TableRef(ref) }
+
   /** How far its transaction had come when it was loaded: there a table changes without a new version. */
   val step: Long = Json.long(json, "step")
 
@@ -64,13 +67,27 @@ private[lakelog] final case class TableFacts(json: JObject) {
   /** For DELETE, UPDATE and MERGE, in small letters: `merge-on-read` or `copy-on-write`. */
   val writeModes: Map[String, String] = Json.stringMap(json, "write_modes")
 
+  /** What tells it from other tables, and its tags and branches from it and each other, whatever their names. */
+  def ownId: String = ref.fold(id)(ref => s"$id/${ref.id}")
+
   /** How requests name this table once it is loaded: by its place and id, whatever it is renamed to. */
   def reference: JObject = referenceOf(version)
 
   /** The same table at another version. */
-  def referenceOf(version: Long): JObject = Json.obj(
-    "location" -> JString(location), "id" -> JString(id), "version" -> JInt(version), "past" -> JBool(past),
-    "step" -> JInt(step))
+  def referenceOf(version: Long): JObject = Json.merge(
+    Json.obj(
+      "location" -> JString(location), "id" -> JString(id), "version" -> JInt(version), "past" -> JBool(past),
+      "step" -> JInt(step)),
+    ref.map("ref" -> _.json).toSeq: _*)
+}
+
+/** A tag or branch, as Python describes it and takes it again. */
+private[lakelog] final case class TableRef(json: JObject) {
+  val name: String = Json.string(json, "name")
+  val id: String = Json.string(json, "id")
+
+  /** `tag` or `branch`. */
+  val kind: String = Json.string(json, "kind")
 }
 
 /**

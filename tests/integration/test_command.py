@@ -229,7 +229,8 @@ def test_inspect_shows_the_metadata_tables(warehouse, capsys):
     snapshots = tell_json(capsys, "inspect", "shop.orders", "snapshots", "--version", "2", *place)
     assert [(row["version"], row["summary"]["total-records"]) for row in snapshots] == [(1, "0"), (2, "2")]
     assert len(tell_json(capsys, "inspect", "shop.orders", "log", "--limit", "3", *place)) == 3
-    assert run(("inspect", "shop.orders", "refs", "--version", "1", *place)) == 2
+    [main] = tell_json(capsys, "inspect", "shop.orders", "refs", "--version", "1", *place)
+    assert main == {"name": "main", "type": "BRANCH", "version": 1}
     assert run(("inspect", "shop.orders", "files", "--columns", "nothing", *place)) == 1
     assert "nothing" in capsys.readouterr().err
 

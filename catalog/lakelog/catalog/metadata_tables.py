@@ -23,21 +23,21 @@ Chunks = Iterator[pa.Table]
 class MetadataTable:
     """`read` gets the wanted part of the schema, and yields tables of just these columns.
 
-    One without `has_past` says what is so now, whatever version it is asked of.
+    One that is not `of_a_line` tells of the table with all its tags and branches, whichever of them it is asked of.
     """
 
     schema: Callable[[TableVersion], pa.Schema]
     read: Callable[[TableVersion, pa.Schema], Chunks]
-    has_past: bool = True
+    of_a_line: bool = False
 
 
 METADATA_TABLES = {
-    "files": MetadataTable(metadata_files.files_schema, metadata_files.files),
+    "files": MetadataTable(metadata_files.files_schema, metadata_files.files, True),
     "history": MetadataTable(lambda table: metadata_versions.HISTORY, metadata_versions.history),
     "log": MetadataTable(lambda table: metadata_versions.LOG, metadata_versions.log),
-    "manifests": MetadataTable(lambda table: metadata_files.MANIFESTS, metadata_files.manifests),
-    "partitions": MetadataTable(metadata_files.partitions_schema, metadata_files.partitions),
-    "refs": MetadataTable(lambda table: metadata_versions.REFS, metadata_versions.refs, has_past=False),
+    "manifests": MetadataTable(lambda table: metadata_files.MANIFESTS, metadata_files.manifests, True),
+    "partitions": MetadataTable(metadata_files.partitions_schema, metadata_files.partitions, True),
+    "refs": MetadataTable(lambda table: metadata_versions.REFS, metadata_versions.refs),
     "snapshots": MetadataTable(lambda table: metadata_versions.SNAPSHOTS, metadata_versions.snapshots),
 }
 """All metadata tables by their names."""

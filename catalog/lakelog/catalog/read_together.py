@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
+from lakelog.catalog.line_log import seen_on
+from lakelog.catalog.refs import MAIN
 from lakelog.catalog.table import Table
 
 ROUNDS = 100
@@ -20,13 +22,13 @@ def read_together(tables: Sequence[Table]) -> list[Table]:
 
     Costs nothing for one table; for more, one GET each in one round, and another round for each time that one of them
     has moved. NoSuchTable; CommitConflict where the columns or properties of one changed meanwhile, or where they
-    change faster than they can be looked at.
+    change faster than they can be looked at; NoSuchRef where the branch of one was dropped.
     """
     found = list(tables)
     if len({(table.location, table.id) for table in tables}) <= 1 and len(set(map(_version, tables))) <= 1:
         return found
     for _ in range(ROUNDS):
-        tables[0]._logs.refresh(list({table.location: table._tracked for table in tables}.values()))
+        tables[0]._logs.refresh(list({table.location: table._whole_log for table in tables}.values()))
         newer = [_newest(table) for table in found]
         if list(map(_version, newer)) == list(map(_version, found)):
             return newer
@@ -43,10 +45,11 @@ def _version(table: Table) -> int:
 
 
 def _newest(table: Table) -> Table:
-    view = table._tracked.known
-    assert view is not None
-    if view.sealed or view.log_id != table.id:
+    whole = table._whole_log.known
+    assert whole is not None
+    if whole.sealed or whole.log_id != table.id:
         raise NoSuchTable(f"there is no table {table.name} any more: it was dropped")
+    view = whole if table.ref == MAIN else seen_on(whole, table.ref, table.refs[table.ref].id)
     if view.version <= table.version:
         return table
     if view.state.current.generation != table.metadata.generation:

@@ -33,13 +33,15 @@ def setting(
     base: int,
     replace: bool,
     if_not_exists: bool,
+    is_known: bool = False,
     title: str,
 ) -> Decision:
     """Return how a commit is decided that makes the tag or branch `ref` (its kind, name and id).
 
     It has the contents of `then`; without that, those of the branch `line`, or of main, as they are by then.
-    Deciding raises RefExists, NothingToDo if it may exist and does, NotFound where `then` is let go of meanwhile, and
-    InvalidInput where its rows do not fit the table as it is, which a branch shares.
+    Deciding raises RefExists, NothingToDo if it may exist and does, NoSuchRef if it has to be `is_known` and is not,
+    NotFound where `then` is let go of meanwhile, and InvalidInput where its rows do not fit the table as it is, which a
+    branch shares.
     """
     kind, name, id = ref
     check_ref_name(name, kind)
@@ -49,8 +51,10 @@ def setting(
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
         known = view.state.refs.get(name)
-        if known is not None and if_not_exists:
-            raise NothingToDo(f"there is a {known.kind} {name}")
+        if known is not None and if_not_exists and known.kind == kind:
+            raise NothingToDo(f"there is a {kind} {name}")
+        if is_known:
+            _check_known(view, kind, name, title)
         if known is not None and (not replace or known.kind != kind):
             what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
             raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
@@ -104,12 +108,17 @@ def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) ->
             raise NothingToDo(f"there is no {kind} {name}")
         if name == MAIN:
             raise InvalidInput(f"{MAIN} is the table itself: it is dropped by DROP TABLE")
-        if known is None or known.kind != kind:
-            other = "" if known is None else f", but a {known.kind} of that name"
-            raise NoSuchRef(f"{title} has no {kind} {name}{other}")
+        _check_known(view, kind, name, title)
         return Draft(events=encode([RefDropped(name=name, kind=kind)]))
 
     return decide
+
+
+def _check_known(view: View[TableState], kind: str, name: str, title: str) -> None:
+    known = view.state.refs.get(name)
+    if known is None or known.kind != kind:
+        other = "" if known is None else f", but a {known.kind} of that name"
+        raise NoSuchRef(f"{title} has no {kind} {name}{other}")
 
 
 def fast_forwarding(

@@ -46,7 +46,7 @@ from lakelog.catalog.partitioning import PartitionSpec, SortOrder
 from lakelog.catalog.partitions import Values
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
 from lakelog.catalog.proofs import check_rows, required
-from lakelog.catalog.refs import MAIN, TAG
+from lakelog.catalog.refs import MAIN
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_from
 from lakelog.catalog.stream_batches import StreamBatch, check_new
@@ -581,7 +581,7 @@ class Table(TableVersions):
         return self._with(committed.view)
 
     def _check_writable(self, what: str) -> None:
-        if self.ref != MAIN and self.refs[self.ref].kind == TAG:
+        if self.is_tag:
             raise InvalidInput(
                 f"cannot {what} {self.name} on the tag {self.ref}, which stays as it is: make a branch from it"
             )

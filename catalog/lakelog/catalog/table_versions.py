@@ -51,6 +51,15 @@ class TableVersions:
         return self._view.state.line
 
     @property
+    def ref_id(self) -> str | None:
+        """What tells the tag or branch from others of the same name before and after it; None for the table itself."""
+        return None if self.ref == MAIN else self.refs[self.ref].id
+
+    @property
+    def is_tag(self) -> bool:
+        return self.ref != MAIN and self.refs[self.ref].kind == TAG
+
+    @property
     def refs(self) -> Mapping[str, Ref]:
         """The tags and branches that there are in this version, by name."""
         return self._view.state.refs
@@ -80,7 +89,7 @@ class TableVersions:
             raise InvalidInput(
                 "a table's past is asked for by version or by timestamp_us: give exactly one of them"
             )
-        if self._view.state.line != MAIN and self.refs[self.ref].kind == TAG:
+        if self.is_tag:
             raise InvalidInput(
                 f"{self.ref} is a tag, which has no other versions: ask the table itself for them"
             )
@@ -146,6 +155,14 @@ class TableVersions:
         """
         return self._set_ref(BRANCH, name, version, replace, if_not_exists, token)
 
+    def replace_tag(self, name: str, version: int | None = None, *, token: Token | None = None) -> Table:
+        """As `create_tag` in place of a tag that there is. NoSuchRef."""
+        return self._set_ref(TAG, name, version, True, False, token, is_known=True)
+
+    def replace_branch(self, name: str, version: int | None = None, *, token: Token | None = None) -> Table:
+        """As `create_branch` in place of a branch that there is, whose rows are gone. NoSuchRef."""
+        return self._set_ref(BRANCH, name, version, True, False, token, is_known=True)
+
     def drop_tag(self, name: str, *, if_exists: bool = False, token: Token | None = None) -> Table:
         """Drop a tag. NoSuchRef."""
         return self._drop_ref(TAG, name, if_exists, token)
@@ -170,6 +187,7 @@ class TableVersions:
         replace: bool,
         if_not_exists: bool,
         token: Token | None,
+        is_known: bool = False,
     ) -> Table:
         then: View[TableState] | None = self._view
         if version is not None:
@@ -187,6 +205,7 @@ class TableVersions:
             base=self.version,
             replace=replace,
             if_not_exists=if_not_exists,
+            is_known=is_known,
             title=self.name,
         )
         return self._commit_refs(f"create a {kind} of", decide, token)

@@ -1,8 +1,8 @@
 """What the adapter can ask: one method for each request, thin over `lakelog.catalog.Catalog`.
 
 A request is a JSON object. A table is named in it by `identifier` (the parts of its name) or `location`; a table that
-was loaded is named by `location`, `id`, `version` and `past`. Requests that change something carry a `token`, a `stage`
-or a `write`, made by an earlier request, so that asking again is the same change.
+was loaded is named by `location`, `id`, `version` and `past`, and by `ref` on a tag or branch. Requests that change
+something carry a `token`, a `stage` or a `write`, made by an earlier request, so that asking again is the same change.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +14,13 @@ from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark import calls, system_tables
 from lakelog.spark.asking import Answer, Params, in_arrow, token_of
 from lakelog.spark.catalogs import Catalogs
-from lakelog.spark.handles import PLANNED_COLUMNS, Handles
+from lakelog.spark.handles import PLANNED_COLUMNS, Handles, on_ref_of
 from lakelog.spark.jar import version
 from lakelog.spark.on_aggregates import OnAggregates
 from lakelog.spark.on_functions import OnFunctions
 from lakelog.spark.on_metadata import OnMetadata
 from lakelog.spark.on_partitions import OnPartitions
+from lakelog.spark.on_refs import OnRefs, on_named
 from lakelog.spark.on_streams import OnStreams, batch_of
 from lakelog.spark.on_views import OnViews
 
@@ -36,7 +37,7 @@ class VersionMismatch(LakelogError):
     kind = "version-mismatch"
 
 
-class Dispatch(OnAggregates, OnFunctions, OnMetadata, OnPartitions, OnStreams, OnViews):
+class Dispatch(OnAggregates, OnFunctions, OnMetadata, OnPartitions, OnRefs, OnStreams, OnViews):
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:
@@ -116,7 +117,9 @@ class Dispatch(OnAggregates, OnFunctions, OnMetadata, OnPartitions, OnStreams, O
             table = self._catalog(params).load_table(params["identifier"], **past)
         else:
             table = self._catalog(params).table_at(params["location"], **past)
-        return self._handles.facts(params, table, past=bool(past))
+        if "on" in params:
+            table = on_named(table, params["on"])
+        return self._handles.facts(params, table, past=bool(past) or table.is_tag)
 
     def on_load_relation(self, params: Params) -> Params:
         from lakelog.catalog.table import Table
@@ -132,7 +135,7 @@ class Dispatch(OnAggregates, OnFunctions, OnMetadata, OnPartitions, OnStreams, O
         if "identifier" in params:
             table = self._catalog(params).load_table(params["identifier"])
         else:
-            table = self._catalog(params).table_at(params["location"])
+            table = on_ref_of(params, self._catalog(params).table_at(params["location"]))
         looked_at = self._handles.loaded({**params, **params["looked_at"]}) if "looked_at" in params else None
         altered = table.alter(params["changes"], looked_at=looked_at, token=token_of(params))
         return self._handles.facts(params, altered)

@@ -26,10 +26,18 @@ def of_table(table: Table, *, past: bool = False) -> dict[str, Any]:
         "comment": table.comment,
         "constraints": constraints_to_json(table.constraints, table.schema),
         "estimates": _estimates(table),
+        **_ref(table),
         **_definition(
             table.schema, table.spec, table.sort_order, table.metadata.clustering, table.properties
         ),
     }
+
+
+def _ref(table: Table) -> dict[str, Any]:
+    """Return the tag or branch that the table is on, if it is on any, as requests name it too."""
+    if table.ref_id is None:
+        return {}
+    return {"ref": {"name": table.ref, "id": table.ref_id, "kind": table.refs[table.ref].kind}}
 
 
 def _estimates(table: Table) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The tables that the adapter has loaded, so that planning and writing need no request to find them again.
 
-The adapter names one by its place, id and version, and in a transaction by the transaction's step too: there a table
-changes without a new version. What is forgotten is looked up anew.
+The adapter names one by its place, id and version, by its tag or branch where it is on one, and in a transaction by the
+transaction's step too: there a table changes without a new version. What is forgotten is looked up anew.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Handles:
         return {**of_table(table, past=past), "step": step}
 
     def remember(self, params: Params, table: Table, *, past: bool, step: int) -> None:
-        key = (params.get("transaction"), table.location, table.id, table.version, past, step)
+        on = table.ref_id
+        key = (params.get("transaction"), table.location, table.id, on, table.version, past, step)
         with self._lock:
             self._tables[key] = table
             while len(self._tables) > LIMIT:
@@ -57,6 +58,8 @@ class Handles:
         if known is not None:
             return known
         table = self._newest(params)
+        if table.is_tag:
+            return table
         past = params["past"] or table.version != params["version"]
         if past:
             table = table.at(version=params["version"])
@@ -76,7 +79,8 @@ class Handles:
 
     def _known(self, params: Params, *, past: bool) -> Table | None:
         key = (
-            params.get("transaction"), params["location"], params["id"], params["version"], past, params["step"],
+            params.get("transaction"), params["location"], params["id"], params.get("ref", {}).get("id"),
+            params["version"], past, params["step"],
         )  # fmt: skip
         # Whether its transaction is still open is asked even where the table is known.
         self._catalogs.of(params)
@@ -94,4 +98,17 @@ class Handles:
             raise NoSuchTable(
                 f"the table at {params['location']} is another one by now: it was dropped and created again"
             )
+        return on_ref_of(params, table)
+
+
+def on_ref_of(params: Params, table: Table) -> Table:
+    """Return a table on the tag or branch that a reference names. NoSuchRef where that is another one by now."""
+    from lakelog.catalog.errors import NoSuchRef
+
+    if "ref" not in params:
         return table
+    name, id = params["ref"]["name"], params["ref"]["id"]
+    found = table.at(ref=name)
+    if found.ref_id != id:
+        raise NoSuchRef(f"{name} of {table.name} is another one by now: it was dropped or replaced")
+    return found

@@ -10,14 +10,15 @@ class OnMetadata:
     _handles: Handles
 
     def on_metadata_table(self, params: Params) -> Params:
-        """Answer the columns of a metadata table. Unsupported for one that has no past, of a version of the past."""
+        """Answer the columns of a metadata table. Unsupported on a tag for one of the whole table."""
         from lakelog.catalog.metadata_tables import METADATA_TABLES
 
         name = params["name"]
         table = self._handles.loaded(params)
-        if params["past"] and not METADATA_TABLES[name].has_past:
+        if "ref" in params and not METADATA_TABLES[name].of_a_line:
             raise Unsupported(
-                f"{table.name}.{name} tells what is so now: leave out VERSION AS OF and TIMESTAMP AS OF"
+                f"{name} tells of {table.name} with all its tags and branches: ask it of the table itself, without "
+                f"{table.ref}"
             )
         return {"name": name, "schema": schema_json(table.inspect(name).schema)}
 

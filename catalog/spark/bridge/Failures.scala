@@ -90,7 +90,8 @@ private[lakelog] object Failures {
     "invalid-input", "not-found", "already-exists", "no-such-table", "no-such-namespace", "no-such-column",
     "no-such-view", "no-such-function", "view-already-exists", "function-already-exists", "table-already-exists",
     "namespace-already-exists", "column-already-exists", "namespace-not-empty",
-    "constraint-already-exists", "no-such-constraint", "multiple-primary-keys", "rows-unproven")
+    "constraint-already-exists", "no-such-constraint", "multiple-primary-keys", "rows-unproven",
+    "no-such-ref", "ref-already-exists")
 
   /** Whether the name of a table or view is another's already. */
   def isTaken(failure: LakelogFailure): Boolean = Set("table-already-exists", "view-already-exists")(failure.kind)

@@ -4,10 +4,9 @@ import scala.collection.mutable.ArrayBuffer
 
 import org.json4s.JsonAST.{JArray, JLong, JNull, JObject, JString, JValue}
 
-import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedFunction, UnresolvedTable}
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedFunction}
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 /**
  * How a table's new files are partitioned and ordered:
@@ -20,35 +19,28 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
  * ALTER TABLE t WRITE [DISTRIBUTED BY PARTITION] UNORDERED
  * }}}
  */
-private[lakelog] object EvolutionStatements extends LakeStatement {
+private[lakelog] object EvolutionStatements extends AlterTableStatement {
 
-  override def parse(text: String, spark: ParserInterface): Option[LogicalPlan] =
-    if (!ScriptText.beginsWith(text, Set("alter"))) None
-    else {
-      val words = new StatementWords(text)
-      if (!words.take("ALTER", "TABLE")) None
-      else words.name().filter(_ => Begins.exists(words.are(_: _*))).map(spark.parseMultipartIdentifier)
-        .filter(LakeNames.isTable).flatMap { name =>
-          new Parsing(words, spark).changes().map { case (changes, isDistributed) =>
-            EvolveTable(UnresolvedTable(name, "ALTER TABLE", false), changes, isDistributed)
-          }
-        }
-    }
-
-  /** How what stands behind the name begins. Of another catalog's table, another extension may have the same words. */
-  private val Begins = Seq(
+  override protected val begins: Seq[Seq[String]] = Seq(
     Seq("ADD", "PARTITION", "FIELD"), Seq("DROP", "PARTITION", "FIELD"), Seq("REPLACE", "PARTITION", "FIELD"), Seq("WRITE"))
+
+  override protected def parsed(words: StatementWords, spark: ParserInterface): TableStatement = {
+    val (changes, isDistributed) = new Parsing(words, spark).changes()
+    EvolveTable(changes, isDistributed)
+  }
 
   /** What stands behind the table's name. */
   private final class Parsing(words: StatementWords, spark: ParserInterface) {
 
-    /** The changes, and whether the statement asks for files of one partition each; None for another statement. */
-    def changes(): Option[(Seq[JObject], Boolean)] =
-      if (words.take("ADD", "PARTITION", "FIELD")) Some(Seq(added()) -> false)
-      else if (words.take("DROP", "PARTITION", "FIELD")) Some(Seq(dropped()) -> false)
-      else if (words.take("REPLACE", "PARTITION", "FIELD")) Some(Seq(replaced()) -> false)
-      else if (words.take("WRITE")) Some(written())
-      else None
+    /** The changes, and whether the statement asks for files of one partition each. */
+    def changes(): (Seq[JObject], Boolean) =
+      if (words.take("ADD", "PARTITION", "FIELD")) Seq(added()) -> false
+      else if (words.take("DROP", "PARTITION", "FIELD")) Seq(dropped()) -> false
+      else if (words.take("REPLACE", "PARTITION", "FIELD")) Seq(replaced()) -> false
+      else {
+        words.expect("WRITE")
+        written()
+      }
 
     private def added(): JObject = change("add-partition-field", "field" -> transform(words.until("AS")), "name" -> alias())
 
@@ -65,12 +57,9 @@ private[lakelog] object EvolutionStatements extends LakeStatement {
 
     private def alias(): JValue =
       if (words.take("AS")) {
-        val name = words.name().getOrElse(words.fail())
+        val name = words.simpleName(spark, "a partition field")
         words.expectEnd()
-        spark.parseMultipartIdentifier(name) match {
-          case Seq(single) => JString(single)
-          case _ => words.fail(s": the name $name has several parts, and that of a partition field has one")
-        }
+        JString(name)
       } else {
         words.expectEnd()
         JNull

@@ -25,6 +25,7 @@ private[lakelog] object AnalyzeStatements extends (SparkSession => Rule[LogicalP
 private[lakelog] case class AnalyzeLakeTable(table: LakeTable, columns: Option[Seq[String]]) extends LeafRunnableCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
+    table.refuseOnRef("ANALYZE TABLE")
     val ident = table.access.ident
     val name = if (Locations.isPath(ident)) s"`${ident.name.replace("`", "``")}`"
       else SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)

@@ -25,7 +25,7 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
 private[lakelog] object LakeExtensions {
 
   /** Statements of lakelog's own, each tried on every text before Spark's parser is. */
-  val statements: Seq[LakeStatement] = Seq(EvolutionStatements)
+  val statements: Seq[LakeStatement] = Seq(EvolutionStatements, RefStatements)
 
   /**
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
@@ -35,7 +35,7 @@ private[lakelog] object LakeExtensions {
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveEvolveTable, AnalyzeStatements,
+    Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements, AnalyzeStatements,
       SessionNames, ShowBoth)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */

@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.antlr.v4.runtime.{CharStreams, Token}
 
-import org.apache.spark.sql.catalyst.parser.{ParseException, SqlBaseLexer}
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface, SqlBaseLexer}
 import org.apache.spark.sql.catalyst.trees.Origin
 
 /**
@@ -50,6 +50,15 @@ private[lakelog] final class StatementWords(text: String) {
       at += 1
       while (are(".") && at + 1 < words.length) at += 2
       Some(text.substring(words(start).start, words(at - 1).end))
+    }
+  }
+
+  /** Takes a name of one part, that of `whose`. */
+  def simpleName(spark: ParserInterface, whose: String): String = {
+    val name = this.name().getOrElse(fail())
+    spark.parseMultipartIdentifier(name) match {
+      case Seq(single) => single
+      case _ => fail(s": the name $name has several parts, and that of $whose has one")
     }
   }
 

@@ -54,7 +54,7 @@ private[lakelog] object CachedTables {
   }
 
   private def isSame(newest: Table, cached: LakeTable): Boolean = newest match {
-    case lake: LakeTable => lake.facts.id == cached.facts.id && lake.facts.version == cached.facts.version
+    case lake: LakeTable => lake.facts.ownId == cached.facts.ownId && lake.facts.version == cached.facts.version
     case _ => false
   }
 

@@ -14,7 +14,8 @@ private[lakelog] object MetadataTables {
 
   private val Names = Set("files", "history", "log", "manifests", "partitions", "refs", "snapshots")
 
-  private val Missing = Set("no-such-table", "no-such-namespace", "log-sealed")
+  /** Kinds of failures that say that there is nothing of a name. */
+  val Missing: Set[String] = Set("no-such-table", "no-such-namespace", "log-sealed")
 
   /** What `named` gives; where there is nothing of that name, the metadata table of the table that `load` gives, if any. */
   def orElse(ident: Identifier, load: Identifier => Relation)(named: => Relation): Relation =
@@ -28,7 +29,8 @@ private[lakelog] object MetadataTables {
   private def mayBe(ident: Identifier): Boolean =
     ident.namespace.nonEmpty && Names(ident.name.toLowerCase(Locale.ROOT))
 
-  private def tableOf(ident: Identifier): Identifier = Identifier.of(ident.namespace.init, ident.namespace.last)
+  /** What stands before the last dot. */
+  def tableOf(ident: Identifier): Identifier = Identifier.of(ident.namespace.init, ident.namespace.last)
 
   private def of(found: Relation, name: String): Option[Relation] = Some(found).collect { case table: LakeTable =>
     val params = Json.merge(table.facts.reference, "name" -> JString(name))

@@ -32,6 +32,7 @@ private[lakelog] case class ShowCreateLakeTableExec(output: Seq[Attribute], reso
   extends V2CommandExec with LeafExecNode {
 
   override protected def run(): Seq[InternalRow] = {
+    table.refuseOnRef("SHOW CREATE TABLE")
     val marked = new MarkedTable(table, UUID.randomUUID.toString)
     val Array(row) = ShowCreateTableExec(output, resolved.copy(table = marked)).executeCollect()
     Seq(InternalRow(UTF8String.fromString(marked.replaced(row.getString(0)) + order)))

@@ -51,7 +51,8 @@ private[lakelog] final class LakeScan(
 
   override def description(): String = {
     val filters = if (predicates.isEmpty) "" else predicates.mkString(", filters: ", " AND ", "")
-    s"lakelog ${table.name}, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}" +
+    val on = facts.ref.fold("")(ref => s" on the ${ref.kind} ${ref.name}")
+    s"lakelog ${table.name}$on, version ${facts.version}$filters${limit.map(", limit " + _).getOrElse("")}" +
       top.map(", first " + _).getOrElse("")
   }
 
@@ -157,14 +158,14 @@ private[lakelog] final class LakeScan(
 
   override def equals(other: Any): Boolean = other match {
     case that: LakeScan =>
-      facts.id == that.table.facts.id && facts.version == that.table.facts.version &&
+      facts.ownId == that.table.facts.ownId && facts.version == that.table.facts.version &&
         facts.step == that.table.facts.step &&
         table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
         predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use && top == that.top
     case _ => false
   }
 
-  override def hashCode(): Int = (facts.id, facts.version, required, predicates.toSet, limit).hashCode
+  override def hashCode(): Int = (facts.ownId, facts.version, required, predicates.toSet, limit).hashCode
 }
 
 private[lakelog] object LakeScan {

@@ -20,7 +20,7 @@ private[lakelog] final class ReadTogether {
   private val tables = mutable.LinkedHashMap.empty[Any, LakeTable]
   private var versions: Map[Any, Long] = Map.empty
 
-  private def key(table: LakeTable): Any = (table.facts.location, table.facts.id, table.facts.version)
+  private def key(table: LakeTable): Any = (table.facts.location, table.facts.ownId, table.facts.version)
 
   def join(table: LakeTable): Unit = synchronized(tables.getOrElseUpdate(key(table), table))
 
@@ -30,7 +30,7 @@ private[lakelog] final class ReadTogether {
 
   /** The filters of each scan of the table by the statement: all that it has read of it matches those of one of them. */
   def filters(table: LakeTable): Seq[Seq[Predicate]] = synchronized {
-    scans.toSeq.filter(scan => scan.table.facts.id == table.facts.id).map(_.predicates)
+    scans.toSeq.filter(scan => scan.table.facts.ownId == table.facts.ownId).map(_.predicates)
   }
 
   /** The version to read, or the one that was loaded while that is not settled yet. */

@@ -13,6 +13,7 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
   override def newRowLevelOperationBuilder(info: RowLevelOperationInfo): RowLevelOperationBuilder = {
     refuseUnknown(info.options, "write", Set.empty)
     refuseStreaming()
+    refuseTag()
     // What is deleted or copied has its values already.
     if (info.command != Command.DELETE) {
       refuseUncomputed()

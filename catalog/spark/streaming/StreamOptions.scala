@@ -37,6 +37,10 @@ private[lakelog] object StreamOptions {
         s"lakelog does not read a table's changes as a stream ('$name'): a stream has the rows that are added. With " +
           s"$skips, it passes over versions that change rows.")
     }
+    table.facts.ref.foreach { ref => throw Failures.unsupported(
+      s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
+        "the branch with spark.read.")
+    }
     if (table.facts.past || Seq("versionasof", "timestampasof").exists(options.containsKey)) {
       throw Failures.unsupported(
         s"A stream reads what becomes of ${table.name}, not one version of it: say where it begins by $version or $timestamp.")

@@ -38,6 +38,8 @@ def what_was_done(
             parts.append(f"{sign}{rows:,} row{_s(rows)} in {files:,} file{_s(files)}")
     if condition := details.get("filter"):
         parts.append(f"where {condition}")
+    if branch := details.get("branch"):
+        parts.append(f"{branch} to {details['to']}" if "to" in details else f"on the branch {branch}")
     return f"{operation}: {', '.join(parts)}" if parts else operation
 
 

@@ -22,6 +22,8 @@ from lakelog.cli.options import Place, is_location, takes_place
 from lakelog.log import NotFound, open_store
 from lakelog.log.keys import Keys
 
+_on_ref = click.option("--ref", metavar="NAME", help="On that tag or branch.")
+
 
 @click.command()
 @click.argument("namespace", default="")
@@ -45,13 +47,14 @@ def ls(place: Place, namespace: str) -> None:
 @click.command()
 @click.argument("table")
 @click.option("--version", type=int, metavar="N", help="As it was at that version.")
+@_on_ref
 @takes_place
-def show(place: Place, table: str, version: int | None) -> None:
+def show(place: Place, table: str, version: int | None, ref: str | None) -> None:
     """Show what TABLE is.
 
     Its place, version, size, columns, partitioning and properties.
     """
-    loaded = _load(place, table, version)
+    loaded = load(place, table, version, ref)
     partitioning = [
         {
             "name": field.name,
@@ -144,7 +147,7 @@ def cat(place: Place, table: str, version: int) -> None:
     Indented; or, with --json, the object's very bytes.
     """
     # A log that is given by its place is not replayed: so one that is damaged or dropped can still be looked into.
-    location = table if is_location(table) else _load(place, table, None).location
+    location = table if is_location(table) else load(place, table, None).location
     data = open_store(location, place.store_options).get(Keys("").commit(version))
     if data is None:
         raise NotFound(f"there is no version {version} in the log of {table}: see lakelog history {table}")
@@ -158,14 +161,15 @@ def cat(place: Place, table: str, version: int) -> None:
 @click.command()
 @click.argument("table")
 @click.option("--version", type=int, metavar="N", help="As they were at that version.")
+@_on_ref
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N files only.")
 @takes_place
-def files(place: Place, table: str, version: int | None, limit: int | None) -> None:
+def files(place: Place, table: str, version: int | None, ref: str | None, limit: int | None) -> None:
     """List the data files of TABLE.
 
     Path in the table's location, rows, how many more are deleted though they are still in it, size and partition.
     """
-    loaded = _load(place, table, version)
+    loaded = load(place, table, version, ref)
     plan = loaded.plan()
     total = plan.num_rows
     specs = {spec.id: spec for spec in loaded.specs}
@@ -205,9 +209,7 @@ def inspect(
 
     NAME is one of history, snapshots, files, partitions, manifests, refs and log.
     """
-    loaded = _load(place, table, version)
-    if version is not None and not METADATA_TABLES[name].has_past:
-        raise click.UsageError(f"{name} tells what is so now: leave out --version")
+    loaded = load(place, table, version)
     reader = loaded.inspect(name, None if columns is None else columns.split(","))
     found = list(
         islice((row for batch in reader for row in batch.to_pylist(maps_as_pydicts="strict")), limit)
@@ -227,12 +229,14 @@ def quoted_where_needed(parts: tuple[str, ...]) -> str:
     return ".".join(part if part and not set(part) & set("`./") else quoted((part,)) for part in parts)
 
 
-def _load(place: Place, reference: str, version: int | None) -> Table:
+def load(place: Place, reference: str, version: int | None, ref: str | None = None) -> Table:
+    """Return the table that a command names, as it was at `version`, or is on the tag or branch `ref`, or was then."""
     catalog = place.catalog_for(reference)
     table = (
         catalog.table_at(reference) if is_location(reference) else catalog.load_table(identifier(reference))
     )
-    return table if version is None else table.at(version=version)
+    table = table if version is None else table.at(version=version)
+    return table if ref is None else table.at(ref=ref)
 
 
 def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | None, list[HistoryEntry]]:
@@ -240,7 +244,7 @@ def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | N
     catalog = place.catalog_for(reference)
     try:
         if reference != "":
-            table = _load(place, reference, None)
+            table = load(place, reference, None)
             return table, list(table.history(limit=limit))
     except NoSuchTable:
         if is_location(reference) or not catalog.namespace_exists(identifier(reference)):

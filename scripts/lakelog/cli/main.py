@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from lakelog.cli import audit, dropped, fsck, inspection, maintenance, spark
+from lakelog.cli import audit, dropped, fsck, inspection, maintenance, refs, spark
 from lakelog.log.errors import LakelogError
 
 
@@ -28,6 +28,7 @@ def cli() -> None:
 for command in (
     *inspection.COMMANDS,
     *audit.COMMANDS,
+    *refs.COMMANDS,
     *dropped.COMMANDS,
     *maintenance.COMMANDS,
     *fsck.COMMANDS,

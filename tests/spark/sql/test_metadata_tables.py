@@ -140,10 +140,9 @@ def test_manifests_list_the_files(shop):
     assert told == [(files,)]
 
 
-def test_refs_has_main_and_no_past(shop):
+def test_refs_has_main_as_of_every_version(shop):
     assert shop.sql("SELECT * FROM lake.a.t.refs") == [("main", "BRANCH", 3)]
-    with pytest.raises(PySparkException, match="VERSION AS OF"):
-        shop.sql("SELECT * FROM lake.a.t.refs VERSION AS OF 2")
+    assert shop.sql("SELECT * FROM lake.a.t.refs VERSION AS OF 2") == [("main", "BRANCH", 2)]
 
 
 def test_metadata_travels_in_time(shop):

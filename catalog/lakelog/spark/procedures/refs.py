@@ -1,0 +1,31 @@
+"""Letting one branch of a table become what another one is; SQL has statements for all else about tags and branches."""
+
+from __future__ import annotations
+
+from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+
+
+def _fast_forward(call: Call) -> Rows:
+    table = call.catalog.load_table(call.table("table"))
+    now = table.fast_forward(call["branch"], call["to"], token=call.token)
+    return [(call["branch"], table.version, now.version)]
+
+
+PROCEDURES = (
+    Procedure(
+        name="fast_forward",
+        description="Give a branch the rows of another one, which has all that it has; main is the table itself.",
+        run=_fast_forward,
+        parameters=(
+            Parameter("table", "STRING", "the table"),
+            Parameter("branch", "STRING", "the branch that changes"),
+            Parameter("to", "STRING", "the branch whose rows it gets"),
+        ),
+        columns=(
+            Column("branch_updated", "STRING", "the branch that has changed"),
+            Column("previous_version", "BIGINT", "the version of the table before"),
+            Column("current_version", "BIGINT", "the version of the table in which it is so"),
+        ),
+        changes=lambda call: call.table("table"),
+    ),
+)

@@ -1,0 +1,35 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryCommand}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
+
+/** What a statement of lakelog's own does to the table that it names. */
+private[lakelog] trait TableStatement {
+  def run(table: LakeTable): Unit
+}
+
+/** A statement of lakelog's own; `child` names the table. */
+private[lakelog] case class StatementOnTable(child: LogicalPlan, statement: TableStatement) extends UnaryCommand {
+  override protected def withNewChildInternal(newChild: LogicalPlan): StatementOnTable = copy(child = newChild)
+}
+
+private[lakelog] object ResolveTableStatements extends (SparkSession => Rule[LogicalPlan]) {
+
+  override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+      case StatementOnTable(ResolvedTable(_, _, table: LakeTable, _), statement) => RunOnTable(table, statement)
+      case StatementOnTable(resolved: ResolvedTable, _) => throw Failures.unsupported(
+        s"${resolved.table.name} is no table of lakelog, which alone has this statement.")
+    }
+  }
+}
+
+private[lakelog] case class RunOnTable(table: LakeTable, statement: TableStatement) extends LeafRunnableCommand {
+  override def run(session: SparkSession): Seq[Row] = {
+    statement.run(table)
+    Nil
+  }
+}

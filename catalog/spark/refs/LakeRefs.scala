@@ -1,0 +1,39 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.{JObject, JValue}
+
+import org.apache.spark.sql.connector.catalog.Identifier
+
+/** A catalog's part in tags and branches, where they are named as if they were tables. */
+private[lakelog] trait LakeRefs { self: LakeCatalog =>
+
+  /** The table `of` on a tag or branch, which `ident` names, as it is or was `past`. */
+  private[lakelog] def onRef(asked: Channel, ident: Identifier, past: JObject = JObject(Nil))(
+      of: Identifier, ref: JObject): LakeTable = {
+    if (Json.get(past, "on").isDefined) throw Failures.invalid(
+      s"${SparkInternals.quoted(named(ident))} is on a tag or branch already: leave out one of both names.")
+    val asOf: Seq[(String, JValue)] = past.obj :+ ("on" -> ref)
+    table(ident, asked, asked.call("load_table", Json.merge(about(of), asOf: _*)))
+  }
+
+  private[lakelog] def isOnRef(ident: Identifier): Boolean =
+    RefTables.of(ident).exists { case (of, ref) => RefTables.ifThere(onRef(channel, ident)(of, ref)).isDefined }
+
+  /**
+   * Runs a change of what `ident` names as a whole. Where that is no table, but a tag or branch of one, or would be, the
+   * user is told what to do `instead`.
+   */
+  private[lakelog] def ofWhole[T](ident: Identifier, instead: String)(change: => T): T =
+    try change catch {
+      case missing: LakelogFailure if MetadataTables.Missing(missing.kind) =>
+        refuseRef(ident, instead)
+        throw missing
+    }
+
+  private[lakelog] def refuseRef(ident: Identifier, instead: String): Unit = for {
+    (of, ref) <- RefTables.of(ident)
+    if Json.bool(ask("table_exists", about(of)), "exists")
+  } throw Failures.unsupported(
+    s"${SparkInternals.quoted(named(ident))} names a ${Json.string(ref, "kind")} of the table " +
+      s"${SparkInternals.quoted(named(of))}, which $instead")
+}

@@ -1,0 +1,90 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.{JBool, JInt, JObject, JString}
+
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.types.TimestampType
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Tags and branches, in Iceberg's words:
+ *
+ * {{{
+ * ALTER TABLE t CREATE [OR REPLACE] BRANCH | TAG [IF NOT EXISTS] name [AS OF VERSION number | 'name' | AS OF TIMESTAMP time]
+ * ALTER TABLE t REPLACE BRANCH | TAG name [AS OF …]
+ * ALTER TABLE t DROP BRANCH | TAG [IF EXISTS] name
+ * }}}
+ */
+private[lakelog] object RefStatements extends AlterTableStatement {
+
+  private val Kinds = Seq("BRANCH" -> RefTables.Branch, "TAG" -> RefTables.Tag)
+
+  override protected val begins: Seq[Seq[String]] =
+    Seq(Seq("CREATE"), Seq("CREATE", "OR", "REPLACE"), Seq("REPLACE"), Seq("DROP"))
+      .flatMap(words => Kinds.map { case (kind, _) => words :+ kind })
+
+  override protected def parsed(words: StatementWords, spark: ParserInterface): TableStatement =
+    if (words.take("DROP")) {
+      val kind = kindOf(words)
+      val ifExists = words.take("IF", "EXISTS")
+      val name = nameOf(words, spark, kind)
+      words.expectEnd()
+      ChangeRef("drop_ref", "kind" -> JString(kind), "name" -> JString(name), "if_exists" -> JBool(ifExists))
+    } else {
+      val creates = words.take("CREATE")
+      val replaces = creates && words.take("OR", "REPLACE")
+      if (!creates) words.expect("REPLACE")
+      val kind = kindOf(words)
+      val where =
+        if (!creates) "there"
+        else if (replaces) "any"
+        else if (words.take("IF", "NOT", "EXISTS")) "new-or-there"
+        else "new"
+      val name = nameOf(words, spark, kind)
+      ChangeRef(
+        "create_ref", "kind" -> JString(kind), "name" -> JString(name), "where" -> JString(where),
+        "as_of" -> asOf(words, spark))
+    }
+
+  private def kindOf(words: StatementWords): String =
+    Kinds.collectFirst { case (word, kind) if words.take(word) => kind }.getOrElse(words.fail())
+
+  private def nameOf(words: StatementWords, spark: ParserInterface, kind: String): String =
+    words.simpleName(spark, s"a $kind")
+
+  /** What is to be tagged or to branch off, as Python takes it. */
+  private def asOf(words: StatementWords, spark: ParserInterface): JObject = {
+    val found =
+      if (words.take("AS", "OF", "VERSION")) version(words, literal(words, spark))
+      else if (words.take("AS", "OF", "TIMESTAMP")) time(words, literal(words, spark))
+      else JObject(Nil)
+    if (words.are("RETAIN") || words.are("WITH", "SNAPSHOT")) {
+      words.fail(": tags and branches are kept until they are dropped, with all that they need, so leave this out")
+    }
+    words.expectEnd()
+    found
+  }
+
+  private def literal(words: StatementWords, spark: ParserInterface): Option[Literal] =
+    Some(spark.parseExpression(words.until("RETAIN", "WITH"))).collect[Literal] { case literal: Literal => literal }
+
+  private def version(words: StatementWords, literal: Option[Literal]): JObject = literal.map(_.value) match {
+    case Some(number: Int) => Json.obj("version" -> JInt(number))
+    case Some(number: Long) => Json.obj("version" -> JInt(number))
+    case Some(text: UTF8String) => RefTables.version(text.toString)("ref" -> JString(_))
+    case _ => words.fail(": a version is a number, or the name of a tag or branch as a text")
+  }
+
+  private def time(words: StatementWords, literal: Option[Literal]): JObject = literal.flatMap {
+    case Literal(us: Long, TimestampType) => Some(us)
+    case Literal(text: UTF8String, _) => SparkInternals.timestamp(text.toString)
+    case _: Expression => None
+  }.map(us => Json.obj("timestamp_us" -> JInt(us))).getOrElse(
+    words.fail(": a time is written as '2026-11-21 21:00:00'"))
+}
+
+/** Makes or drops a tag or branch. */
+private[lakelog] final case class ChangeRef(method: String, params: (String, org.json4s.JValue)*) extends TableStatement {
+  override def run(table: LakeTable): Unit = table.change(method, params: _*)
+}

@@ -1,0 +1,66 @@
+"""The commands about tags and branches, over warehouses that the Python client made."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from tests.integration.test_command import tell, tell_json
+
+from lakelog.catalog import Catalog
+from lakelog.cli.main import run
+
+
+@pytest.fixture
+def place(tmp_path) -> tuple[str, str]:
+    catalog = Catalog(str(tmp_path / "warehouse"), options={"fsync": "off"})
+    table = catalog.create_table("t", pa.schema({"id": pa.int64()}))
+    table.append(pa.table({"id": [1, 2]})).append(pa.table({"id": [3]}))
+    return ("--warehouse", str(tmp_path / "warehouse"))
+
+
+def test_tags_and_branches_are_made_listed_looked_into_and_dropped(place, capsys):
+    assert tell(capsys, "tag", "t", "old", "--version", "2", *place) == "Made the tag old of version 2.\n"
+    made = tell_json(capsys, "branch", "t", "trial", *place)
+    assert (made["kind"], made["name"], made["version"], made["rows"]) == ("branch", "trial", 4, 3)
+    Catalog(place[1]).load_table("t", ref="trial").append(pa.table({"id": [4]}))
+    listed = tell_json(capsys, "refs", "t", *place)
+    assert [(ref["kind"], ref["name"], ref["version"], ref["rows"], ref["files"]) for ref in listed] == [
+        ("branch", "main", 6, 3, 2),
+        ("tag", "old", 2, 2, 1),
+        ("branch", "trial", 4, 4, 3),
+    ]
+    told = tell(capsys, "refs", "t", *place)
+    assert [line.split()[:4] for line in told.splitlines() if "old" in line] == [["tag", "old", "2", "2"]]
+    assert tell_json(capsys, "show", "t", "--ref", "old", *place)["rows"] == 2
+    told = tell(capsys, "history", "t", *place)
+    assert "append: +1 row in 1 file, on the branch trial" in told and "create tag: tag old" in told
+    assert len(tell_json(capsys, "files", "t", "--ref", "trial", *place)) == 3
+    assert tell(capsys, "tag", "t", "old", "--replace", *place) == "Made the tag old of version 6.\n"
+    assert tell(capsys, "branch", "t", "trial", "--drop", *place) == "Dropped the branch trial.\n"
+    assert [ref["name"] for ref in tell_json(capsys, "refs", "t", *place)] == ["main", "old"]
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (("tag", "t", "x", "--drop"), 1, "no tag x"),
+        (("tag", "t", "old"), 1, "a tag old already"),
+        (("branch", "t", "x", "--version", "9"), 1, "no version 9"),
+        (("branch", "t", "main"), 1, "main is the table itself"),
+        (("branch", "t", "x", "--drop", "--replace"), 2, "--drop goes without"),
+        (("show", "t", "--ref", "none"), 1, "no tag or branch none"),
+        (("refs", "none"), 1, "none"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_changes_nothing(place, capsys, arguments, code, said):
+    Catalog(place[1]).load_table("t").create_tag("old")
+    assert run((*arguments, *place)) == code
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+    assert Catalog(place[1]).load_table("t").version == 4
+
+
+def test_help_says_what_each_does(capsys):
+    for kind in ("tag", "branch"):
+        told = tell(capsys, kind, "--help")
+        assert f"Make a {kind} of TABLE, or drop one." in told and "--version N" in told
