@@ -3,10 +3,13 @@ that they promise."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 _FAILS = re.compile(r"^-- fails: (\S+)$", re.M)
@@ -57,6 +60,14 @@ def programs(page: Path) -> Iterator[Statement]:
         if block[1] == "python":
             start = text.count("\n", 0, block.start(2)) + 1
             yield Statement(start, block[2], output=_shown(text, blocks, number))
+
+
+def printed(program: Statement, page: Path, names: dict[str, Any]) -> str:
+    """Run a program of a page with these names, and those that it makes itself; return what it prints."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        exec(compile("\n" * (program.line - 1) + program.text, str(page), "exec"), names)
+    return shown.getvalue()
 
 
 def _shown(text: str, blocks: list[re.Match[str]], number: int) -> str | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from tests.spark.sql.pages import Statement, same_output, statements
+from tests.spark.sql.pages import Statement, printed, programs, same_output, statements
 
 from lakelog.spark import spark_conf
 from lakelog.spark.configure import LISTS
@@ -62,13 +63,24 @@ def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
     assert (known or type(error.value).__name__) == statement.fails, str(error.value)
 
 
+def run_python(program: Statement, page: str, names: dict[str, Any]) -> None:
+    text = printed(program, DOCS / page, names)
+    if program.output is not None:
+        assert same_output(text, program.output), f"shows\n{text}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_and_shows_what_it_says(session, page, tmp_path):
     ran = 0
-    for statement in statements(DOCS / page):
+    names = {"spark": session}
+    sql, python = list(statements(DOCS / page)), list(programs(DOCS / page))
+    for statement in sorted([*sql, *python], key=lambda each: each.line):
         if statement.since <= SPARK:
             try:
-                run(session, statement, str(tmp_path / "warehouse"))
+                if statement in python:
+                    run_python(statement, page, names)
+                else:
+                    run(session, statement, str(tmp_path / "warehouse"))
             except BaseException as error:
                 error.add_note(f"docs/sql/{page}:{statement.line}: {statement.text}")
                 raise

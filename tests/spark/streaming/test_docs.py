@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.spark.sql.pages import programs, same_output
+from tests.spark.sql.pages import printed, programs, same_output
 
 from lakelog.spark import spark_conf
 from lakelog.spark.configure import LISTS
@@ -27,14 +26,10 @@ def test_the_page_runs_and_shows_what_it_says(make_lake, spark, tmp_path):
     names = {"spark": session}
     ran = 0
     for program in programs(PAGE):
-        shown = io.StringIO()
-        text = "\n" * (program.line - 1) + re.sub("/tmp/checkpoints", str(tmp_path), program.text)
-        with contextlib.redirect_stdout(shown):
-            exec(compile(text, str(PAGE), "exec"), names)
+        text = re.sub("/tmp/(?:checkpoints|streams)", str(tmp_path), program.text)
+        shown = printed(replace(program, text=text), PAGE, names)
         if program.output is not None:
-            assert same_output(shown.getvalue(), program.output), (
-                f"line {program.line} shows\n{shown.getvalue()}"
-            )
+            assert same_output(shown, program.output), f"line {program.line} shows\n{shown}"
         ran += 1
     assert ran > 4
 
