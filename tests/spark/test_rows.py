@@ -358,6 +358,20 @@ class TestDeletionVectors:
 
 
 @in_both_modes
+def test_a_partition_without_rows_stays_where_those_of_others_change(lake, mode):
+    lake.sql(
+        f"CREATE TABLE lake.t PARTITIONED BY (k) {in_mode(mode)} AS SELECT id, 'a' AS k FROM range(0, 3, 1, 1)"
+    )
+    lake.sql("ALTER TABLE lake.t ADD PARTITION (k = 'empty')")
+    lake.sql(
+        "MERGE INTO lake.t USING (SELECT 0L AS id) s ON t.id = s.id "
+        "WHEN NOT MATCHED BY SOURCE AND t.id = 1 THEN UPDATE SET id = 7 WHEN NOT MATCHED BY SOURCE THEN DELETE"
+    )
+    assert lake.sorted("SELECT id FROM lake.t") == [(0,), (7,)]
+    assert lake.sorted("SHOW PARTITIONS lake.t") == [("k=a",), ("k=empty",)]
+
+
+@in_both_modes
 def test_values_that_are_made_stay_when_rows_beside_them_go(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (n BIGINT GENERATED ALWAYS AS IDENTITY, k STRING) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t (k) SELECT concat('k', id) FROM range(0, 6, 1, 1)")

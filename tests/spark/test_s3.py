@@ -1,6 +1,7 @@
 """A warehouse on S3: the log through s3fs, the data through S3A, by the same options of the catalog."""
 
 import pytest
+from tests.spark.sql.rows import MODES, in_mode
 
 pytestmark = [pytest.mark.adapter, pytest.mark.s3]
 
@@ -84,4 +85,30 @@ def test_files_of_others_are_added_on_s3(on_s3):
     catalog.load_table("t").add_files(f"s3://{place}", partition_filter={"day": "2"})
     assert lake.sorted("SELECT * FROM lake.t") == [(10, 1), (20, 2)]
     assert sorted(catalog.load_table("t").to_arrow()["id"].to_pylist()) == [10, 20]
+    assert not catalog.fsck(deep=True).found
+
+
+@pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_are_deleted_updated_and_merged_on_s3(on_s3, mode):
+    from lakelog.catalog import Catalog
+
+    lake, options = on_s3
+    lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0 AS v FROM range(0, 20000, 1, 2)")
+    # More rows than a vector in the log has room for.
+    lake.sql("DELETE FROM lake.t WHERE hash(id) % 3 = 0")
+    lake.sql("UPDATE lake.t SET v = 1 WHERE id < 10")
+    lake.sql(
+        "MERGE INTO lake.t USING (SELECT id FROM range(19990, 20010)) s ON t.id = s.id WHEN MATCHED THEN DELETE "
+        "WHEN NOT MATCHED AND s.id >= 20000 THEN INSERT (id, v) VALUES (s.id, 2)"
+    )
+    expected = lake.sorted(
+        "SELECT id, CASE WHEN id < 10 THEN 1 WHEN id >= 20000 THEN 2 ELSE 0 END FROM range(20010) "
+        "WHERE (hash(id) % 3 <> 0 AND id < 19990) OR id >= 20000"
+    )
+    assert lake.sorted("SELECT * FROM lake.t") == expected
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}
+    catalog = Catalog(lake.warehouse, options=texts)
+    rows = catalog.load_table("t").to_arrow().to_pylist()
+    assert sorted((tuple(row.values()) for row in rows), key=repr) == expected
     assert not catalog.fsck(deep=True).found

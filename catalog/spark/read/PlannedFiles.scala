@@ -35,6 +35,9 @@ private[lakelog] final class PlannedFiles(
 
   def totalBytes: Long = sizes.sum
 
+  /** The others stand for partitions that are empty. */
+  def withRows: PlannedFiles = at(paths.indices.filter(rows(_) > 0).toArray)
+
   /** The first files that together hold at least `limit` rows, or all. */
   def first(limit: Int): PlannedFiles = {
     val before = rows.scanLeft(0L)(_ + _)

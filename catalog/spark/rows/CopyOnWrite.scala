@@ -65,7 +65,7 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
   private def replace(messages: Array[WriterCommitMessage], seen: Option[Long]): Unit = {
     val rows = written(messages)
     val kept = Positions.united(rows.flatMap(_.positions), once = true)
-    val read = commit.scan.map(_.files)
+    val read = commit.scan.map(_.files.withRows)
     read.foreach(RewriteBatch.check(_, kept.keySet, seen))
     commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows.flatMap(_.files))
   }
