@@ -95,7 +95,7 @@ def test_nothing_is_lost_torn_or_out_of_order_in_thousands_of_seeds() -> None:
 def test_some_seed_fails_once_a_protection_of_the_catalog_is_removed(mutation: str) -> None:
     with CATALOG_MUTATIONS[mutation]():
         assert any(
-            simulate_catalog(seed).failures for seed in seeds_of(CAUGHT_BY.get(mutation, "names"), 400)
+            simulate_catalog(seed).failures for seed in seeds_of(CAUGHT_BY.get(mutation, "names"), 1000)
         )
 
 

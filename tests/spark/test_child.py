@@ -150,6 +150,34 @@ def test_sessions_and_threads_share_one_child(lake):
     assert len(children(lake.spark)) == 1
 
 
+def test_a_slow_request_holds_up_no_other_whoever_reads_the_answers(make_lake, warm, tmp_path):
+    slow = f"""
+import pathlib, time
+from lakelog.spark.dispatch import Dispatch
+original = Dispatch.on_list_relations
+def patient(self, params):
+    released = pathlib.Path({str(tmp_path)!r}, *params["namespace"])
+    while not released.exists():
+        time.sleep(0.01)
+    return original(self, params)
+Dispatch.on_list_relations = patient
+"""
+    lake = make_lake(python=warm.program(tmp_path, slow))
+    for namespace in ("first", "second"):
+        lake.sql(f"CREATE NAMESPACE lake.{namespace}")
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    with ThreadPoolExecutor(2) as pool:
+        listed = []
+        for namespace in ("first", "second"):
+            listed.append(pool.submit(lake.sql, f"SHOW TABLES IN lake.{namespace}"))
+            time.sleep(0.5)
+            assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+        for namespace, answer in zip(("first", "second"), listed, strict=True):
+            (tmp_path / namespace).touch()
+            assert answer.result(60) == []
+            assert lake.sql("SELECT * FROM lake.t") == [(1,)]
+
+
 def test_what_libraries_print_does_not_reach_the_pipe(make_lake, tmp_path):
     noisy = """
 import os

@@ -63,6 +63,17 @@ def test_a_statement_on_several_tables_costs_one_more_round(cost):
     assert measure(lambda: lake.sql(f"{join} JOIN lake.a.v USING (id)")) == (3 * 2 * LEVELS + 3, 0, 0)
 
 
+def test_creating_a_table_looks_at_its_namespace_once_for_each_question_of_spark(cost):
+    lake, measure = cost
+    names = iter("xy")
+    asked = 3  # for the namespace's default collation, for the table's absence, for the table itself
+    assert measure(lambda: lake.sql(f"CREATE TABLE lake.a.{next(names)} (id INT)")) == (
+        asked * (LEVELS - 1),
+        2,
+        0,
+    )
+
+
 def test_a_transaction_costs_a_put_for_each_log_and_one_for_the_decision(cost):
     lake, measure = cost
 

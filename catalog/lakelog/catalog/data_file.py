@@ -220,7 +220,8 @@ def check_files(
             )
     if len({file.path for file in files}) < len(files):
         raise InvalidInput("a data file is to be added twice in one commit")
-    files_to_arrow(files, schema, known)
+    if files:
+        files_to_arrow(files, schema, known)
 
 
 def files_to_arrow(

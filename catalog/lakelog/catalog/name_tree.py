@@ -101,10 +101,13 @@ class NameTree:
         self.unlink(found, RELATION, name, entry)
         return None
 
+    def known_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:
+        """Return a namespace in which something has just been looked for, as it was found then: no request."""
+        return self._walk(namespace, {each.location for each in self.known_on_path(namespace)})
+
     def known_definition(self, identifier: Identifier) -> Definition | None:
         """Return what a name stands for that `find_table` has just found to be no table's: no request."""
-        namespace = identifier[:-1]
-        found = self._walk(namespace, {each.location for each in self.known_on_path(namespace)})
+        found = self.known_namespace(identifier[:-1])
         defined = found.view.state.definition(RELATION, identifier[-1]) if found is not None else None
         return None if defined is None else defined.definition
 

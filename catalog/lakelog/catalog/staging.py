@@ -116,13 +116,17 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
 
 
 def _namespace(tree: NameTree, stage: Stage) -> Found[NamespaceState] | None:
-    """Return the very namespace that was staged in, whatever its name leads to by now; None without a name."""
+    """Return the very namespace that was staged in, whatever its name leads to by now; None without a name.
+
+    As it was when it was staged in, at least: the commit that links a new table in it finds out what happened since.
+    """
     if stage.namespace is None:
         return None
     if not stage.namespace:
         return tree.root()
     tracked = tree.logs.namespace(stage.namespace)
-    return Found(tracked, tracked.current())
+    is_new = stage.replaced is None
+    return Found(tracked, tracked.at_least(stage.namespace_base) if is_new else tracked.current())
 
 
 def _committed_before(

@@ -105,7 +105,7 @@ def _creating(tree: NameTree, request: Request) -> Stage:
     table_id = tree.logs.new_id()
     namespace: Found[NamespaceState] | None = None
     if request.identifier is not None:
-        namespace = tree.find_namespace(request.identifier[:-1])
+        namespace = tree.known_namespace(request.identifier[:-1])
         if namespace is None and request.identifier[:-1]:
             raise no_such_namespace(request.identifier[:-1])
         if namespace is not None:
@@ -178,7 +178,7 @@ def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) ->
             f"a replace cannot move the table from {url} to {request.location}: leave the location out, or drop the "
             "table and create it there"
         )
-    namespace = tree.find_namespace(request.identifier[:-1]) if request.identifier is not None else None
+    namespace = tree.known_namespace(request.identifier[:-1]) if request.identifier is not None else None
     return _stage(
         tree, request, existing, namespace, existing.view.log_id, existing.tracked.location, metadata
     )

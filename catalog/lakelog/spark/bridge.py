@@ -24,17 +24,33 @@ THREADS = 16
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
-    """Answer every request of `requests` on `answers`, in whatever order they are done, until the input ends."""
-    lock = threading.Lock()
+    """Answer every request of `requests` on `answers`, in whatever order they are done, until the input ends.
 
-    def answer(request: Frame) -> None:
-        reply = _answer(dispatch, request)
-        with lock:
-            write_frame(answers, reply)
+    Threads take turns in reading, and each answers what it has read: no request waits until another thread wakes up.
+    """
+    reading, writing = threading.Lock(), threading.Lock()
+    ended = False
+
+    def next_request() -> Frame | None:
+        nonlocal ended
+        with reading:
+            if ended:
+                return None
+            ended = True  # and so it stays where reading fails: what follows is no frame
+            request = read_frame(requests)
+            ended = request is None
+            return request
+
+    def read_and_answer() -> None:
+        while (request := next_request()) is not None:
+            reply = _answer(dispatch, request)
+            with writing:
+                write_frame(answers, reply)
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="lakelog") as pool:
-        while (request := read_frame(requests)) is not None:
-            pool.submit(answer, request)
+        served = [pool.submit(read_and_answer) for _ in range(THREADS)]
+    for each in served:
+        each.result()
 
 
 def _answer(dispatch: Dispatch, request: Frame) -> Frame:

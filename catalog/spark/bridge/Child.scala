@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.io.{BufferedInputStream, BufferedOutputStream, BufferedReader, DataInputStream, DataOutputStream, IOException, InputStreamReader}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, ExecutionException}
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
@@ -15,72 +14,55 @@ private[lakelog] final class ChildDied(val lastWords: String) extends IOExceptio
 /**
  * One Python process and the requests under way in it.
  *
- * Requests of many threads share the pipes: each has a number, a reader thread hands the answers out, and a long one
- * does not hold up the others. Once the process has ended, every request under way and every later one fails with
- * [[ChildDied]]. The process ends by itself when its standard input closes, so none outlives the JVM.
+ * Requests of many threads share the pipes: each has a number, and a long one does not hold up the others. Once the
+ * process has ended, every request under way and every later one fails with [[ChildDied]]. The process ends by itself
+ * when its standard input closes, so none outlives the JVM.
  */
 private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   private val process = new ProcessBuilder(command: _*).start()
   private val out = new DataOutputStream(new BufferedOutputStream(process.getOutputStream))
-  private val waiting = new ConcurrentHashMap[Long, CompletableFuture[Frame]]()
+  private val in = new DataInputStream(new BufferedInputStream(process.getInputStream, 1 << 16))
+  private val answers = new Answers(() => read())
   private val numbers = new AtomicLong()
   private val words = mutable.Queue.empty[String]
-  @volatile private var ended = false
 
-  private val listener = daemon("lakelog-child-errors")(listen())
-  daemon("lakelog-child-answers")(receive())
+  private val listener = {
+    val thread = new Thread(() => listen(), "lakelog-child-errors")
+    thread.setDaemon(true)
+    thread.start()
+    thread
+  }
 
-  def isAlive: Boolean = !ended
+  def isAlive: Boolean = process.isAlive && !answers.haveEnded
 
   def stop(): Unit = process.destroy()
 
   /** Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. */
   def ask(method: String, params: JObject, body: Array[Byte]): Frame = {
     val number = numbers.incrementAndGet()
-    val answer = new CompletableFuture[Frame]()
-    waiting.put(number, answer)
+    answers.expect(number)
     try {
-      if (ended) throw died()
+      if (!isAlive) throw died()
       send(Frame(Json.obj("id" -> JInt(number), "method" -> Json.text(method), "params" -> params), body))
-      await(answer)
-    } finally waiting.remove(number)
+      answers.await(number).getOrElse(throw died())
+    } finally answers.forget(number)
   }
 
   private def send(frame: Frame): Unit =
     try out.synchronized(Frame.write(out, frame))
     catch { case _: IOException => throw died() }
 
-  private def await(answer: CompletableFuture[Frame]): Frame = {
-    var interrupted = false
-    try {
-      var frame: Frame = null
-      while (frame == null) {
-        try frame = answer.get()
-        catch {
-          case _: InterruptedException => interrupted = true
-          case failed: ExecutionException => throw failed.getCause
-        }
+  private def read(): Option[Frame] = {
+    val frame =
+      try Frame.read(in)
+      catch {
+        case broken: Exception =>
+          log(s"The pipe from Python broke: $broken")
+          None
       }
-      frame
-    } finally if (interrupted) Thread.currentThread().interrupt()
-  }
-
-  private def receive(): Unit = {
-    val in = new DataInputStream(new BufferedInputStream(process.getInputStream, 1 << 16))
-    try {
-      Iterator.continually(Frame.read(in)).takeWhile(_.isDefined).flatten.foreach { frame =>
-        // Nobody waits any more where the sender failed between its registration and its write.
-        Option(waiting.get(Json.long(frame.json, "id"))).foreach(_.complete(frame))
-      }
-    } catch {
-      case broken: Exception => log(s"The pipe from Python broke: $broken")
-    } finally {
-      ended = true
-      process.destroy()
-      val cause = died()
-      waiting.values.forEach(_.completeExceptionally(cause))
-    }
+    if (frame.isEmpty) process.destroy()
+    frame
   }
 
   private def listen(): Unit = {
@@ -96,13 +78,6 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     // What Python said as it ended may still be on its way.
     listener.join(Child.LastWordsWaitMs)
     new ChildDied(words.synchronized(words.mkString("\n")))
-  }
-
-  private def daemon(name: String)(run: => Unit): Thread = {
-    val thread = new Thread(() => run, name)
-    thread.setDaemon(true)
-    thread.start()
-    thread
   }
 }
 
