@@ -368,13 +368,18 @@ private[lakelog] object SparkInternals {
   def partitionTypes(fields: Seq[PartitionField], schema: StructType): Seq[DataType] =
     fields.map(partitionValue(_, schema).dataType)
 
-  private def partitionValue(field: PartitionField, schema: StructType): Expression = {
-    val index = schema.fieldIndex(field.column.head)
-    val top: Expression = BoundReference(index, schema(index).dataType, nullable = true)
-    val column = field.column.tail.foldLeft(top) { (parent, name) =>
+  private def partitionValue(field: PartitionField, schema: StructType): Expression =
+    transformed(field.transform, field.column, name => {
+      val index = schema.fieldIndex(name)
+      BoundReference(index, schema(index).dataType, nullable = true)
+    })
+
+  /** A transform of the column at that path, where `top` stands for a top-level column. */
+  def transformed(transform: PartitionTransform, path: Seq[String], top: String => Expression): Expression = {
+    val column = path.tail.foldLeft(top(path.head)) { (parent, name) =>
       GetStructField(parent, parent.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
     }
-    if (field.transform.isIdentity) column else TransformExpression(field.transform, column)
+    if (transform.isIdentity) column else TransformExpression(transform, column)
   }
 
   /**

@@ -10,18 +10,27 @@ from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.parquet_read import read_files
 from lakelog.catalog.parquet_write import write_files
+from lakelog.catalog.properties import TARGET_FILE_SIZE
 from lakelog.catalog.table_state import TableState
 from lakelog.log import View, WriteRef
 
 
 def copied_files(
-    tracked: TrackedLog[TableState], view: View[TableState], files: pa.Table, left_out: Bound, write: WriteRef
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    files: pa.Table,
+    left_out: Bound,
+    write: WriteRef,
+    *,
+    target_size_bytes: int | None = None,
 ) -> list[DataFile]:
     """Write the live rows of `files` (a plan's) for which `left_out` is not true, and return their new files.
 
-    They are written as the table is partitioned and sorted now. Nothing is committed.
+    They are written as the table is partitioned and sorted now, in files of about the size that it says, if nobody says
+    another. Nothing is committed.
     """
     metadata = view.state.current
+    size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
     schema, batches = read_files(
         tracked.store,
         tracked.prefix,
@@ -40,6 +49,6 @@ def copied_files(
         metadata.schema,
         metadata.spec,
         order_within_files(metadata.clustering, metadata.sort_order),
-        properties=metadata.properties,
+        properties={**metadata.properties, **size},
         row_ids=True,
     )

@@ -50,6 +50,7 @@ from lakelog.catalog.refs import MAIN
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_from
 from lakelog.catalog.stream_batches import StreamBatch, check_new
+from lakelog.catalog.table_compaction import TableCompaction
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.table_versions import TableVersions
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     from lakelog.catalog.scan import Scan
 
 
-class Table(TableVersions):
+class Table(TableCompaction, TableVersions):
     """One version of a table. `identifier` is None when the table was opened by its place."""
 
     def __init__(

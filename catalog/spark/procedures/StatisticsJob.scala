@@ -5,7 +5,6 @@ import org.json4s.JsonAST._
 import org.apache.spark.sql.catalyst.plans.logical.ColumnStat
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.command.CommandUtils
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.DataType
 
 /** Computes a table's statistics in the way of ANALYZE TABLE … FOR COLUMNS. */
@@ -15,11 +14,8 @@ private[lakelog] object StatisticsJob {
   def run(job: JObject, catalog: String): JObject = {
     val session = SparkSession.active
     val name = SparkInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
-    val plan = session.table(name).queryExecution.analyzed
-    val table = plan.collectFirst {
-      case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
-        relation.table.asInstanceOf[LakeTable]
-    }.getOrElse(throw Failures.invalid(s"$name is no table of lakelog's."))
+    val plan = ProcedureTables.plan(name)
+    val table = ProcedureTables.of(name, plan)
     val wanted = Json.stringList(Json.get(job, "columns").get)
     val columns = wanted.map(column => plan.output.find(_.name == column).getOrElse(
       throw Failures.invalid(s"There is no column $column in $name.")))

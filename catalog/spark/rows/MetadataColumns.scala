@@ -2,6 +2,8 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
+import scala.collection.immutable.ListMap
+
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
 
@@ -34,7 +36,7 @@ private[lakelog] object RowIds {
   case object Version extends RowFact("_version", LongType, true, "the version that last changed the row")
 
   /** The columns of a file with ids and versions of rows that came from elsewhere; NULL for all others. */
-  val own: Map[RowFact, StructField] = Map(
+  val own: ListMap[RowFact, StructField] = ListMap(
     Id -> StructField("_lakelog_row_id", LongType), Version -> StructField("_lakelog_row_version", LongType))
 }
 

@@ -48,14 +48,17 @@ private[lakelog] object LakeBatchWrite {
 
   /**
    * What the tasks need to know that write rows of that schema to files whose names begin so; `identities` say where the
-   * values begin of columns that are to be filled.
+   * values begin of columns that are to be filled. With `hasIds`, rows bring their ids and versions along, behind the columns
+   * of the schema.
    */
   def settings(
-      table: LakeTable, rows: StructType, filePrefix: String, identities: Seq[IdentityStart] = Nil): WriterSettings = {
+      table: LakeTable, rows: StructType, filePrefix: String, identities: Seq[IdentityStart] = Nil,
+      hasIds: Boolean = false): WriterSettings = {
     val facts = table.facts
     val schema = SparkInternals.withoutCharVarchar(rows)
+    val ids = if (hasIds) RowIds.own.values else Nil
     val settings = SparkInternals.parquetWrite(
-      table.physical.forWrite(schema), facts.compressionCodec,
+      StructType(table.physical.forWrite(schema).fields ++ ids), facts.compressionCodec,
       SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings))
     WriterSettings(
       settings, facts.location, filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,

@@ -33,7 +33,17 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 
 __all__ = ["Call", "Column", "Parameter", "Procedure", "Rows", "all_procedures"]
 
-_MODULES = ("transactions", "cuts", "undrop", "maintenance", "versions", "refs", "files", "statistics")
+_MODULES = (
+    "transactions",
+    "cuts",
+    "undrop",
+    "maintenance",
+    "versions",
+    "refs",
+    "files",
+    "statistics",
+    "compaction",
+)
 
 
 @cache

@@ -1,0 +1,184 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.JObject
+
+import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.rdd.{RDD, UnionRDD}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, Expression, NullsFirst, NullsLast, PredicateHelper, SortOrder, SubqueryExpression}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalRelation, LogicalPlan, RepartitionByExpression, Sort}
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy
+import org.apache.spark.sql.types.{LongType, StructField, StructType}
+
+/** The calls into Spark's internals for compactions. */
+private[lakelog] object CompactInternals extends PredicateHelper {
+
+  private def session: SparkSession = SparkSession.active
+
+  /** How many files a job writes, so that there is work for all executors. */
+  def filesAtOnce: Long = math.max(FilesAtOnce, 2 * session.sparkContext.defaultParallelism).toLong
+
+  private val FilesAtOnce = 64
+
+  /** A condition on the rows of a table, as Spark makes it simple for a scan. */
+  def condition(name: String, text: String): JObject = {
+    def refused(what: String) = Failures.invalid(
+      s"The condition '$text' cannot choose files of $name, as $what: compare columns with values.")
+    val rows = session.table(name).where(text).queryExecution
+    rows.analyzed.foreach(_.expressions.foreach { expression =>
+      if (SubqueryExpression.hasSubquery(expression)) throw refused("it has a subquery")
+      if (!expression.deterministic) throw refused("it is not the same each time")
+    })
+    rows.optimizedPlan match {
+      case _: LocalRelation => Predicates.toJson(Seq(new AlwaysFalse))
+      case plan =>
+        val parts = plan.collect { case filter: Filter => splitConjunctivePredicates(filter.condition) }.flatten
+        Predicates.toJson(parts.map(part => DataSourceV2Strategy.translateFilterV2(part).getOrElse(
+          throw refused(s"files do not tell of ${part.sql}"))))
+    }
+  }
+
+  /** Writes the live rows of each group to files of its own, and returns the JSON of these. */
+  def write(table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long): Seq[Seq[String]] = {
+    val context = session.sparkContext
+    val own = SparkInternals.withoutCharVarchar(table.schema)
+    val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
+    SQLExecution.withSQLConfPropagated(session)(described(context, table, groups) {
+      val (rows, owners) = new CompactRows(session, table, own).of(groups)
+      val found = new Array[Array[String]](owners.length)
+      val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
+      try context.runJob(rows, task, owners.indices, (i: Int, files: Array[String]) => found(i) = files)
+      catch {
+        case failed: Throwable =>
+          LakeBatchWrite.deleteFiles(table, found.toSeq.filter(_ != null).flatten)
+          throw failed
+      }
+      groups.indices.map(group => owners.indices.filter(owners(_) == group).flatMap(found(_)))
+    })
+  }
+
+  /** What Spark's page of jobs says of those that `run` starts. */
+  private def described[T](context: SparkContext, table: LakeTable, groups: Seq[CompactGroup])(run: => T): T = {
+    val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
+    context.setJobDescription(
+      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups")
+    try run finally context.setJobDescription(before)
+  }
+}
+
+/** The rows of groups of files, in the order in which they are written, with their ids and versions behind `own` columns. */
+private final class CompactRows(session: SparkSession, table: LakeTable, own: StructType) {
+
+  private val facts = table.facts
+  private val schema = StructType(own.fields ++ RowIds.own.keys.map(fact =>
+    StructField(table.physical.metadata.name(fact), LongType)))
+  private val reading = new FileReading(table, schema, Nil)
+
+  /** All rows, and which group those of each task are of. */
+  def of(groups: Seq[CompactGroup]): (RDD[InternalRow], IndexedSeq[Int]) = {
+    val (spread, packed) = groups.indices.partition(groups(_).spread)
+    val together = if (packed.isEmpty) Nil else {
+      val rows = read(packed.map(groups(_).files))(files => Seq(fileByFile(files)))
+      Seq((if (isSorted) arranged(rows)(sorted) else rows, packed))
+    }
+    val apart = spread.map { i =>
+      val rows = read(Seq(groups(i).files))(files => reading.partitions(files).toSeq.map(Seq(_)))
+      val ranged = arranged(rows)(plan => sorted(ranges(plan, groups(i).tasks)))
+      (ranged, Seq.fill(ranged.getNumPartitions)(i))
+    }
+    val all = together ++ apart
+    (new UnionRDD(session.sparkContext, all.map(_._1)), all.flatMap(_._2).toIndexedSeq)
+  }
+
+  private def fileByFile(files: PlannedFiles): Seq[InputPartition] =
+    files.paths.indices.flatMap(i => reading.partitions(files.at(Array(i))))
+
+  /** The rows of some files, in the tasks that are made of them, each of several partitions. */
+  private def read(files: Seq[PlannedFiles])(tasks: PlannedFiles => Seq[Seq[InputPartition]]): RDD[InternalRow] = {
+    val readers = files.map(reading.factory).last // which reads those before it, too
+    val all = files.flatMap(tasks)
+    session.sparkContext.parallelize(all, all.length).mapPartitions(CompactTask.read(_, readers))
+  }
+
+  private def arranged(rows: RDD[InternalRow])(how: LogicalPlan => LogicalPlan): RDD[InternalRow] = {
+    val plan = session.internalCreateDataFrame(rows, schema).queryExecution.analyzed
+    Dataset.ofRows(session, how(plan)).queryExecution.toRdd
+  }
+
+  private def isSorted: Boolean = facts.clustering.nonEmpty || facts.sortFields.nonEmpty
+
+  private def sorted(plan: LogicalPlan): LogicalPlan = {
+    val byOrder = facts.sortFields.map { field =>
+      SortOrder(
+        value(plan, field.transform, field.column), if (field.ascending) Ascending else Descending,
+        if (field.nullsFirst) NullsFirst else NullsLast, Nil)
+    }
+    Sort(places(plan) ++ byOrder, global = false, plan)
+  }
+
+  private def ranges(plan: LogicalPlan, tasks: Int): LogicalPlan = RepartitionByExpression(places(plan), plan, tasks)
+
+  /** By what rows belong into one file or another. */
+  private def places(plan: LogicalPlan): Seq[SortOrder] = {
+    val byPartition = facts.partitionFields.map(field => value(plan, field.transform, field.column))
+    val clustered = facts.clustering.map(value(plan, PartitionTransform("identity", Nil), _))
+    (byPartition ++ clustered).map(SortOrder(_, Ascending, NullsFirst, Nil))
+  }
+
+  private def value(plan: LogicalPlan, transform: PartitionTransform, column: Seq[String]): Expression =
+    SparkInternals.transformed(transform, column, name => plan.output.find(_.name == name).get: Attribute)
+}
+
+/** What one task of a compaction does. */
+private object CompactTask {
+
+  def write(settings: WriterSettings, context: TaskContext, rows: Iterator[InternalRow]): Array[String] = {
+    val writer = new LakeDataWriter(
+      settings, context.partitionId(), s"${context.partitionId()}-${context.taskAttemptId()}")
+    try {
+      rows.foreach(writer.write)
+      writer.commit() match { case written: FilesWritten => written.files }
+    } catch {
+      case failed: Throwable =>
+        writer.abort()
+        throw failed
+    }
+  }
+
+  def read(parts: Iterator[Seq[InputPartition]], factory: PartitionReaderFactory): Iterator[InternalRow] =
+    parts.flatten.flatMap(part => new ReaderRows(factory.createReader(part)))
+}
+
+/** The rows of a reader, which is closed after the last one, or with its task. */
+private final class ReaderRows(reader: PartitionReader[InternalRow]) extends Iterator[InternalRow] {
+
+  private var isClosed = false
+  private var isRead = false
+  private var hasRow = false
+
+  TaskContext.get().addTaskCompletionListener[Unit](_ => close())
+
+  override def hasNext: Boolean = {
+    if (!isRead) {
+      hasRow = !isClosed && reader.next()
+      isRead = true
+      if (!hasRow) close()
+    }
+    hasRow
+  }
+
+  override def next(): InternalRow = {
+    if (!hasNext) throw new NoSuchElementException("There are no more rows")
+    isRead = false
+    reader.get()
+  }
+
+  private def close(): Unit = if (!isClosed) {
+    isClosed = true
+    reader.close()
+  }
+}

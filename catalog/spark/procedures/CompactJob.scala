@@ -1,0 +1,138 @@
+package org.apache.spark.sql.lakelog
+
+import scala.annotation.tailrec
+
+import org.json4s.JsonAST._
+import org.json4s.jackson.JsonMethods
+
+/**
+ * Writes small files of a table anew as larger ones, and files of which many rows are deleted. Python says which belong
+ * together, and commits; executors read and write.
+ *
+ * So much is done at a time that the executors are busy, and is committed then: when a compaction is stopped, what it has
+ * committed stays. Groups of files that others have changed meanwhile are planned anew, as of then.
+ */
+private[lakelog] object CompactJob {
+
+  /** `job` has the parts of the `table`'s name, a condition in `where`, a `goal`, and the `most_bytes` of a file. */
+  def run(job: JObject, catalog: String): JObject = {
+    val name = SparkInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
+    val table = ProcedureTables.load(name)
+    val goal = Json.child(job, "goal")
+    val wanted = Json.obj(
+      "goal" -> goal, "until" -> JLong(table.facts.version),
+      "limit_bytes" -> JLong(Json.long(goal, "target_size_bytes") * CompactInternals.filesAtOnce),
+      "predicate" -> Json.optionalString(job, "where").map(CompactInternals.condition(name, _)).getOrElse(JNull))
+    val newest = () => {
+      val now = ProcedureTables.load(name)
+      if (now.facts.id != table.facts.id) throw Failures.invalid(
+        s"$name is another table since its compaction began, which has ended: what was compacted is gone with the old one.")
+      now
+    }
+    val (done, version) = compact(table, newest, wanted, Json.long(job, "most_bytes"), Compacted.Nothing, TriesMax)
+    Json.merge(done.toJson, "current_version" -> JLong(version))
+  }
+
+  @tailrec
+  private def compact(
+      table: LakeTable, newest: () => LakeTable, wanted: JObject, mostBytes: Long, done: Compacted,
+      triesLeft: Int): (Compacted, Long) = {
+    val batch = CompactBatch.plan(table, wanted, mostBytes)
+    if (batch.isEmpty) (done, table.facts.version)
+    else if (triesLeft == 0) throw new LakelogException(
+      s"Others have changed files of ${table.name} while they were written anew, $TriesMax times. Before that, " +
+        s"${done.files} files were compacted, and stay so: compact the rest when fewer rows are being changed.", null)
+    else {
+      val (more, isWhole) = batch.run()
+      compact(newest(), newest, wanted, mostBytes, done + more, if (isWhole) triesLeft else triesLeft - 1)
+    }
+  }
+
+  private val TriesMax = 5
+}
+
+/** How many files, and with how many bytes, gave way to how many others; and how many deleted rows they had. */
+private[lakelog] final case class Compacted(files: Long, bytes: Long, addedFiles: Long, addedBytes: Long, deleted: Long) {
+
+  def +(more: Compacted): Compacted = Compacted(
+    files + more.files, bytes + more.bytes, addedFiles + more.addedFiles, addedBytes + more.addedBytes,
+    deleted + more.deleted)
+
+  def toJson: JObject = Json.obj(
+    "rewritten_files" -> JLong(files), "rewritten_bytes" -> JLong(bytes), "added_files" -> JLong(addedFiles),
+    "added_bytes" -> JLong(addedBytes), "deleted_rows" -> JLong(deleted))
+}
+
+private[lakelog] object Compacted {
+  val Nothing: Compacted = Compacted(0, 0, 0, 0, 0)
+}
+
+/**
+ * Files that are written anew together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
+ * are to be `spread`.
+ */
+private[lakelog] final case class CompactGroup(
+    files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean)
+
+/** What is written anew by one job, and committed at once. */
+private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactGroup], mostBytes: Long) {
+
+  def isEmpty: Boolean = groups.isEmpty
+
+  /** What was done, and whether that is all of it: others may have changed some of the files first. */
+  def run(): (Compacted, Boolean) = {
+    val facts = table.facts
+    val write = new TableWrite(table.access, facts.reference, table.access.call("begin_write", facts.reference))
+    val written = CompactInternals.write(table, groups, write.filePrefix, mostBytes)
+    val lost =
+      try {
+        groups.zip(written).foreach { case (group, files) => check(group, files) }
+        commit(write, written)
+      } catch {
+        case failed: Throwable =>
+          if (!write.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written.flatten)
+          throw failed
+      }
+    val (gone, stay) = groups.indices.partition(lost)
+    LakeBatchWrite.deleteFiles(table, gone.flatMap(written(_)))
+    table.access.wrote(facts.location, stay.flatMap(written(_)))
+    val done = stay.map { i =>
+      val group = groups(i)
+      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(long(_, "size")).sum, group.deleted)
+    }
+    (done.foldLeft(Compacted.Nothing)(_ + _), gone.isEmpty)
+  }
+
+  /** The groups that were left out. */
+  private def commit(write: TableWrite, written: Seq[Seq[String]]): Set[Int] = {
+    val answer = write.commit("commit_compaction", Nil, "groups" -> JArray(groups.zip(written).toList.map {
+      case (group, files) => Json.obj(
+        "removed" -> Json.texts(group.files.paths), "files" -> JArray(files.toList.map(JsonMethods.parse(_))))
+    }))
+    Json.list(answer, "lost").collect { case JInt(number) => number.toInt }.toSet
+  }
+
+  private def check(group: CompactGroup, files: Seq[String]): Unit = {
+    val rows = files.map(long(_, "rows")).sum
+    if (rows != group.rows) throw new IllegalStateException(
+      s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would give way to others with $rows")
+  }
+
+  private def long(file: String, name: String): Long = Json.long(JsonMethods.parse(file).asInstanceOf[JObject], name)
+}
+
+private[lakelog] object CompactBatch {
+
+  def plan(table: LakeTable, wanted: JObject, mostBytes: Long): CompactBatch =
+    table.access.failures.table(table.access.ident) {
+      val answer = table.access.channel.ask("plan_compaction", Json.merge(table.facts.reference, wanted.obj: _*))
+      val files = SparkInternals.plannedFiles(answer.body, table.facts.location)
+      val groups = Json.objects(answer.json, "groups")
+      val starts = groups.scanLeft(0)(_ + Json.long(_, "files").toInt)
+      new CompactBatch(table, groups.zip(starts).map { case (group, start) => CompactGroup(
+        files.at((start until start + Json.long(group, "files").toInt).toArray),
+        Json.long(group, "rows"), Json.long(group, "size_bytes"), Json.long(group, "deleted"),
+        Json.long(group, "tasks").toInt, Json.bool(group, "spread"))
+      }, mostBytes)
+    }
+}
