@@ -227,7 +227,7 @@ def test_the_past_is_read_by_version_and_by_time(lake):
     assert lake.sql(f"SELECT * FROM lake.t TIMESTAMP AS OF timestamp_micros({first.timestamp_us})") == [(1,)]
     assert lake.spark.read.option("versionAsOf", first.version).table(f"{lake.name}.t").count() == 1
     for bad in ("VERSION AS OF 99", "VERSION AS OF 'x'", "TIMESTAMP AS OF '2001-01-01'"):
-        with pytest.raises(Exception, match="version") as error:
+        with pytest.raises(Exception, match="version|no tag or branch x") as error:
             lake.sql(f"SELECT * FROM lake.t {bad}")
         assert "Traceback" not in str(error.value)
 

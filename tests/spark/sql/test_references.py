@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from tests.spark.conftest import Lake
+from tests.spark.conftest import Lake, children
 from tests.spark.session_catalog import shared_database
 from tests.spark.sessions import another_session
 
-pytestmark = pytest.mark.adapter
-
-BOTH_WAYS = pytest.mark.parametrize("way", ["merge-on-read", "copy-on-write"])
+adapter = pytest.mark.adapter
 
 
 @pytest.fixture
@@ -46,6 +46,7 @@ def condition(error) -> str | None:
 # Statements
 
 
+@adapter
 def test_tags_and_branches_are_made_replaced_and_dropped_for_everybody(shop):
     for statement in (
         "CREATE TAG one AS OF VERSION 2",
@@ -128,6 +129,7 @@ NOT_SAID = [
 ]  # fmt: skip
 
 
+@adapter
 def test_what_is_written_wrongly_is_a_syntax_error(lake):
     for statement, hint in NOT_SAID:
         with pytest.raises(ParseException, match=hint) as error:
@@ -138,6 +140,7 @@ def test_what_is_written_wrongly_is_a_syntax_error(lake):
 # Reading
 
 
+@adapter
 def test_a_tag_and_a_branch_are_read_by_their_names(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE TAG old AS OF VERSION 2")
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b AS OF VERSION 2")
@@ -198,6 +201,7 @@ def test_lines_of_a_table_are_told_apart_in_one_statement(shop):
     assert shop.sql(joined) == [(2,)]
 
 
+@adapter
 def test_what_is_cached_of_one_line_is_of_no_other_and_follows_it(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     shop.sql("CACHE TABLE lake.a.t.branch_b")
@@ -235,6 +239,22 @@ def test_a_frame_does_not_take_another_branch_of_the_same_name_for_its_own(shop)
         assert "TABLE_ID_MISMATCH" in str(error) or "is another one" in str(error)
 
 
+def test_a_line_is_found_again_when_the_python_process_dies(shop):
+    shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b AS OF VERSION 2")
+    shop.sql("ALTER TABLE lake.a.t CREATE TAG x AS OF VERSION 2")
+    names = ("t.branch_b", "t.tag_x", "t VERSION AS OF 'b'", "t.branch_b VERSION AS OF 5")
+    frames = [shop.frame(f"SELECT id FROM lake.a.{name}") for name in names]
+    shop.catalog.load_table("a.t").truncate()
+    shop.catalog.load_table("a.t").create_tag("x", replace=True)
+    [child] = children(shop.spark)
+    os.kill(child, signal.SIGKILL)
+    for frame, name in zip(frames, names, strict=True):
+        try:
+            assert sorted(row.id for row in frame.collect()) == [1, 2]
+        except (PySparkException, Py4JJavaError) as error:
+            assert name == "t.tag_x" and ("another one" in str(error) or "TABLE_ID_MISMATCH" in str(error))
+
+
 def test_metadata_tables_tell_of_a_line_or_of_the_whole_table(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b AS OF VERSION 2")
     shop.sql("INSERT INTO lake.a.t.branch_b VALUES (8, 'x'), (9, 'x')")
@@ -257,7 +277,7 @@ def test_metadata_tables_tell_of_a_line_or_of_the_whole_table(shop):
 # Writing
 
 
-@BOTH_WAYS
+@pytest.mark.parametrize("way", [pytest.param("merge-on-read", marks=adapter), "copy-on-write"])
 def test_a_branch_is_written_to_in_every_way_and_the_table_stays(shop, way):
     for command in ("delete", "update", "merge"):
         shop.sql(f"ALTER TABLE lake.a.t SET TBLPROPERTIES ('lakelog.write.{command}.mode' = '{way}')")
@@ -309,6 +329,23 @@ def test_a_branch_is_written_to_in_every_way_and_the_table_stays(shop, way):
     ]
 
 
+def test_values_of_identity_columns_are_given_once_and_checks_hold_on_every_line(lake):
+    lake.sql(
+        "CREATE TABLE lake.t (n BIGINT GENERATED ALWAYS AS IDENTITY, id INT, CONSTRAINT some CHECK (id > 0))"
+    )
+    lake.sql("INSERT INTO lake.t (id) VALUES (1), (2)")
+    lake.sql("ALTER TABLE lake.t CREATE BRANCH b")
+    for line in ("t.branch_b", "t", "t.branch_b"):
+        lake.sql(f"INSERT INTO lake.{line} (id) VALUES (3)")
+        with pytest.raises(PySparkException) as error:
+            lake.sql(f"INSERT INTO lake.{line} (id) VALUES (-3)")
+        assert condition(error) == "CHECK_CONSTRAINT_VIOLATION"
+    given = lake.sql("SELECT n FROM lake.t WHERE id = 3") + lake.sql("SELECT n FROM lake.t.branch_b")
+    assert len({n for (n,) in given}) == len(given) == 5
+    rows = [lake.sql(f"SELECT _row_id FROM lake.{line} WHERE id = 3") for line in ("t", "t.branch_b")]
+    assert len({id for found in rows for (id,) in found}) == 3
+
+
 def test_main_takes_over_what_was_tried_on_a_branch(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH trial")
     shop.sql("UPDATE lake.a.t.branch_trial SET k = 'tried' WHERE id < 3")
@@ -339,6 +376,7 @@ WRITES = [
 ]
 
 
+@adapter
 def test_a_tag_is_not_written_to(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE TAG x")
     for write in WRITES:
@@ -371,6 +409,7 @@ OF_THE_TABLE = [
 ]  # fmt: skip
 
 
+@adapter
 def test_what_is_of_the_whole_table_is_refused_on_a_branch(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     shop.sql("ALTER TABLE lake.a.t CREATE TAG x")
@@ -392,6 +431,7 @@ def test_a_table_of_the_name_of_a_branch_is_there_already(shop):
     shop.sql("DROP TABLE IF EXISTS lake.a.t.branch_c")
 
 
+@adapter
 def test_a_streaming_query_writes_to_a_branch_once_and_reads_from_none(shop, tmp_path):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     source = shop.spark.readStream.table(f"{shop.name}.a.t")
@@ -408,6 +448,7 @@ def test_a_streaming_query_writes_to_a_branch_once_and_reads_from_none(shop, tmp
 # Together with others
 
 
+@adapter
 def test_a_transaction_has_lines_as_it_left_them_and_nobody_else_does_before_its_end(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     other = another_session(shop)
