@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,11 @@ from lakelog.spark.asking import Params, token_of
 from lakelog.spark.handles import Handles
 
 if TYPE_CHECKING:
+    from lakelog.catalog import Catalog
+    from lakelog.catalog.names import Identifier
     from lakelog.catalog.table import Table
+
+_NAME = re.compile(r"(?P<kind>branch|tag)_(?P<name>.+)", re.DOTALL)
 
 
 class OnRefs:
@@ -42,6 +47,26 @@ class OnRefs:
         drop = table.drop_tag if params["kind"] == "tag" else table.drop_branch
         drop(params["name"], if_exists=params["if_exists"], token=token)
         return {}
+
+
+def load_named(catalog: Catalog, path: Identifier) -> Table:
+    """Return the table of that name or, where there is none, the one on a tag or branch that the last part names.
+
+    Names are as in SQL, see `RefTables.scala`. NoSuchTable, NoSuchNamespace.
+    """
+    from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
+
+    try:
+        return catalog.load_table(path)
+    except (NoSuchTable, NoSuchNamespace):
+        match = _NAME.fullmatch(path[-1])
+        if match is None or len(path) == 1:
+            raise
+        try:
+            return on_named(catalog.load_table(path[:-1]), match.groupdict())
+        except (NoSuchTable, NoSuchNamespace, NoSuchRef):
+            pass
+        raise
 
 
 def on_named(table: Table, named: Mapping[str, str]) -> Table:

@@ -25,7 +25,7 @@ private[lakelog] object CompactJob {
       "predicate" -> Json.optionalString(job, "where").map(CompactInternals.condition(name, _)).getOrElse(JNull))
     val newest = () => {
       val now = ProcedureTables.load(name)
-      if (now.facts.id != table.facts.id) throw Failures.invalid(
+      if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
         s"$name is another table since its compaction began, which has ended: what was compacted is gone with the old one.")
       now
     }

@@ -118,6 +118,28 @@ def test_main_becomes_what_the_branch_is_while_nothing_was_done_to_it(table: Tab
     sound(client)
 
 
+def test_a_branch_is_compacted_by_itself_and_the_rows_keep_their_ids(table: Table, client: Client) -> None:
+    table.create_branch("b")
+    branch = deleted(client().load_table("t", ref="b").append(rows(4)).append(rows(5)), [1])
+    compacted = branch.compact()
+    assert (compacted.file_count, row_ids(compacted)) == (1, row_ids(branch))
+    assert client().load_table("t").file_count == table.file_count
+    assert row_ids(compacted.fast_forward("main", "b")) == row_ids(branch)
+    sound(client)
+
+
+def test_a_tag_or_branch_is_replaced_only_where_it_is(table: Table, client: Client) -> None:
+    with pytest.raises(NoSuchRef):
+        table.replace_tag("x")
+    table.create_tag("x", version=2)
+    with pytest.raises(NoSuchRef, match="no branch x, but a tag"):
+        table.replace_branch("x")
+    with pytest.raises(RefExists):
+        table.create_branch("x", if_not_exists=True)
+    table.refresh().replace_tag("x", version=3)
+    assert ids(client().load_table("t", ref="x")) == [1, 2, 3]
+
+
 def test_what_was_done_to_main_is_not_lost_by_a_fast_forward(table: Table, client: Client) -> None:
     table.create_branch("b")
     client().load_table("t", ref="b").append(rows(4))

@@ -277,6 +277,22 @@ def test_metadata_tables_tell_of_a_line_or_of_the_whole_table(shop):
 # Writing
 
 
+def test_a_branch_is_compacted_and_the_table_is_not(shop):
+    shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
+    shop.sql("ALTER TABLE lake.a.t CREATE TAG x")
+    shop.sql("INSERT INTO lake.a.t.branch_b SELECT id, 'a' FROM range(10, 14)")
+    files = shop.sql("SELECT count(*) FROM lake.a.t.files")
+    before = shop.sorted("SELECT *, _row_id FROM lake.a.t.branch_b")
+    [(rewritten, _, added, *_)] = shop.sql("CALL lake.system.compact('a.t.branch_b')")
+    assert (rewritten > added, added) == (True, 1)
+    assert shop.sorted("SELECT *, _row_id FROM lake.a.t.branch_b") == before
+    assert (shop.sql("SELECT count(*) FROM lake.a.t.files"), ids(shop)) == (files, [1, 2, 3])
+    with pytest.raises((PySparkException, Py4JJavaError), match="stays as it is"):
+        shop.sql("CALL lake.system.compact('a.t.tag_x')")
+    with pytest.raises(AnalysisException, match="no table `a`.`t`.`branch_none`"):
+        shop.sql("CALL lake.system.compact('a.t.branch_none')")
+
+
 @pytest.mark.parametrize("way", [pytest.param("merge-on-read", marks=adapter), "copy-on-write"])
 def test_a_branch_is_written_to_in_every_way_and_the_table_stays(shop, way):
     for command in ("delete", "update", "merge"):

@@ -12,7 +12,7 @@ def _prepare(call: Call) -> Mapping[str, Any]:
     from lakelog.catalog.compaction import goal_of
 
     path = call.table("table")
-    goal = goal_of(call.catalog.load_table(path).properties, call["target_size"], call["deleted_ratio"])
+    goal = goal_of(call.loaded("table").properties, call["target_size"], call["deleted_ratio"])
     return {
         "kind": "compact",
         "table": list(path),

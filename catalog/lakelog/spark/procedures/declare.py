@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lakelog.catalog import Catalog
     from lakelog.catalog.commits import Token
     from lakelog.catalog.names import Identifier
+    from lakelog.catalog.table import Table
     from lakelog.spark.open_transactions import OpenTransactions
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
@@ -77,6 +78,12 @@ class Call:
         from lakelog.catalog.names import table_identifier
 
         return table_identifier(self._resolved(parameter))
+
+    def loaded(self, parameter: str) -> Table:
+        """Return the table that an argument names, on the tag or branch that its last part says, as in a statement."""
+        from lakelog.spark.on_refs import load_named
+
+        return load_named(self.catalog, self.table(parameter))
 
     def namespace(self, parameter: str) -> Identifier:
         """Return the namespace that an argument names; the root for the catalog's own name or an empty text.
