@@ -78,6 +78,7 @@ _SUMMARY = {
     "removed_files": "deleted-data-files",
     "removed_rows": "deleted-records",
     "removed_bytes": "removed-files-size",
+    "deleted_rows": "added-position-deletes",
 }
 _TOTALS = ("total-data-files", "total-records", "total-files-size")
 
@@ -167,6 +168,7 @@ def _after(totals: Mapping[str, int], commit: Commit) -> dict[str, int]:
         elif event["event"] == "files-changed":
             for total, what in zip(_TOTALS, ("files", "rows", "bytes"), strict=True):
                 found[total] += int(event.get(f"added_{what}", 0)) - int(event.get(f"removed_{what}", 0))
+            found["total-records"] -= int(event.get("deleted_rows", 0))
     return found
 
 
