@@ -15,6 +15,7 @@ from lakelog.catalog import Catalog, StreamBatch, Table, col
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
 from lakelog.catalog.fsck.judges import TableJudge
 from lakelog.catalog.history import OPERATIONS
+from lakelog.catalog.read_together import read_together
 from lakelog.catalog.schema import Schema
 from lakelog.log import LogOptions, wait_for_background
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
@@ -165,6 +166,26 @@ def test_a_branch_of_a_branch(table: Table) -> None:
     b = a.refresh().at(ref="b").append(rows(5))
     assert (ids(a), ids(b)) == ([1, 2, 3, 4], [1, 2, 3, 4, 5])
     assert ids(b.fast_forward("main", "b")) == [1, 2, 3, 4, 5]
+
+
+def test_lines_that_are_read_together_are_of_one_moment(table: Table, client: Client) -> None:
+    table.create_branch("b")
+    here = client()
+    main, branch = here.load_table("t"), here.load_table("t", ref="b")
+    others = client()
+    with others.transaction() as moving:
+        moving.load_table("t").delete(col("id") == 1)
+        moving.load_table("t", ref="b").append(rows(9))
+    late = here.load_table("t", ref="b")
+    read = read_together([main, late])
+    assert [(found.ref, found.version, ids(found)) for found in read] == [
+        ("main", late.version, [2, 3]),
+        ("b", late.version, [1, 2, 3, 9]),
+    ]
+    assert ids(branch) == [1, 2, 3]
+    client().load_table("t").drop_branch("b").append(rows(4))
+    with pytest.raises(NoSuchRef):
+        read_together([here.load_table("t"), late])
 
 
 def test_names_are_taken_once(table: Table) -> None:
