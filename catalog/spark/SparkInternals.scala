@@ -62,6 +62,9 @@ private[lakelog] object SparkInternals {
 
   def conf: SQLConf = session.sessionState.conf
 
+  /** Whether a statement that changes rows finds out first where such rows are. */
+  def looksFirst: Boolean = conf.runtimeRowLevelOperationGroupFilterEnabled
+
   def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
 
   /** Where the session is in the catalog of that name; the root where it is in another one. */

@@ -7,7 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -165,10 +167,29 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
     assert not lake.catalog.fsck(deep=True).found
 
 
-SLOW_MERGE = (
-    "MERGE INTO lake.t USING source s ON t.id = s.id AND t.k = 'a' "
-    "WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 'a')"
-)
+def run_meanwhile(lake: Lake, folder: Path, statement: str, other: Callable[[], object]) -> None:
+    """Run a statement, and `other` while it runs: when its function `slow` has been called, and before that returns."""
+    gate, started = folder / "gate", folder / "started"
+    for file in (gate, started):
+        file.unlink(missing_ok=True)
+
+    def slow(id):
+        started.touch()
+        while not gate.exists():
+            time.sleep(0.05)
+        return id
+
+    lake.spark.udf.register("slow", slow, "BIGINT")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lake.sql, statement)
+        try:
+            while not started.exists() and not running.done():
+                time.sleep(0.05)
+            assert started.exists(), running.result()
+            other()
+        finally:
+            gate.touch()
+        running.result()
 
 
 @pytest.mark.parametrize(
@@ -182,34 +203,43 @@ SLOW_MERGE = (
 def test_a_merge_that_only_adds_rows_has_read_what_could_match_and_no_more(
     lake, tmp_path, other, is_in_the_way
 ):
-    from pyspark.sql.functions import udf
-
     lake.sql(
         "CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT id, IF(id = 0, 'a', 'b') AS k FROM range(0, 2, 1, 1)"
     )
-    gate, started = tmp_path / "gate", tmp_path / "started"
-
-    def slow(id):
-        started.touch()
-        while not gate.exists():
-            time.sleep(0.05)
-        return id
-
-    source = lake.spark.range(9, 10).select(udf(slow, "BIGINT", useArrow=False)("id").alias("id"))
-    source.createOrReplaceTempView("source")
     session = another_session(lake)
-    with ThreadPoolExecutor(1) as pool:
-        merged = pool.submit(lake.sql, SLOW_MERGE)
-        try:
-            while not started.exists() and not merged.done():
-                time.sleep(0.05)
-            session.sql(other)
-        finally:
-            gate.touch()
-        if is_in_the_way:
-            with pytest.raises(Exception, match="should have seen"):
-                merged.result()
-        else:
-            merged.result()
-    added = lake.sql("SELECT count(*) FROM lake.t WHERE id = 9")
-    assert added == [(1 if is_in_the_way else 2,)]
+    merge = (
+        "MERGE INTO lake.t USING (SELECT slow(id) AS id FROM range(9, 10)) s ON t.id = s.id AND t.k = 'a' "
+        "WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 'a')"
+    )
+    with pytest.raises(Exception, match="should have seen") if is_in_the_way else nullcontext():
+        run_meanwhile(lake, tmp_path, merge, lambda: session.sql(other))
+    assert lake.sql("SELECT count(*) FROM lake.t WHERE id = 9") == [(1 if is_in_the_way else 2,)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+def test_a_delete_that_depends_on_rows_fails_over_their_end_where_that_matters(
+    lake, tmp_path, mode, isolation
+):
+    lake.sql(
+        "CREATE TABLE lake.t PARTITIONED BY (k) TBLPROPERTIES "
+        f"('lakelog.write.delete.mode' = '{mode}', 'lakelog.isolation' = '{isolation}') "
+        "AS SELECT id, IF(id < 3, 'a', 'b') AS k FROM range(0, 6, 1, 1)"
+    )
+
+    def delete_meanwhile(statement: str, id: int) -> None:
+        # Spark's cores may all be busy with calls that do not return.
+        run_meanwhile(lake, tmp_path, statement, lambda: lake.catalog.load_table("t").delete(col("id") == id))
+
+    beside = 2 if mode == "merge-on-read" else 3
+    delete_meanwhile("DELETE FROM lake.t WHERE k = 'a' AND slow(id) = 0", beside)
+    assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in range(1, 6) if id != beside]
+    matters = isolation == "serializable"
+    with pytest.raises(Exception, match="has read") if matters else nullcontext():
+        delete_meanwhile(
+            "DELETE FROM lake.t WHERE k = 'a' AND id = 1 "
+            "AND EXISTS (SELECT 1 FROM lake.t WHERE k = 'b' AND slow(id) = 4)",
+            4,
+        )
+    left = {1, 2, 3, 5} - {beside} - (set() if matters else {1})
+    assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in sorted(left)]

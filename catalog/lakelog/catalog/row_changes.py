@@ -83,7 +83,7 @@ class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
     """What is to be committed. `condition` is true for all rows that were looked at; None: any may have been. `values`
-    of identity columns were taken for rows that are new."""
+    of identity columns were taken for rows that are new. `reads_others`: what happens to a row depends on others."""
 
     operation: Operation
     files: Sequence[DataFile] = ()
@@ -91,6 +91,12 @@ class RowChange:
     deletes: Mapping[str, BitMap]
     condition: Predicate | None = None
     values: Sequence[ValuesTaken] = ()
+    reads_others: bool = False
+
+    @property
+    def needs_what_it_read(self) -> bool:
+        """Whether it matters that rows are gone which were read: not to a delete that looks at each row by itself."""
+        return self.operation.makes_rows or self.reads_others
 
     @property
     def is_empty(self) -> bool:
@@ -104,6 +110,8 @@ def row_change(
     deletes: Sequence[Positions | Mapping[str, Any]],
     condition: Predicate | None,
     values: Sequence[ValuesTaken] = (),
+    *,
+    reads_others: bool = False,
 ) -> RowChange:
     """Return an engine's change. InvalidInput for one that makes no sense by itself."""
     if operation not in _OPERATIONS:
@@ -122,6 +130,7 @@ def row_change(
         deletes={path: bitmap for path, bitmap in positions.items() if bitmap},
         condition=condition,
         values=values,
+        reads_others=reads_others,
     )
 
 
@@ -275,7 +284,7 @@ class _Now:
             why = self._why_not(path)
             if why is not None:
                 return why
-        if self._is_serializable and self.prepared.change.operation.makes_rows:
+        if self._is_serializable and self.prepared.change.needs_what_it_read:
             here, there = self.prepared.base, self.view
             if self._may_match(files_only_in(self.prepared.tracked, here, there)):
                 return "with rows that this operation has read"

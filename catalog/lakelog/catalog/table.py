@@ -493,19 +493,23 @@ class Table(TableCompaction, TableVersions):
         deletes: Sequence[row_changes.Positions | Mapping[str, Any]] = (),
         condition: Filter | None = None,
         values: Sequence[ValuesTaken] = (),
+        reads_others: bool = False,
         token: Token | None = None,
     ) -> Table:
         """Commit a change of rows that was prepared by reading this version: delete, update, merge or compact.
 
         `files` were written under `data/`; the files `removed` give way to them; of other files, the rows at the
         positions in `deletes` are deleted, which were live. `condition` is true for all rows that were looked at.
-        `values` are those of identity columns that were taken for new rows.
+        `values` are those of identity columns that were taken for new rows. `reads_others`: a delete of rows depends on
+        other rows of the table too, as by a subquery.
         CommitConflict, NoSuchTable, WriteFenced; InvalidInput for files and rows that this version does not have.
         """
         self._check_writable("change rows of")
         check_written_by(files, write)
         predicate = None if condition is None else as_predicate(condition)
-        change = row_changes.row_change(operation, files, removed, deletes, predicate, values)
+        change = row_changes.row_change(
+            operation, files, removed, deletes, predicate, values, reads_others=reads_others
+        )
         if change.is_empty:
             return self.refresh()
         token = token or Token(commit_id=write.id, bases={self._tracked.location: write.version})

@@ -284,6 +284,7 @@ class Dispatch(OnAggregates, OnCompaction, OnFunctions, OnMetadata, OnPartitions
             deletes=params["deletes"],
             condition=params["condition"],
             values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
+            reads_others=params.get("reads_others", False),
             token=token_of(params),
         )
         return {}

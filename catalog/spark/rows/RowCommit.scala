@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Base64, Locale}
 
-import org.json4s.JsonAST.{JArray, JNull, JString, JValue}
+import org.json4s.JsonAST.{JArray, JBool, JNull, JString, JValue}
 import org.roaringbitmap.RoaringBitmap
 
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
@@ -28,6 +28,7 @@ private[lakelog] final class RowCommit(
         "commit_rows", files,
         "operation" -> JString(command.name.toLowerCase(Locale.ROOT)),
         "condition" -> together.fold[JValue](JNull)(RowCommit.condition(table, _)),
+        "reads_others" -> JBool(readsOthers),
         "removed" -> Json.texts(removed),
         "deletes" -> JArray(deleted.toList.sortBy(_._1).map { case (file, positions) =>
           Json.obj(
@@ -36,6 +37,15 @@ private[lakelog] final class RowCommit(
         }))
       table.access.wrote(table.facts.location, files)
     }
+
+  /**
+   * Whether the statement reads the table in other places too than for the rows to be changed, and for Spark's first look at
+   * the files of these.
+   */
+  private def readsOthers: Boolean = {
+    val looksFirst = scan.map(_.use).contains(ScanUse.WholeFiles(firstLook = true)) && SparkInternals.looksFirst
+    together.exists(_.filters(table).length > (if (looksFirst) 2 else 1))
+  }
 
   /** The path in the log of a file that was read, by the name that its rows have. */
   private def path(file: String): String = paths.getOrElse(file, throw new IllegalStateException(

@@ -110,12 +110,14 @@ def test_appends_come_later_under_snapshot_isolation_only(table: Table) -> None:
     assert len(ids(updated(elsewhere, [5], "new", condition=col("id") < 50))) == 22
 
 
-def test_serializable_updates_fail_where_rows_that_they_read_are_gone(table: Table) -> None:
+def test_serializable_changes_that_depend_on_rows_fail_where_these_are_gone(table: Table) -> None:
     table = table.alter([{"change": "set-property", "key": "lakelog.isolation", "value": "serializable"}])
     deleted(table, [7], condition=col("id") == 7)
     with pytest.raises(CommitConflict, match="that this operation has read"):
         updated(table, [3], "new", condition=col("id") < 10)
     assert rows_of(updated(table, [13], "new", condition=col("id") >= 10))[12] == (13, "new")
+    with pytest.raises(CommitConflict, match="that this operation has read"):
+        deleted(table, [4], condition=col("id") < 10, reads_others=True)
     deleted(table, [4], condition=col("id") < 10)
 
 
