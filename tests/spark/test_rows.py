@@ -130,6 +130,13 @@ def test_checks_not_null_and_defaults_hold(lake, mode):
         "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
     )
     assert lake.sorted("SELECT * FROM lake.t") == [(1, 42), (9, 42)]
+    lake.sql("INSERT INTO lake.t SELECT id, 1 FROM range(20, 24, 1, 1)")
+    lake.sql("MERGE INTO lake.t USING (SELECT 20L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert ("deletes" in lake.catalog.load_table("t").plan().column_names) == (mode == "merge-on-read")
+    lake.sql(
+        "MERGE INTO lake.t USING (SELECT 21L AS id) s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE"
+    )
+    assert lake.sql("SELECT * FROM lake.t") == [(21, 1)]
 
 
 @in_both_modes

@@ -30,10 +30,7 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
       case _ => new CopyOnWrite(this, command)
     }
 
-  /**
-   * In a MERGE on read, Spark has a row without values for each one that is deleted, and holds CHECKs against that too:
-   * CHECK (a IS NOT NULL) would fail over a row that goes.
-   */
+  /** Whether Spark holds CHECKs against rows that go: what mends that is part of the session extension. */
   private def isHeldAgainstDeletions(command: Command): Boolean =
-    command == Command.MERGE && constraints.exists(_.isInstanceOf[Check])
+    command == Command.MERGE && constraints.exists(_.isInstanceOf[Check]) && !SessionInternals.hasExtension
 }

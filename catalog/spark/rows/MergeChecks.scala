@@ -1,0 +1,43 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.{SparkSession => Session}
+import org.apache.spark.sql.catalyst.expressions.{CheckInvariant, EqualTo, If, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, WriteDelta}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.RowDeltaUtils
+import org.apache.spark.sql.connector.write.RowLevelOperationTable
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+/**
+ * Excepts rows that a MERGE on read deletes from the table's CHECKs.
+ *
+ * Spark has a row without values for each of them, and holds the CHECKs against that too: CHECK (a IS NOT NULL) would fail
+ * over a row that goes.
+ */
+private[lakelog] object MergeChecks extends (Session => Rule[LogicalPlan]) {
+
+  override def apply(session: Session): Rule[LogicalPlan] = Excepting
+
+  private object Excepting extends Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
+      case write: WriteDelta if isOfLake(write) => write.query match {
+        case filter @ Filter(condition, rows) if condition.exists(_.isInstanceOf[CheckInvariant]) && !isExcepted(filter) =>
+          rows.output.find(_.name == RowDeltaUtils.OPERATION_COLUMN).fold[LogicalPlan](write) { operation =>
+            val isDeleted = EqualTo(operation, Literal(RowDeltaUtils.DELETE_OPERATION))
+            write.withNewQuery(Filter(If(isDeleted, Literal.TrueLiteral, condition), rows))
+          }
+        case _ => write
+      }
+    }
+  }
+
+  private def isOfLake(write: WriteDelta): Boolean = write.table match {
+    case relation: DataSourceV2Relation => relation.table match {
+      case RowLevelOperationTable(_: LakeTable, _) => true
+      case _ => false
+    }
+    case _ => false
+  }
+
+  private def isExcepted(filter: Filter): Boolean = filter.condition.isInstanceOf[If]
+}
