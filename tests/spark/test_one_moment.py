@@ -60,6 +60,17 @@ def test_a_select_sees_a_row_that_moves_between_its_tables_exactly_once(
     assert lake.sql("SELECT count(*) FROM lake.u") == [(1,)]
 
 
+def test_a_version_that_is_asked_for_is_not_taken_for_the_newest_which_may_move(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+
+    def scan(at: str):
+        plan = lake.frame(f"SELECT * FROM lake.t {at}")._jdf.queryExecution().optimizedPlan()
+        return plan.collectLeaves().head().scan()
+
+    newest, asked, again = scan(""), scan("VERSION AS OF 1"), scan("VERSION AS OF 1")
+    assert asked.equals(again) and not asked.equals(newest) and not newest.equals(asked)
+
+
 @pytest.mark.parametrize("loads", [1, 2, 3])
 def test_an_insert_reads_all_its_tables_at_one_moment(make_lake, warm, tmp_path, loads):
     armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")

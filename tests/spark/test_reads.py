@@ -217,6 +217,20 @@ def test_all_parts_of_an_or_count_although_parquet_knows_only_some(lake):
     assert lake.sorted("SELECT id FROM lake.t") == [(2,), (3,)]
 
 
+def test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text(lake):
+    lake.sql("CREATE TABLE lake.t (id INT, c CHAR(5)) PARTITIONED BY (c)")
+    lake.sql("INSERT INTO lake.t VALUES (1, 'ab'), (2, 'abc')")
+    legacy = "spark.sql.legacy.charVarcharAsString"
+    for value, ids in (("true", [1, 2]), ("false", [2])):
+        lake.spark.conf.set(legacy, value)
+        try:
+            for condition in ("c <> 'ab'", "c > 'ab'", "c NOT IN ('ab', 'x')"):
+                found = lake.sorted(f"SELECT id FROM lake.t WHERE {condition}")
+                assert found == [(id,) for id in ids], (value, condition)
+        finally:
+            lake.spark.conf.unset(legacy)
+
+
 def test_the_past_is_read_by_version_and_by_time(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     first = lake.catalog.load_table("t")

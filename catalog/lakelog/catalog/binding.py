@@ -228,7 +228,9 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
             return Compare(op, term, pa.scalar(value, pa.bool_()))
         case "string" | "char" | "varchar" if isinstance(value, str) and _is_text(literal):
             assert kind is not None
-            padded = value.rstrip(" ").ljust(kind.length) if kind.family == "char" else value
+            # A VARCHAR is compared with all of its blanks, and says so where blanks behind a CHAR count.
+            is_padded = kind.family == "char" and not (literal.type or "").startswith("varchar")
+            padded = value.rstrip(" ").ljust(kind.length) if is_padded else value
             return Compare(op, term, pa.scalar(padded, pa.string()))
         case "binary" if isinstance(value, str) and literal.type in (None, "binary"):
             return Compare(op, term, pa.scalar(_bytes(literal, term), pa.binary()))

@@ -75,7 +75,13 @@ private[lakelog] object Predicates {
     Json.obj("op" -> JString(name), "args" -> JArray(arguments.toList))
 
   private def literalJson(value: Any, dataType: DataType): JObject =
-    Json.obj("lit" -> encode(value, dataType), "type" -> JsonMethods.parse(dataType.json))
+    Json.obj("lit" -> encode(value, dataType), "type" -> JsonMethods.parse(typeOf(dataType).json))
+
+  /** Where a session takes a CHAR for a text, the blanks behind it count. */
+  private def typeOf(dataType: DataType): DataType = dataType match {
+    case StringType if SparkInternals.conf.charVarcharAsString => VarcharType(Int.MaxValue)
+    case other => other
+  }
 
   /** A value in Spark's internal representation as the format writes it; JNull for null. */
   def encode(value: Any, dataType: DataType): JValue = (value, dataType) match {

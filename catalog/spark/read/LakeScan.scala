@@ -159,7 +159,7 @@ private[lakelog] final class LakeScan(
   override def equals(other: Any): Boolean = other match {
     case that: LakeScan =>
       facts.ownId == that.table.facts.ownId && facts.version == that.table.facts.version &&
-        facts.step == that.table.facts.step &&
+        facts.step == that.table.facts.step && facts.past == that.table.facts.past &&
         table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
         predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use && top == that.top
     case _ => false

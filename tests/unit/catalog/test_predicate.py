@@ -106,6 +106,12 @@ def test_char_is_compared_as_padded() -> None:
     assert matching(col("c") == "ab", c=["ab  ", "abc "]) == [True, False]
 
 
+def test_char_is_compared_with_its_blanks_where_the_literal_says_so() -> None:
+    literal = {"lit": "ab", "type": "varchar(9)"}
+    filter = {"op": "<>", "args": [{"col": ["c"]}, literal]}
+    assert matching(filter, c=["ab  ", "abc "]) == [True, True]
+
+
 def test_a_boolean_column_is_a_condition() -> None:
     filter = {"op": "NOT", "args": [{"col": ["ok"]}]}
     assert matching(filter, ok=[True, False, None]) == [False, True, None]
