@@ -154,20 +154,16 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   }
 
   override def createTable(
-      ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): Table = {
-    val staged = stage("create", ident, schema, partitions, properties)
-    failures.table(ident)(staged.commit())
-  }
+      ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): Table =
+    create(ident, schema, partitions, properties)
 
   override def createTable(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): Table =
     createTable(ident, SparkInternals.schemaOf(columns), partitions, properties)
 
-  override def createTable(ident: Identifier, info: TableInfo): Table = {
-    val staged = stage("create", ident, info)
-    failures.table(ident)(staged.commit())
-  }
+  override def createTable(ident: Identifier, info: TableInfo): Table =
+    create(ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
   /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
@@ -176,8 +172,18 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     val properties = (inherited ++ info.properties.asScala).asJava
     val order = Some(source).collect { case table: LakeTable => "sort_by" -> table.facts.json \ "sort_order" }
     val schema = SparkInternals.schemaOf(info.columns)
-    val staged = stage("create", ident, schema, info.partitions, properties, info.constraints, order)
-    failures.table(ident)(staged.commit())
+    create(ident, schema, info.partitions, properties, info.constraints, order)
+  }
+
+  /** Makes an empty table: stages it and commits that at once, in one request. */
+  private def create(
+      ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String],
+      constraints: Array[Constraint] = Array.empty, order: Option[(String, JValue)] = None): Table =
+    failures.table(ident) {
+    val asked = channel
+    val staged = First("prepare_table", toBe("create", ident, schema, partitions, properties, constraints, order), "stage")
+    val params = Json.obj("files" -> JArray(Nil))
+    table(ident, asked, whole(ident)(asked.change("commit_stage", params, Some(staged))))
   }
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
@@ -273,15 +279,23 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
       order: Option[(String, JValue)] = None): StagedLakeTable =
     failures.table(ident) {
-    refuseSystem(ident.namespace)
-    checkNew(constraints)
-    val params = Json.merge(
-      Requests.newTable(about(ident), schema, partitions, properties), Seq("kind" -> JString(kind),
-        "constraints" -> JArray(constraints.map(Constraints.toJson(_, schema)).toList)) ++ order: _*)
     val asked = channel
-    val answer = ofWhole(ident, "ALTER TABLE … CREATE BRANCH or CREATE TAG makes.")(asked.call("stage", params))
+    val answer = whole(ident)(asked.call("stage", toBe(kind, ident, schema, partitions, properties, constraints, order)))
     new StagedLakeTable(table(ident, asked, Json.child(answer, "table")), Json.child(answer, "stage"))
   }
+
+  private def toBe(
+      kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
+      properties: JMap[String, String], constraints: Array[Constraint], order: Option[(String, JValue)]): JObject = {
+    refuseSystem(ident.namespace)
+    checkNew(constraints)
+    Json.merge(
+      Requests.newTable(about(ident), schema, partitions, properties), Seq("kind" -> JString(kind),
+        "constraints" -> JArray(constraints.map(Constraints.toJson(_, schema)).toList)) ++ order: _*)
+  }
+
+  private def whole[T](ident: Identifier)(change: => T): T =
+    ofWhole(ident, "ALTER TABLE … CREATE BRANCH or CREATE TAG makes.")(change)
 
   // ---- what lakelog has in the namespace `system`
 
@@ -361,10 +375,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     change(channel, method, subject, params: _*)
 
   /** Asks for a change, with the token that makes it the same change however often it is asked for. */
-  private def change(to: Channel, method: String, subject: JObject, params: (String, JValue)*): JObject = {
-    val token = to.token(subject)
-    to.change(method, Json.merge(Json.merge(subject, params: _*), "token" -> token))
-  }
+  private def change(to: Channel, method: String, subject: JObject, params: (String, JValue)*): JObject =
+    to.changeOnce(method, subject, params: _*)
 
   private[lakelog] def table(ident: Identifier, from: Channel, facts: JObject): LakeTable =
     new LakeTable(TableAccess(catalogName, ident, from, failures, options), TableFacts(facts))

@@ -218,9 +218,6 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   /** The id of the transaction, if there is one. */
   def transactionId: Option[String] = transaction.map(_.id)
 
-  /** Makes what a change is asked for with, to be the same change again; a transaction is asked again as a whole. */
-  def token(subject: JObject): JValue = if (isInTransaction) JNull else call("token", subject)
-
   /** Says how files are deleted that were given to the transaction, if there is one. */
   def onRollback(delete: () => Unit): Unit = transaction.foreach(_.onRollback(delete))
 
@@ -230,9 +227,18 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   def ask(method: String, params: JObject): Answer = bridge.ask(method, scoped(params))
 
   /** Asks for a change, and tells who wants it, by which statement. */
-  def change(method: String, params: JObject): JObject =
-    try bridge.call(method, Json.merge(scoped(params), "query" -> session.statement))
+  def change(method: String, params: JObject, first: Option[First] = None): JObject =
+    try bridge.ask(
+      method, Json.merge(scoped(params), "query" -> session.statement),
+      first.map(asked => asked.copy(params = scoped(asked.params)))).json
     finally if (!isInTransaction) session.changed()
+
+  /** Asks for a change with a token that makes it the same change again; a transaction is asked again as a whole. */
+  def changeOnce(method: String, subject: JObject, params: (String, JValue)*): JObject = {
+    val asked = Json.merge(subject, params: _*)
+    if (isInTransaction) change(method, Json.merge(asked, "token" -> JNull))
+    else change(method, asked, Some(First("token", subject, "token")))
+  }
 
   private def scoped(params: JObject): JObject = transaction.fold(params) { own =>
     if (own.hasEnded) {

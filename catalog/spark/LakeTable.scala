@@ -30,10 +30,9 @@ private[lakelog] final case class TableAccess(
     channel.onRollback(() => DataFiles.deleteAll(location, files, SparkInternals.hadoopConf(location, settings)))
   }
 
-  def token(params: JObject): JValue = failures.table(ident)(channel.token(params))
-
-  /** Asks for a change of this table. */
-  def change(method: String, params: JObject): JObject = failures.table(ident)(channel.change(method, params))
+  /** Asks for a change of this table, or of a version of it. */
+  def change(method: String, reference: JObject, params: (String, JValue)*): JObject =
+    failures.table(ident)(channel.changeOnce(method, reference, params: _*))
 }
 
 /** One version of a table. It never changes: Spark loads the table anew for each statement. */
@@ -170,10 +169,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     true
   }
 
-  private[lakelog] def change(method: String, params: (String, org.json4s.JValue)*): Unit = {
-    val token = access.token(facts.reference)
-    access.change(method, Json.merge(Json.merge(facts.reference, params: _*), "token" -> token))
-  }
+  private[lakelog] def change(method: String, params: (String, JValue)*): Unit =
+    access.change(method, facts.reference, params: _*)
 
   /**
    * Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. But for one

@@ -109,6 +109,34 @@ def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(
     assert moment > 1, "the statement was never disturbed"
 
 
+@pytest.mark.parametrize("statement", [s for s in STATEMENTS if s.startswith(("CREATE", "ALTER", "DROP"))])
+def test_a_kill_before_a_change_begins_loses_nothing(make_lake, warm, tmp_path, statement):
+    armed = tmp_path / "armed"
+    dying = f"""
+import os, pathlib, signal
+from lakelog.spark.dispatch import Dispatch
+def dying(method):
+    original = getattr(Dispatch, method)
+    def once(self, params):
+        if pathlib.Path({str(armed)!r}).exists():
+            pathlib.Path({str(armed)!r}).unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, params)
+    setattr(Dispatch, method, once)
+for method in ("on_token", "on_prepare_table", "on_stage"):
+    dying(method)
+"""
+    lake = make_lake(python=warm.program(tmp_path, dying))
+    undisturbed = make_lake(str(tmp_path / "undisturbed"))
+    for each in (lake, undisturbed):
+        prepare(each)
+        if each is lake:
+            armed.touch()
+        each.sql(statement)
+    assert not armed.exists(), "the statement was never disturbed"
+    assert state(lake) == state(undisturbed)
+
+
 def test_a_child_killed_while_idle_is_started_again(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     for child in children(lake.spark):

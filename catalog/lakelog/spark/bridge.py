@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
@@ -41,11 +41,13 @@ def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
             ended = request is None
             return request
 
+    def write(frame: Frame) -> None:
+        with writing:
+            write_frame(answers, frame)
+
     def read_and_answer() -> None:
         while (request := next_request()) is not None:
-            reply = _answer(dispatch, request)
-            with writing:
-                write_frame(answers, reply)
+            write(_answer(dispatch, request, write))
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="lakelog") as pool:
         served = [pool.submit(read_and_answer) for _ in range(THREADS)]
@@ -53,10 +55,16 @@ def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
         each.result()
 
 
-def _answer(dispatch: Dispatch, request: Frame) -> Frame:
-    number = request.json["id"]
+def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Frame:
+    number, params = request.json["id"], request.json["params"]
     try:
-        ok, body = dispatch.answer(request.json["method"], request.json["params"], request.body)
+        if first := request.json.get("first"):
+            # What makes it the same request when it is asked again: told before anything can have happened.
+            made, _ = dispatch.answer(first["method"], first["params"])
+            begun = {first["as"]: made}
+            tell(Frame({"id": number, "begun": begun}))
+            params |= begun
+        ok, body = dispatch.answer(request.json["method"], params)
         return Frame({"id": number, "ok": ok}, body)
     except LakelogError as error:
         # Whoever wrote files for a commit may remove them only when it is certain that it did not happen.

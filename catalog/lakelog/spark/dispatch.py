@@ -2,7 +2,8 @@
 
 A request is a JSON object. A table is named in it by `identifier` (the parts of its name) or `location`; a table that
 was loaded is named by `location`, `id`, `version` and `past`, and by `ref` on a tag or branch. Requests that change
-something carry a `token`, a `stage` or a `write`, made by an earlier request, so that asking again is the same change.
+something carry a `token`, a `stage` or a `write`, made by an earlier request, so that asking again is the same change;
+or they say which request is to be answered `first`, and the answer becomes that parameter.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     # At run time these are imported by the first request that needs them: they take longer than the start.
     from lakelog.catalog import Catalog
     from lakelog.catalog.data_file import DataFile
+    from lakelog.catalog.staging import Stage
     from lakelog.catalog.top_rows import TopRows
 
 
@@ -45,7 +47,7 @@ class Dispatch(OnAggregates, OnCompaction, OnFunctions, OnMetadata, OnPartitions
         self._catalogs = Catalogs({}, "")
         self._handles = Handles(self._catalogs)
 
-    def answer(self, method: str, params: Params, body: bytes) -> Answer:
+    def answer(self, method: str, params: Params) -> Answer:
         """Return the answer's JSON and bytes. LakelogError for whatever the user should know about."""
         known: Callable[[Params], Mapping[str, Any] | Answer] | None = getattr(self, f"on_{method}", None)
         if known is None:
@@ -161,10 +163,20 @@ class Dispatch(OnAggregates, OnCompaction, OnFunctions, OnMetadata, OnPartitions
     # Staged tables
 
     def on_stage(self, params: Params) -> Params:
-        from lakelog.catalog.spark_types import schema_from_spark
         from lakelog.spark.facts import of_stage
 
-        stage = self._catalog(params).stage(
+        stage = self._staged(params)
+        return {"stage": msgspec.to_builtins(stage), "table": of_stage(stage)}
+
+    def on_prepare_table(self, params: Params) -> Params:
+        """Answer what `commit_stage` needs as `stage`."""
+        made: Params = msgspec.to_builtins(self._staged(params))
+        return made
+
+    def _staged(self, params: Params) -> "Stage":
+        from lakelog.catalog.spark_types import schema_from_spark
+
+        return self._catalog(params).stage(
             params["kind"],
             params.get("identifier"),
             schema_from_spark(params["schema"]),
@@ -177,7 +189,6 @@ class Dispatch(OnAggregates, OnCompaction, OnFunctions, OnMetadata, OnPartitions
             provider=params["provider"],
             constraints=params.get("constraints", ()),
         )
-        return {"stage": msgspec.to_builtins(stage), "table": of_stage(stage)}
 
     def on_commit_stage(self, params: Params) -> Params:
         from lakelog.catalog.staging import Stage

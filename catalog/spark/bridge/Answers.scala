@@ -2,23 +2,31 @@ package org.apache.spark.sql.lakelog
 
 import scala.collection.mutable
 
+import org.json4s.JsonAST.JObject
+
 /**
  * The answers to the requests under way, whose numbers they carry. `read` waits for the next one; None is the end of all.
+ * Before the answer, what a request needs to be asked again may come.
  *
  * Those who wait take turns in reading, and hand over what is not for them: so one who waits alone, the usual case, needs
  * no other thread to wake up between the answer and itself.
  */
 private[lakelog] final class Answers(read: () => Option[Frame]) {
 
-  private val given = mutable.LongMap.empty[Option[Frame]]
+  private final class Expected(var begun: Option[JObject] = None, var answer: Option[Frame] = None)
+
+  private val expected = mutable.LongMap.empty[Expected]
   private var isRead = false
   private var ended = false
 
   def haveEnded: Boolean = synchronized(ended)
 
-  def expect(number: Long): Unit = synchronized(given.update(number, None))
+  def expect(number: Long): Unit = synchronized(expected.update(number, new Expected))
 
-  def forget(number: Long): Unit = synchronized(given.remove(number))
+  def forget(number: Long): Unit = synchronized(expected.remove(number))
+
+  /** What the request needs to be asked again, if it has begun. */
+  def begun(number: Long): Option[JObject] = synchronized(expected(number).begun)
 
   /** Waits, through interrupts, for the answer to a request that is expected; None where the end comes first. */
   def await(number: Long): Option[Frame] = {
@@ -29,11 +37,11 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
         isRead ||= isMissing(number)
         isMissing(number)
       }) handOver()
-      synchronized(given(number))
+      synchronized(expected(number).answer)
     } finally if (interrupted) Thread.currentThread().interrupt()
   }
 
-  private def isMissing(number: Long): Boolean = !ended && given(number).isEmpty
+  private def isMissing(number: Long): Boolean = !ended && expected(number).answer.isEmpty
 
   private def handOver(): Unit = {
     var frame: Option[Frame] = None
@@ -41,10 +49,10 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
     finally synchronized {
       isRead = false
       ended = frame.isEmpty
-      frame.foreach { answer =>
-        val number = Json.long(answer.json, "id")
-        // Nobody waits any more where the sender failed before it could wait.
-        if (given.contains(number)) given.update(number, frame)
+      // Nobody waits any more where the sender failed before it could wait.
+      for (read <- frame; request <- expected.get(Json.long(read.json, "id"))) Json.get(read.json, "begun") match {
+        case Some(begun: JObject) => request.begun = Some(begun)
+        case _ => request.answer = frame
       }
       notifyAll()
     }

@@ -14,6 +14,12 @@ import org.apache.spark.internal.Logging
  */
 private[lakelog] final case class BridgeSettings(python: String, settings: Map[String, String])
 
+/**
+ * What a request needs to be the same request when it is asked again, and what Python makes and tells before it begins:
+ * the answer to `method`, which becomes the parameter `as`.
+ */
+private[lakelog] final case class First(method: String, params: JObject, as: String)
+
 /** What Python answered: JSON, and bytes beside it. */
 private[lakelog] final case class Answer(json: JObject, body: Array[Byte])
 
@@ -21,22 +27,24 @@ private[lakelog] final case class Answer(json: JObject, body: Array[Byte])
  * Asks Python, which plans and commits; starts its process when it is first needed and again when it has died.
  *
  * A request that a death left without answer is asked again, up to [[Bridge.Attempts]] times in all. That is safe
- * because each request that changes something carries a token made before it was first sent: a commit that happened is
- * found again by its id. One bridge serves all sessions of the JVM that use the same settings.
+ * because each request that changes something carries a token that Python told before it began: a commit that happened
+ * is found again by its id. One bridge serves all sessions of the JVM that use the same settings.
  */
 private[lakelog] final class Bridge private (settings: BridgeSettings) extends Logging {
 
   private var child: Child = _
 
   /** Asks one question. Throws [[LakelogFailure]] for an error that Python reports or for a Python that cannot run. */
-  def ask(method: String, params: JObject, body: Array[Byte] = Array.emptyByteArray): Answer = {
+  def ask(method: String, params: JObject, first: Option[First] = None): Answer = {
     var attempt = 1
+    var asked = Request(method, params, first)
     while (true) {
-      try return answered(current().ask(method, params, body))
+      try return answered(current().ask(asked))
       catch {
         case died: ChildDied if attempt < Bridge.Attempts =>
           logWarning(s"The Python side of lakelog ended during $method; starting it again. ${died.lastWords}")
           attempt += 1
+          asked = died.begun.fold(asked)(begun => Request(method, Json.merge(params, begun.obj: _*), None))
         case died: ChildDied => throw Bridge.gone(method, died)
       }
     }
@@ -56,7 +64,7 @@ private[lakelog] final class Bridge private (settings: BridgeSettings) extends L
       try new Child(Seq(settings.python, "-m", "lakelog.spark.bridge"), line => logWarning(s"Python: $line"))
       catch { case missing: java.io.IOException => throw Bridge.noPython(settings.python, missing.getMessage) }
     try {
-      answered(started.ask("hello", hello, Array.emptyByteArray))
+      answered(started.ask(Request("hello", hello, None)))
       started
     } catch {
       case died: ChildDied => throw Bridge.noPython(settings.python, died.lastWords)

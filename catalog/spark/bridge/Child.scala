@@ -6,10 +6,20 @@ import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
 
-import org.json4s.JsonAST.{JInt, JObject}
+import org.json4s.JsonAST.{JInt, JObject, JString}
 
-/** The child ended before it answered: whether it did what it was asked is not known. */
-private[lakelog] final class ChildDied(val lastWords: String) extends IOException("The Python side of lakelog ended")
+/** What Python is asked; `first` as long as it is not known to have begun. */
+private[lakelog] final case class Request(method: String, params: JObject, first: Option[First]) {
+
+  def toJson(number: Long): JObject = JObject(List(
+    "id" -> JInt(number), "method" -> JString(method), "params" -> params) ++ first.map { asked =>
+      "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
+    })
+}
+
+/** The child ended before it answered: whether it did what it was asked is not known, but what it told before it began. */
+private[lakelog] final class ChildDied(val lastWords: String, val begun: Option[JObject])
+  extends IOException("The Python side of lakelog ended")
 
 /**
  * One Python process and the requests under way in it.
@@ -39,13 +49,13 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   def stop(): Unit = process.destroy()
 
   /** Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. */
-  def ask(method: String, params: JObject, body: Array[Byte]): Frame = {
+  def ask(request: Request): Frame = {
     val number = numbers.incrementAndGet()
     answers.expect(number)
     try {
       if (!isAlive) throw died()
-      send(Frame(Json.obj("id" -> JInt(number), "method" -> Json.text(method), "params" -> params), body))
-      answers.await(number).getOrElse(throw died())
+      send(Frame(request.toJson(number)))
+      answers.await(number).getOrElse(throw died(answers.begun(number)))
     } finally answers.forget(number)
   }
 
@@ -74,10 +84,10 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     catch { case _: IOException => }
   }
 
-  private def died(): ChildDied = {
+  private def died(begun: Option[JObject] = None): ChildDied = {
     // What Python said as it ended may still be on its way.
     listener.join(Child.LastWordsWaitMs)
-    new ChildDied(words.synchronized(words.mkString("\n")))
+    new ChildDied(words.synchronized(words.mkString("\n")), begun)
   }
 }
 

@@ -20,7 +20,7 @@ SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable"
 
 
 def ask(dispatch, method, **params):
-    return dispatch.answer(method, params, b"")[0]
+    return dispatch.answer(method, params)[0]
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_plan_is_of_the_version_that_was_loaded(fresh):
     counts = []
     for loaded in (facts, newer):
         _, body = fresh().answer(
-            "plan", {**reference(loaded), "predicate": {"op": "ALWAYS_TRUE", "args": []}}, b""
+            "plan", {**reference(loaded), "predicate": {"op": "ALWAYS_TRUE", "args": []}}
         )
         table = pa.ipc.open_stream(body).read_all()
         assert table.schema.names[:3] == ["path", "size", "rows"]
@@ -149,3 +149,40 @@ def test_requests_are_answered_as_they_are_done_and_errors_name_their_kind():
     assert frames[2]["error"] == {"kind": "invalid-input", "message": "that is wrong", "outcome_known": True}
     assert frames[1]["error"]["kind"] == "internal"
     assert "ZeroDivisionError" in frames[1]["error"]["message"]
+
+
+def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
+    told = []
+
+    class Careful(Dispatch):
+        def on_token(self, params):
+            return {"of": params["identifier"]}
+
+        def on_change(self, params):
+            told.append(out.getvalue())
+            return {"token": params["token"]}
+
+        def on_mistake(self, params):
+            raise InvalidInput("that is wrong")
+
+    def asked(number, first):
+        first = {"method": first, "params": {"identifier": ["t"]}, "as": "token"}
+        return Frame({"id": number, "method": "change", "params": {}, "first": first})
+
+    requests, out = io.BytesIO(), io.BytesIO()
+    write_frame(requests, asked(1, "token"))
+    requests.seek(0)
+    serve(requests, out, Careful())
+    out.seek(0)
+    first, last = read_frame(out), read_frame(out)
+    assert first.json == {"id": 1, "begun": {"token": {"of": ["t"]}}}
+    assert last.json == {"id": 1, "ok": {"token": {"of": ["t"]}}}
+    assert len(told) == 1 and 0 < len(told[0]) < len(out.getvalue())
+
+    requests, out = io.BytesIO(), io.BytesIO()
+    write_frame(requests, asked(2, "mistake"))
+    requests.seek(0)
+    serve(requests, out, Careful())
+    out.seek(0)
+    assert read_frame(out).json["error"]["kind"] == "invalid-input"
+    assert len(told) == 1

@@ -16,7 +16,7 @@ WHO = {"user": "ada", "application": "app 1", "query": "q", "text": "INSERT INTO
 
 
 def ask(dispatch, method, **params):
-    return dispatch.answer(method, params, b"")[0]
+    return dispatch.answer(method, params)[0]
 
 
 @pytest.fixture
@@ -131,14 +131,14 @@ def test_a_table_that_a_transaction_changed_is_another_step_of_it(fresh):
     for facts in (before, after):
         reference = {key: facts[key] for key in ("location", "id", "version", "past", "step")}
         everything = {"op": "ALWAYS_TRUE", "args": []}
-        _, body = side.answer("plan", {**reference, "predicate": everything, "transaction": id}, b"")
+        _, body = side.answer("plan", {**reference, "predicate": everything, "transaction": id})
         import pyarrow as pa
 
         counts.append(pa.ipc.open_stream(body).read_all().num_rows)
     assert counts == [0, 1]
     with pytest.raises(CommitConflict, match="run it again"):
         forgotten = {**reference, "step": 1000, "transaction": id}
-        side.answer("plan", {**forgotten, "predicate": everything}, b"")
+        side.answer("plan", {**forgotten, "predicate": everything})
 
 
 def test_a_commit_is_asked_again_of_a_process_that_does_not_know_the_transaction(fresh):
@@ -198,14 +198,14 @@ def test_the_audit_is_declared_with_the_columns_that_it_has(fresh):
     [declared] = ask(side, "system_tables")["tables"]
     columns = [field["name"] for field in declared["schema"]["fields"]]
     params = {"name": "audit", "columns": columns, "since_us": None, "until_us": None}
-    answer, body = side.answer("read_system_table", params, b"")
+    answer, body = side.answer("read_system_table", params)
     found = pa.ipc.open_stream(body).read_all()
     assert declared["name"] == "audit"
     assert answer["streams"] == [len(body)]
     assert found.column_names == columns
     assert found.num_rows > 0
     with pytest.raises(NotFound, match="nothing"):
-        side.answer("read_system_table", {**params, "name": "nothing"}, b"")
+        side.answer("read_system_table", {**params, "name": "nothing"})
 
 
 def test_a_namespace_that_is_not_there_is_no_place_for_what_was_dropped(fresh):
