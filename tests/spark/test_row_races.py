@@ -108,6 +108,15 @@ def merges(lake: Lake) -> Iterator[Try]:
         yield change
 
 
+def compactions(lake: Lake) -> Iterator[Try]:
+    def change() -> Callable[[Acknowledged], object]:
+        lake.sql("CALL lake.system.compact('t')")
+        return lambda known: None
+
+    while True:
+        yield change
+
+
 def race(tries: Iterator[Try], known: Acknowledged, deadline: float) -> None:
     """Go on until the time is over, and one change at least has been acknowledged."""
     done = 0
@@ -139,6 +148,7 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
         updates(another_session(lake)),
         merges(another_session(lake)),
         merges(another_session(lake)),
+        compactions(another_session(lake)),
         appends_of_python(lake),
         deletes_of_python(lake, DOOMED[1::2]),
     ]
@@ -150,6 +160,7 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
     expected = {id: 0 for id in range(70) if id not in known.deleted} | dict.fromkeys(known.added, 0)
     expected |= known.increments
     assert lake.sorted("SELECT * FROM lake.t") == sorted(expected.items(), key=repr)
+    assert lake.sql("SELECT count(DISTINCT _row_id) FROM lake.t") == [(len(expected),)]
 
     before: dict[int, int] = {}
     gone: set[int] = set()
