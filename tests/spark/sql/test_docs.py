@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,10 @@ def run(session: SparkSession, statement: Statement, warehouse: str) -> None:
     assert (known or type(error.value).__name__) == statement.fails, str(error.value)
 
 
-def run_python(program: Statement, page: str, names: dict[str, Any]) -> None:
-    text = printed(program, DOCS / page, names)
+def run_python(program: Statement, page: str, names: dict[str, Any], warehouse: str) -> None:
+    text = printed(
+        replace(program, text=program.text.replace("/tmp/warehouse", warehouse)), DOCS / page, names
+    )
     if program.output is not None:
         assert same_output(text, program.output), f"shows\n{text}"
 
@@ -78,7 +81,7 @@ def test_a_page_runs_and_shows_what_it_says(session, page, tmp_path):
         if statement.since <= SPARK:
             try:
                 if statement in python:
-                    run_python(statement, page, names)
+                    run_python(statement, page, names, str(tmp_path / "warehouse"))
                 else:
                     run(session, statement, str(tmp_path / "warehouse"))
             except BaseException as error:
