@@ -39,7 +39,8 @@ private[lakelog] object LakeExtensions {
       SessionNames, ShowBoth)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
-  val late: Seq[SparkSession => Rule[LogicalPlan]] = Seq(new EvolvingViews(_), new StreamSinks(_), ReadFilled, MergeChecks)
+  val late: Seq[SparkSession => Rule[LogicalPlan]] =
+    Seq(new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MergeChecks)
 
   /** What carries statements out in another way than Spark does. */
   val strategies: Seq[SparkSession => SparkStrategy] = Seq(ShowCreateTables)

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.CharType
 private[lakelog] final class CopyOnWrite(table: LakeTable, kind: Command)
   extends RowOperation(table, kind, ScanUse.WholeFiles(firstLook = CopyOnWrite.canLookFirst(table, kind))) {
 
-  override def requiredMetadataAttributes(): Array[NamedReference] = Array(fact(RowPlace.File), fact(RowPlace.Position))
+  override def requiredMetadataAttributes(): Array[NamedReference] = MetadataColumns.all.map(fact).toArray
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     val prepared = commit
@@ -53,7 +53,7 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
   extends RowBatch(table, commit) {
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = new RewriteTaskFactory(
-    RowSettings.of(table, info.schema, commit.filePrefix),
+    RowSettings.of(table, kind, info, commit.filePrefix),
     PlaceOrdinals.in(info.metadataSchema.get, table.physical.metadata), mayRepeat = kind == Command.MERGE)
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = replace(messages, None)

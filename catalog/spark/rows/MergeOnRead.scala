@@ -14,6 +14,10 @@ private[lakelog] final class MergeOnRead(table: LakeTable, kind: Command)
 
   override def rowId(): Array[NamedReference] = Array(fact(RowPlace.File), fact(RowPlace.Position))
 
+  /** What is updated keeps its id, and the version is that of the commit. */
+  override def requiredMetadataAttributes(): Array[NamedReference] =
+    if (kind == Command.DELETE) Array.empty else Array(fact(RowIds.Id))
+
   override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = {
     val prepared = commit
     new DeltaWriteBuilder {
@@ -45,7 +49,7 @@ private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWri
   extends RowBatch(table, commit) with DeltaBatchWrite {
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DeltaWriterFactory = new DeltaTaskFactory(
-    if (kind == Command.DELETE) None else Some(RowSettings.of(table, info.schema, commit.filePrefix)),
+    if (kind == Command.DELETE) None else Some(RowSettings.of(table, kind, info, commit.filePrefix)),
     PlaceOrdinals.in(info.rowIdSchema.get, table.physical.metadata))
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {

@@ -73,6 +73,8 @@ private[lakelog] final class MetadataColumns(columns: StructType) {
       override def dataType(): DataType = each.dataType
       override def isNullable: Boolean = each.nullable
       override def comment(): String = each.comment
+      override def metadataInJSON(): String =
+        if (each == RowIds.Version) s"""{"${MetadataColumn.PRESERVE_ON_UPDATE}": false}""" else null
     }: MetadataColumn
   }.toArray
 

@@ -1,9 +1,10 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
-import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.catalyst.expressions.{JoinedRow, SpecificInternalRow, UnsafeProjection}
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, DeltaWriter, DeltaWriterFactory, LogicalWriteInfo, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.types.{DataType, LongType, StructType}
 
 /** What one task of a row-level operation has written, and which rows that were there it is about. */
 private[lakelog] final case class RowsWritten(files: Array[String], positions: Array[FilePositions])
@@ -21,25 +22,51 @@ private[lakelog] object PlaceOrdinals {
 
 /**
  * How the rows of an operation are written. Metadata columns that the statement has asked for come along with the table's
- * columns, which are the `columns` of a row, of these `types`; None where a row has no others.
+ * columns, which are the `columns` of a row, of these `types`; None where a row has no others. `ids` says where the row's
+ * id and version are in its metadata, -1 where one of them is not.
  */
-private[lakelog] final case class RowSettings(files: WriterSettings, columns: Option[(Array[Int], Array[DataType])]) {
+private[lakelog] final case class RowSettings(
+    files: WriterSettings, columns: Option[(Array[Int], Array[DataType])], ids: Array[Int]) {
   def writer(partitionId: Int, taskId: Long): RowWriter = new RowWriter(
-    new LakeDataWriter(files, partitionId, s"$partitionId-$taskId"), columns.map { case (order, types) => SparkInternals.reordering(order, types) })
+    new LakeDataWriter(files, partitionId, s"$partitionId-$taskId"),
+    columns.map { case (order, types) => SparkInternals.reordering(order, types) }, ids)
 }
 
 private[lakelog] object RowSettings {
-  def of(table: LakeTable, rows: StructType, filePrefix: String): RowSettings = {
-    val metadata = table.physical.metadata
+  def of(table: LakeTable, kind: Command, info: LogicalWriteInfo, filePrefix: String): RowSettings = {
+    val (metadata, rows) = (table.physical.metadata, info.schema)
+    if (kind == Command.UPDATE) FactsInStatements.refuseUnseen(table, rows)
     val (own, types) = (metadata.without(rows), SparkInternals.withoutCharVarchar(rows).fields.map(_.dataType))
     val columns = own.fieldNames.map(rows.fieldIndex)
+    val known = info.metadataSchema.get
     RowSettings(
-      LakeBatchWrite.settings(table, own, filePrefix), Some((columns, types)).filter(_ => own.length < rows.length))
+      LakeBatchWrite.settings(table, own, filePrefix, hasIds = true),
+      Some((columns, types)).filter(_ => own.length < rows.length),
+      RowIds.own.keys.toArray.map(fact => known.fieldNames.indexOf(metadata.name(fact))))
   }
 }
 
-private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[UnsafeProjection]) {
-  def write(row: InternalRow): Unit = files.write(columns.fold(row)(_.apply(row)))
+/** Writes rows with the ids and versions that they bring along; new ones have none. */
+private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[UnsafeProjection], ids: Array[Int]) {
+
+  private val own = new SpecificInternalRow(ids.toSeq.map(_ => LongType))
+  private val whole = new JoinedRow
+
+  def write(row: InternalRow): Unit = {
+    ids.indices.foreach(own.setNullAt)
+    writeWhole(row)
+  }
+
+  def write(metadata: InternalRow, row: InternalRow): Unit = {
+    ids.indices.foreach { i =>
+      if (ids(i) < 0 || metadata.isNullAt(ids(i))) own.setNullAt(i)
+      else own.setLong(i, metadata.getLong(ids(i)))
+    }
+    writeWhole(row)
+  }
+
+  private def writeWhole(row: InternalRow): Unit = files.write(whole(columns.fold(row)(_.apply(row)), own))
+
   def commit(): Array[String] = files.commit() match { case written: FilesWritten => written.files }
   def abort(): Unit = files.abort()
   def close(): Unit = files.close()
@@ -74,8 +101,8 @@ private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: Place
 private[lakelog] final class RewriteTask(writer: RowWriter, places: PlaceOrdinals, mayRepeat: Boolean)
   extends RowTask(Some(writer), places) {
 
-  override def write(place: InternalRow, row: InternalRow): Unit =
-    if (note(place)) write(row)
+  override def write(metadata: InternalRow, row: InternalRow): Unit =
+    if (note(metadata)) writer.write(metadata, row)
     else if (!mayRepeat) throw new IllegalStateException("A row would be written twice")
 }
 
@@ -88,7 +115,7 @@ private[lakelog] final class DeltaTask(writer: Option[RowWriter], places: PlaceO
 
   override def update(metadata: InternalRow, id: InternalRow, row: InternalRow): Unit = {
     if (!note(id)) throw new IllegalStateException("A row would be updated twice")
-    insert(row)
+    writer.get.write(metadata, row)
   }
 
   override def insert(row: InternalRow): Unit = super[RowTask].write(row)

@@ -1,0 +1,71 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Expression, If, Literal, NamedExpression}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, WriteDelta}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Statements that name metadata columns of the table whose rows they change.
+ *
+ * Spark takes all metadata columns for columns of the table then. So an UPDATE could set them, and would keep the version of
+ * a row that it changes, as it keeps all columns that it does not set; and a MERGE mostly fails in Spark's midst. By the time
+ * that a rule sees such a statement as a whole, Spark has made its plan of it already.
+ */
+private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalPlan]) {
+
+  override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+      case replace: ReplaceData =>
+        named(replace).fold(replace)(table => replace.copy(query = updated(table, replace.query)))
+      case delta: WriteDelta =>
+        named(delta).fold(delta)(table => delta.copy(query = updated(table, delta.query)))
+    }
+  }
+
+  /** The table, if the statement names metadata columns of it. */
+  private def named(write: RowLevelWrite): Option[LakeTable] = write.originalTable match {
+    case relation: DataSourceV2Relation => Some(relation.table).collect {
+      case table: LakeTable if (relation.output ++ write.condition.references).exists(fact(table, _).isDefined) => table
+    }
+    case _ => None
+  }
+
+  private def fact(table: LakeTable, column: NamedExpression): Option[RowFact] = table.physical.metadata.fact(column.name)
+
+  /** The rows to be written, as Spark has planned them. */
+  private def updated(table: LakeTable, query: LogicalPlan): LogicalPlan = query match {
+    case project: Project => project.copy(projectList = project.projectList.map {
+      case column: Alias if fact(table, column).isDefined =>
+        column.withNewChildren(Seq(assigned(table, column, column.child))).asInstanceOf[Alias]
+      case other => other
+    })
+    case union: Union => union.withNewChildren(union.children.map(updated(table, _)))
+    case other if other.exists(_.isInstanceOf[MergeRows]) => refuseMerge(table)
+    case other => other.withNewChildren(other.children.map(updated(table, _)))
+  }
+
+  private def assigned(table: LakeTable, column: Alias, value: Expression): Expression = value match {
+    case If(condition, value, old) =>
+      If(condition, assigned(table, column, value), old)
+    case kept: AttributeReference if kept.name == column.name =>
+      if (fact(table, column).contains(RowIds.Version)) Literal(null, kept.dataType) else kept
+    case Literal(null, _) if fact(table, column).contains(RowIds.Version) => value
+    case _ => throw Failures.unsupported(
+      s"An UPDATE cannot set the metadata column ${column.name} of ${table.name}: lakelog keeps it.")
+  }
+
+  /** An UPDATE that writes rows like these has named metadata columns, and this rule has to have seen it. */
+  def refuseUnseen(table: LakeTable, rows: StructType): Unit =
+    if (!SessionInternals.hasExtension && table.physical.metadata.without(rows).length < rows.length) {
+      throw Failures.unsupported(
+        s"An UPDATE that names metadata columns of ${table.name} needs lakelog's session extension: start the session with " +
+          s"spark.sql.extensions=${classOf[LakeExtensions].getName}.")
+    }
+
+  private def refuseMerge(table: LakeTable): Nothing = throw Failures.unsupported(
+    s"A MERGE cannot name metadata columns of the table ${table.name} that it changes, as Spark loses them on the way: " +
+      "let its source select them, with a column to find the rows by.")
+}
