@@ -87,6 +87,11 @@ def compact(world: CatalogWorld, catalog: Catalog) -> None:
 
 
 def compact_table(world: CatalogWorld, table: Table) -> None:
+    """Write files anew as one: those that a plan chooses, or any."""
+    if world.rng.random() < 0.4:
+        table.compact(deleted_ratio=world.rng.choice((0.0, 0.5)))
+        world.count("rows: planned compactions")
+        return
     accounts = where(table)
     paths = sorted({path for path, _, _ in accounts.values()})
     if not paths:

@@ -8,18 +8,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.sim.stores import UnreliableStore
 
-from lakelog.catalog import Table, ingest, renumbering
+from lakelog.catalog import Table, copying, ingest, renumbering
 from lakelog.catalog.data_file import DataFile, file_path
 from lakelog.catalog.deletes import deletes_from_json, read_vector
 from lakelog.catalog.predicate import Filter
+from lakelog.catalog.row_ids import ROW_ID, ROW_VERSION
 from lakelog.log import MemoryStore, WriteRef
 
 Row = tuple[Any, ...]
 READ_FAULTS = 0.2
 
 _real_written_files = ingest.written_files
+_real_copied_files = copying.copied_files
 _real_moved = renumbering.moved
 _made: dict[bytes, list[tuple[bytes, DataFile]]] = {}
 _rows: dict[str, list[Row]] = {}
@@ -69,6 +73,18 @@ def moved(tracked: Any, schema: Any, properties: Any, file: DataFile, moves: Any
     key = f"{tracked.prefix}/{put.path}"
     rows_at[key] = _rows[_digest(tracked.store.get(key))] = [(number + by, *rest) for number, *rest in rows]
     return put
+
+
+def copied_files(tracked: Any, *how: Any, **more: Any) -> list[DataFile]:
+    """As `copying.copied_files`, of whose files the rows are then known."""
+    files = _real_copied_files(tracked, *how, **more)
+    for file in files:
+        key = f"{tracked.prefix}/{file.path}"
+        content = tracked.store.get(key)
+        columns = pq.read_table(pa.BufferReader(content)).to_pydict()
+        own = [values for name, values in columns.items() if name not in (ROW_ID, ROW_VERSION)]
+        rows_at[key] = _rows[_digest(content)] = list(zip(*own, strict=True))
+    return files
 
 
 def written_files(

@@ -33,6 +33,7 @@ def test_no_row_is_lost_doubled_or_resurrected_in_hundreds_of_seeds() -> None:
         "looks at rows",
         "refused: CommitConflict",
         "rows: deletes by filter",
+        "rows: planned compactions",
         "unknown",
         "vacuums",
     ):

@@ -12,10 +12,10 @@ from unittest.mock import patch
 from tests.sim.scheduler import Crash, Scheduler
 from tests.sim.stores import TrueStore, Weather
 from tests.sim.world import START_US, YEAR_US, new_weather
-from tests.sim_catalog.stores import CatalogStore, moved, written_files
+from tests.sim_catalog.stores import CatalogStore, copied_files, moved, written_files
 from tests.sim_catalog.truth import Truth
 
-from lakelog.catalog import Catalog, ingest, parquet_read, places, renumbering
+from lakelog.catalog import Catalog, copying, ingest, parquet_read, places, renumbering
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import (
     CommitUnknown,
@@ -133,6 +133,7 @@ class CatalogWorld:
         """Inside, whoever opens the warehouse gets a way to it of his own."""
         with (
             patch.object(places, "open_store", self.open_store),
+            patch.object(copying, "copied_files", copied_files),
             patch.object(ingest, "written_files", written_files),
             patch.object(parquet_read, "in_order", one_by_one),
             patch.object(renumbering, "moved", moved),
