@@ -139,6 +139,13 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     MetadataTables.orElse(ident, asOf)(asOf(ident)).asInstanceOf[Table]
   }
 
+  override def loadChangelog(
+      ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog = failures.table(ident) {
+    val asked = channel
+    val wanted = Json.merge(about(ident), LakeChangelog.toJson(context.range): _*)
+    new LakeChangelog(table(ident, asked, asked.call("load_changes", wanted)), context)
+  }
+
   private def newest(ident: Identifier): Relation =
     failures.table(ident)(MetadataTables.orElse(ident, newestOf)(newestOf(ident)))
 

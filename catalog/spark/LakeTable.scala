@@ -126,11 +126,11 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   /** A streaming query goes on when the transaction has ended that its table was loaded in. */
-  protected def refuseStreaming(): Unit =
+  private[lakelog] def refuseStreaming(): Unit =
     if (access.channel.isOutsideOfQuery) throw LakeTable.inTransaction(this)
 
   /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
-  protected def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
+  private[lakelog] def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
     options.asScala.collectFirst {
       case (key, value) if !known(key.toLowerCase(Locale.ROOT)) && !isSaid(key, value) => key
     }.foreach { key =>

@@ -8,8 +8,9 @@ table has at the end of the versions, and five more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,6 +33,7 @@ from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.pruning import may_match
 from lakelog.catalog.read_ahead import in_order
+from lakelog.catalog.refs import MAIN
 from lakelog.catalog.rolling_back import wider_type
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.table_state import TableState
@@ -41,6 +43,8 @@ from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
+
+    from lakelog.catalog.table import Table
 
 CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 _ADDED = tuple(
@@ -84,6 +88,21 @@ class Asked:
     @property
     def has_end(self) -> bool:
         return self.end_version is not None or self.end_us is not None
+
+
+def changelog_of(table: Table, asked: Asked) -> Changelog:
+    """Return the changes of a table that are asked for. InvalidInput for those of a tag or branch."""
+    first, last = asked_versions(table, asked)
+    return Changelog(table._tracked, table._view, first, last, table.name)
+
+
+def asked_versions(table: Table, asked: Asked) -> tuple[int, int]:
+    """As `versions_of`, of a table. InvalidInput for a tag or branch."""
+    if table.ref != MAIN:
+        raise InvalidInput(
+            f"changes are those of a table itself, and {table.name} is on {table.ref}: ask for those of the table"
+        )
+    return versions_of(asked, table._tracked, table.version, table.name)
 
 
 def versions_of(asked: Asked, tracked: TrackedLog[TableState], newest: int, name: str) -> tuple[int, int]:
@@ -204,11 +223,17 @@ class Changelog:
         takes, brings = (any(d.takes_rows for d in active), any(d.brings_rows for d in active))
         return len(active) > 1 and takes and brings
 
-    def plan(self, predicate: Filter | None = None, versions: Collection[int] | None = None) -> pa.Table:
+    def plan(
+        self,
+        predicate: Filter | None = None,
+        versions: Collection[int] | None = None,
+        time_of: Callable[[FileDiff], int] = attrgetter("time_us"),
+    ) -> pa.Table:
         """Return the files that hold the changes of these versions (None: all), in order, as far as they may match.
 
         They have the columns of `planning.plan`, and are to be read by `schema`. Only versions and times are compared
-        with the predicate. Reads the vectors of files of which other rows are deleted than before.
+        with the predicate. `time_of` tells the time of a version in microseconds. Reads the vectors of files of which
+        other rows are deleted than before.
         """
         bound = None if predicate is None else bind(as_predicate(predicate), self.schema)
         wanted = [
@@ -217,7 +242,7 @@ class Changelog:
             if versions is None or diff.version in versions
         ]
         rows = [
-            told(entry, change, diff.version, diff.time_us, self._name)
+            told(entry, change, diff.version, time_of(diff), self._name)
             for diff, change, found in in_order(wanted, self._entries, _VECTORS_AT_ONCE)
             for entry in found
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import msgspec
 
@@ -55,10 +56,18 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 ready(Position)
 
 
+AnyPosition = TypeVar("AnyPosition", bound=Position)
+
+
 def position_from_json(text: str) -> Position:
     """Return the position that `Position.to_json` wrote. FormatError for another text."""
+    return position_of_kind(text, Position)
+
+
+def position_of_kind(text: str, kind: type[AnyPosition]) -> AnyPosition:
+    """As `position_from_json`, for a kind of positions that tell more."""
     try:
-        position = msgspec.json.decode(text, type=Position)
+        position = msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
         raise FormatError(
             f"the checkpoint says {text!r}, which is no position in a lakelog table ({error}): it is of another "

@@ -16,7 +16,7 @@ from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.refs import MAIN
 from lakelog.catalog.stream_forms import form_of
-from lakelog.catalog.stream_positions import Limits, Position, Spent
+from lakelog.catalog.stream_positions import Limits, Position, Spent, position_from_json
 from lakelog.catalog.stream_versions import Seen, Versions, expired
 from lakelog.catalog.table import Table
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
@@ -47,6 +47,10 @@ class Stream:
             )
 
     # Where it begins, and what there is
+
+    def position(self, text: str) -> Position:
+        """Return the position that a checkpoint has. FormatError for another text."""
+        return position_from_json(text)
 
     def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> Position:
         """Return the first position: before all that the table has now; or before what a version added, or the first
@@ -176,15 +180,22 @@ class Stream:
         return None, spent
 
     def _reason_to_stop(self, seen: Seen) -> StreamStopped | None:
-        if seen.version > self.since and seen.form is not None and seen.form != self.form:
-            return self._other_columns(f"in version {seen.version} ({seen.operation}; by {seen.author})")
+        reason = self._change_of_columns(seen)
+        if reason is not None:
+            return reason
         if seen.changes and not self.skips_changes:
             return StreamStopped(
                 f"version {seen.version} of {self.name} ({seen.operation}; by {seen.author}) changed rows, or took "
                 "some away, and a stream reads those that are added. Start the query again with the option "
-                "skipChangeCommits = true, and it passes over such versions with all that they add; or with a new "
-                f"checkpoint, from the present contents or from version {seen.version + 1} on (startingVersion)"
+                "skipChangeCommits = true, and it passes over such versions with all that they add; or read changes "
+                "(spark.readStream.changes); or start it with a new checkpoint, "
+                f"from the present contents or from version {seen.version + 1} on (startingVersion)"
             )
+        return None
+
+    def _change_of_columns(self, seen: Seen) -> StreamStopped | None:
+        if seen.version > self.since and seen.form is not None and seen.form != self.form:
+            return self._other_columns(f"in version {seen.version} ({seen.operation}; by {seen.author})")
         return None
 
     def _other_columns(self, when: str) -> StreamStopped:

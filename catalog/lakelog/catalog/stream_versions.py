@@ -42,6 +42,7 @@ class Seen:
     operation: str
     author: str
     spent: Spent
+    time_us: int
 
 
 class Versions:
@@ -137,6 +138,7 @@ def _seen(read: CommitFiles) -> Seen:
         ", ".join(operations_of(read.commit)),
         author_of(read.commit) or "an unknown writer",
         spent,
+        read.commit.time_us,
     )
 
 

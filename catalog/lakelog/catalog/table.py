@@ -256,12 +256,10 @@ class Table(TableCompaction, TableVersions):
         An updated row is deleted and inserted, or, with `updates`, the two halves of an update. With `net`, a row has
         the change between before `first` and after `last`, if any. NotFound for versions that there are not (any more).
         """
-        from lakelog.catalog.changelog import Asked, Changelog, versions_of
+        from lakelog.catalog.changelog import Asked, changelog_of
         from lakelog.catalog.changes import Changes
 
-        asked = Asked(start_version=first, end_version=last)
-        first, last = versions_of(asked, self._tracked, self.version, self.name)
-        log = Changelog(self._tracked, self._view, first, last, self.name)
+        log = changelog_of(self, Asked(start_version=first, end_version=last))
         return Changes(self._tracked, log, columns, net=net, updates=updates)
 
     # Changing metadata

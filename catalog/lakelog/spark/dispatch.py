@@ -18,6 +18,7 @@ from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import PLANNED_COLUMNS, Handles, on_ref_of
 from lakelog.spark.jar import version
 from lakelog.spark.on_aggregates import OnAggregates
+from lakelog.spark.on_changes import OnChanges
 from lakelog.spark.on_compaction import OnCompaction
 from lakelog.spark.on_functions import OnFunctions
 from lakelog.spark.on_metadata import OnMetadata
@@ -40,7 +41,9 @@ class VersionMismatch(LakelogError):
     kind = "version-mismatch"
 
 
-class Dispatch(OnAggregates, OnCompaction, OnFunctions, OnMetadata, OnPartitions, OnRefs, OnStreams, OnViews):
+class Dispatch(
+    OnAggregates, OnChanges, OnCompaction, OnFunctions, OnMetadata, OnPartitions, OnRefs, OnStreams, OnViews
+):
     """Answers requests; safe to share between threads. The first request has to be `hello`."""
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
 """What the adapter can ask about streams that read a table, and about the batches of those that write to one.
 
 A request of a reading stream tells `version`, which its query has loaded, and the `form` of the columns that this has:
-the table itself is always the newest.
+the table itself is always the newest. `changes` is None where rows that are added are read, and otherwise says up to
+which version changes are, and whether they are compared with each other.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from lakelog.spark.handles import PLANNED_COLUMNS, Handles
 
 if TYPE_CHECKING:
     from lakelog.catalog.stream_batches import StreamBatch
-    from lakelog.catalog.stream_positions import Limits, Position
+    from lakelog.catalog.stream_positions import Limits
     from lakelog.catalog.stream_source import Stream
     from lakelog.catalog.stream_versions import Versions
 
@@ -46,24 +47,39 @@ class OnStreams:
         """Answer where the batch ends that begins at a position. Costs a GET where nothing is newer."""
         stream, until = self._stream(params), params.get("until")
         end = stream.next(
-            _position(params["position"]), _limits(params), None if until is None else _position(until)
+            stream.position(params["position"]),
+            _limits(params),
+            None if until is None else stream.position(until),
         )
         return {"position": end.to_json(), "head": stream.head().to_json()}
 
     def on_stream_files(self, params: Params) -> Answer:
         """Answer the files between two positions, as `plan` does."""
-        files = self._stream(params).files(_position(params["start"]), _position(params["end"]))
+        stream = self._stream(params)
+        files = stream.files(stream.position(params["start"]), stream.position(params["end"]))
         files = files.select([name for name in PLANNED_COLUMNS if name in files.column_names])
         return in_arrow(files.schema, files.to_batches())
 
     def _stream(self, params: Params) -> "Stream":
+        from lakelog.catalog.change_stream import ChangeStream
         from lakelog.catalog.stream_source import Stream
         from lakelog.catalog.stream_versions import Versions
 
         # One that is made twice by two threads at once is only a cache.
         versions = self._versions = self._versions or Versions()
+        table = self._catalogs.outside.table_at(params["location"])
+        if params["changes"] is not None:
+            return ChangeStream(
+                table=table,
+                name=params["name"],
+                form=params["form"],
+                since=params["version"],
+                last=params["changes"]["last"],
+                compared=params["changes"]["compared"],
+                versions=versions,
+            )
         return Stream(
-            table=self._catalogs.outside.table_at(params["location"]),
+            table=table,
             name=params["name"],
             form=params["form"],
             since=params["version"],
@@ -102,12 +118,6 @@ def batch_of(params: Params) -> "StreamBatch | None":
 
     given = params.get("batch")
     return None if given is None else msgspec.convert(given, StreamBatch)
-
-
-def _position(text: str) -> "Position":
-    from lakelog.catalog.stream_positions import position_from_json
-
-    return position_from_json(text)
 
 
 def _limits(params: Params) -> "Limits":

@@ -141,6 +141,10 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
   override def loadTable(ident: Identifier, timestampUs: Long): Table =
     loaded(ident)(lake.loadTable(_, timestampUs))(super.loadTable(ident, timestampUs))
 
+  override def loadChangelog(
+      ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog =
+    route(ident)(lake.loadChangelog(_, context, options))(tables.loadChangelog(ident, context, options))
+
   override def invalidateTable(ident: Identifier): Unit = if (isOfSession(ident)) super.invalidateTable(ident)
 
   override def createTable(ident: Identifier, info: TableInfo): Table =

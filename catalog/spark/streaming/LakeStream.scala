@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.StructType
 private[lakelog] final case class StreamPosition(override val json: String) extends Offset
 
 /**
- * A table as a source of a streaming query. What a position means, and which files lie between two of them, is Python's
- * business; these files are read as those of a query are.
+ * A table, or its changes, as a source of a streaming query. What a position means, and which files lie between two of
+ * them, is Python's business; these files are read as those of a query are.
  */
 private[lakelog] final class LakeStream(table: LakeTable, required: StructType, options: StreamOptions)
   extends MicroBatchStream with SupportsTriggerAvailableNow {
@@ -37,13 +37,24 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
 
   override def prepareForTriggerAvailableNow(): Unit = until = Some(position(ask("stream_head")))
 
-  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
-    val answer = ask(
-      "stream_next", "position" -> JString(start.json), "limits" -> StreamOptions.toJson(limit),
-      "until" -> until.map(end => JString(end.json)).getOrElse(JNull))
-    head = Some(StreamPosition(Json.string(answer, "head")))
-    position(answer)
-  }
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset =
+    try {
+      val answer = ask(
+        "stream_next", "position" -> JString(start.json), "limits" -> StreamOptions.toJson(limit),
+        "until" -> until.map(end => JString(end.json)).getOrElse(JNull))
+      head = Some(StreamPosition(Json.string(answer, "head")))
+      val end = position(answer)
+      mayHoldBack = options.isCompared && end.json != start.json
+      end
+    } catch {
+      case _: LakelogException if mayHoldBack =>
+        // What Spark still compares comes out of a batch without data, before the query stops for the reason at hand.
+        mayHoldBack = false
+        start
+    }
+
+  /** Whether Spark may still have changes of the last batch. */
+  @volatile private var mayHoldBack = false
 
   override def latestOffset(): Offset =
     throw new IllegalStateException("A source with limits is asked for its latest offset within them")
@@ -80,7 +91,8 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
 
   private def params(more: Seq[(String, JValue)]): JObject = Json.merge(
     facts.reference, Seq(
-      "name" -> JString(table.name), "form" -> JString(form), "skips_changes" -> JBool(options.skipsChanges)) ++ more: _*)
+      "name" -> JString(table.name), "form" -> JString(form), "skips_changes" -> JBool(options.skipsChanges),
+      "changes" -> options.changes) ++ more: _*)
 
   private def position(answer: JObject): Offset = StreamPosition(Json.string(answer, "position"))
 

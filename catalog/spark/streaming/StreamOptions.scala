@@ -4,13 +4,22 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JInt, JObject, JString, JValue}
+import org.json4s.JsonAST.{JBool, JInt, JNull, JObject, JString, JValue}
 
+import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
 import org.apache.spark.sql.connector.read.streaming.{CompositeReadLimit, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. */
-private[lakelog] final case class StreamOptions(start: JObject, limit: ReadLimit, skipsChanges: Boolean)
+/**
+ * What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. `changes` is not
+ * null where it reads changes, and says up to which version, and whether Spark compares them.
+ */
+private[lakelog] final case class StreamOptions(
+    start: JObject, limit: ReadLimit, skipsChanges: Boolean, changes: JValue = JNull) {
+
+  /** Whether Spark compares changes with each other, and keeps some for that. */
+  def isCompared: Boolean = changes \ "compared" == JBool(true)
+}
 
 private[lakelog] object StreamOptions {
 
@@ -26,16 +35,21 @@ private[lakelog] object StreamOptions {
   /** In lower case. */
   val Names: Set[String] = all.map(_.toLowerCase(Locale.ROOT)).toSet
 
-  def refuseInBatch(options: CaseInsensitiveStringMap): Unit = all.find(options.containsKey).foreach { name =>
-    throw Failures.unsupported(
-      s"The read option '$name' is for streams: leave it out, or read the table by spark.readStream.")
-  }
+  /** What also streams of changes know. */
+  val Limits: Set[String] = Seq(files, bytes, rows).map(_.toLowerCase(Locale.ROOT)).toSet
+
+  def refuseInBatch(options: CaseInsensitiveStringMap, names: Iterable[String] = all): Unit =
+    names.find(options.containsKey).foreach { name =>
+      throw Failures.unsupported(
+        s"The read option '$name' is for streams: leave it out, or read the table by spark.readStream.")
+    }
 
   def of(options: CaseInsensitiveStringMap, table: LakeTable): StreamOptions = {
     ofChanges.find(options.getBoolean(_, false)).foreach { name =>
       throw Failures.unsupported(
-        s"lakelog does not read a table's changes as a stream ('$name'): a stream has the rows that are added. With " +
-          s"$skips, it passes over versions that change rows.")
+        s"lakelog does not know the option '$name': read the changes of ${table.name} by spark.readStream.changes. By " +
+          s"spark.readStream.table, a stream has the rows that are added; with $skips, it passes over versions that " +
+          "change rows.")
     }
     table.facts.ref.foreach { ref => throw Failures.unsupported(
       s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
@@ -46,6 +60,21 @@ private[lakelog] object StreamOptions {
         s"A stream reads what becomes of ${table.name}, not one version of it: say where it begins by $version or $timestamp.")
     }
     StreamOptions(start(options), limit(options), options.getBoolean(skips, false))
+  }
+
+  def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {
+    def after(isIn: Boolean): Int = if (isIn) 0 else 1
+    val start = changes.asked.range match {
+      case range: VersionRange =>
+        Json.obj("starting_version" -> JInt(range.startingVersion.trim.toLong + after(range.startingBoundInclusive)))
+      case range: TimestampRange =>
+        Json.obj("starting_timestamp_us" -> JInt(range.startingTimestamp + after(range.startingBoundInclusive)))
+      case _ => JObject(Nil)
+    }
+    StreamOptions(
+      start, limit(options), skipsChanges = false,
+      Json.obj(
+        "last" -> (if (changes.hasEnd) JInt(changes.last) else JNull), "compared" -> JBool(changes.isCompared)))
   }
 
   private def start(options: CaseInsensitiveStringMap): JObject = (given(options, version), given(options, timestamp)) match {

@@ -210,6 +210,19 @@ def test_a_table_at_the_place_of_another_one_has_only_its_own_changes(
         table.changes(first - 1)
 
 
+def test_changes_of_branches_count_when_the_table_takes_them_over(table: Table) -> None:
+    table = table.create_branch("draft")
+    branch = table.at(ref="draft")
+    branch = deleted(branch, [1]).append(rows(range(30, 31)))
+    with pytest.raises(InvalidInput, match="is on draft"):
+        branch.changes(1)
+    table = table.refresh()
+    assert changes(table, 4) == []
+    table = table.fast_forward("main", "draft")
+    version = table.version
+    assert changes(table, 4) == [(version, "delete", 1, "n1"), (version, "insert", 30, "n30")]
+
+
 def test_versions_that_there_are_not_are_errors(table: Table) -> None:
     for first, last in ((0, 2), (4, None), (1, 4)):
         with pytest.raises(NotFound, match="has no version"):

@@ -45,6 +45,7 @@ def test_a_table_is_there_for_every_session_for_the_named_catalog_and_for_python
     session.sql(f"INSERT INTO lake.{shared.database}.t VALUES (4, 'd')")
     assert len(shared.sql("SELECT * FROM t")) == 4
     assert shared.sql("SELECT id FROM t VERSION AS OF 1") == []
+    assert shared.sql("SELECT id FROM t CHANGES FROM VERSION 4") == [(4,)]
     assert [row[0] for row in shared.sql("DESCRIBE t")][:2] == ["id", "k"]
 
 

@@ -1,0 +1,99 @@
+"""What the adapter can ask about changes of a table: which there are, and in which files.
+
+Changes that were loaded are named like a table that was loaded, at the last of their versions, and by `first` and
+`last`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from lakelog.spark.asking import Answer, Params, in_arrow
+from lakelog.spark.catalogs import Catalogs
+from lakelog.spark.handles import PLANNED_COLUMNS, Handles
+
+if TYPE_CHECKING:
+    from lakelog.catalog.changelog import Asked, Changelog
+    from lakelog.catalog.table import Table
+
+LIMIT = 8
+
+
+class OnChanges:
+    _catalogs: Catalogs
+    _handles: Handles
+    _known: Mapping[tuple[Any, ...], Changelog] = MappingProxyType({})
+
+    def on_load_changes(self, params: Params) -> Params:
+        """Answer the facts of a table as changes of it are read, and which versions' changes these are.
+
+        Without an end, or with all that there is to come, nothing is said of what the changes have among them.
+        """
+        from lakelog.catalog.changelog import Asked, asked_versions, changes_schema
+        from lakelog.catalog.spark_types import schema_to_spark
+        from lakelog.spark.facts import of_table
+
+        table = self._table(params)
+        asked = _asked(params)
+        first, last = asked_versions(table, asked or Asked(start_version=1))
+        end = table.at(version=last) if 1 <= last < table.version else table
+        told = {"may_carry": True, "may_update": True, "may_repeat": True}
+        if asked is not None and asked.has_end:
+            log = self._log(params, table, first, last)
+            told = {name: getattr(log, name) for name in told}
+        step = self._catalogs.step(params)
+        self._handles.remember(params, end, past=True, step=step)
+        return {
+            **of_table(end, past=True),
+            "step": step,
+            "schema": schema_to_spark(changes_schema(end.schema), internal=True),
+            "partitioning": [],
+            "sort_order": [],
+            "clustering": [],
+            "constraints": [],
+            "estimates": [],
+            "first": first,
+            "has_end": asked is not None and asked.has_end,
+            "last": last,
+            **told,
+        }
+
+    def on_plan_changes(self, params: Params) -> Answer:
+        """Answer the files of changes that were loaded, as `plan` does."""
+        table = self._handles.loaded(params)
+        planned = self._log(params, table, params["first"], params["last"]).plan(params["predicate"])
+        planned = planned.select([name for name in PLANNED_COLUMNS if name in planned.column_names])
+        return in_arrow(planned.schema, planned.to_batches())
+
+    def _log(self, params: Params, table: Table, first: int, last: int) -> Changelog:
+        """Return changes, which are asked about once to be analysed and once to be read."""
+        from lakelog.catalog.changelog import Changelog
+
+        key = (params.get("transaction"), table.location, table.id, first, last)
+        # A cache that two threads fill at once is one all the same.
+        known = dict(self._known)
+        log = known.pop(key, None) or Changelog(table._tracked, table._view, first, last, table.name)
+        self._known = dict([*list(known.items())[-LIMIT:], (key, log)])
+        return log
+
+    def _table(self, params: Params) -> Table:
+        catalog = self._catalogs.of(params)
+        if "identifier" in params:
+            return catalog.load_table(params["identifier"])
+        return catalog.table_at(params["location"])
+
+
+def _asked(params: Params) -> Asked | None:
+    """Return which changes are asked for, None for all that there are."""
+    from lakelog.catalog.changelog import Asked
+
+    given = {name: params.get(name) for name in ("start_version", "end_version", "start_us", "end_us")}
+    if all(value is None for value in given.values()):
+        return None
+    return Asked(
+        **given,
+        with_start=params["with_start"],
+        with_end=params["with_end"],
+    )

@@ -1,0 +1,91 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.OptionalLong
+
+import org.json4s.JsonAST.JInt
+
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * Collects what a query wants of changes. Spark hands down only filters that do not part changes which it has yet to
+ * compare; each is given back too.
+ */
+private[lakelog] final class ChangesScanBuilder(changes: LakeChangelog, options: CaseInsensitiveStringMap)
+  extends ScanBuilder with SupportsPushDownV2Filters with SupportsPushDownRequiredColumns {
+
+  private var predicates: Array[Predicate] = Array.empty
+  private var required: StructType = changes.schema
+
+  override def pushPredicates(pushed: Array[Predicate]): Array[Predicate] = {
+    predicates = pushed
+    pushed
+  }
+
+  override def pushedPredicates(): Array[Predicate] = predicates
+
+  override def pruneColumns(columns: StructType): Unit = required = columns
+
+  override def build(): Scan = new ChangesScan(changes, required, predicates.toSeq, options)
+}
+
+/** A scan of changes, whose files are planned once, when Spark first needs them. Equal ones read the same. */
+private[lakelog] final class ChangesScan(
+    val changes: LakeChangelog, required: StructType, val predicates: Seq[Predicate], options: CaseInsensitiveStringMap)
+  extends Scan with Batch with SupportsReportStatistics {
+
+  private val table = changes.table
+
+  override def readSchema(): StructType = required
+
+  override def description(): String = {
+    val filters = if (predicates.isEmpty) "" else predicates.mkString(", filters: ", " AND ", "")
+    s"lakelog $changes$filters"
+  }
+
+  override def toBatch: Batch = {
+    StreamOptions.refuseInBatch(options, StreamOptions.Limits)
+    this
+  }
+
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
+    new LakeStream(table, required, StreamOptions.ofChanges(options, changes))
+
+  override def columnarSupportMode(): Scan.ColumnarSupportMode =
+    if (reading.readsColumns) Scan.ColumnarSupportMode.SUPPORTED
+    else Scan.ColumnarSupportMode.UNSUPPORTED
+
+  override def planInputPartitions(): Array[InputPartition] = reading.partitions(files)
+
+  override def createReaderFactory(): PartitionReaderFactory = reading.factory(files)
+
+  override def estimateStatistics(): Statistics = {
+    val share = (8.0 + required.defaultSize) / (8.0 + changes.schema.defaultSize)
+    val (rows, bytes) = (files.totalRows, (files.totalBytes * math.min(share, 1.0)).toLong)
+    new Statistics {
+      override def sizeInBytes(): OptionalLong = OptionalLong.of(bytes)
+      override def numRows(): OptionalLong = OptionalLong.of(rows)
+    }
+  }
+
+  private lazy val reading = new FileReading(table, required, predicates)
+
+  private lazy val files: PlannedFiles = table.access.failures.table(table.access.ident) {
+    val ofRows = predicates.filterNot(FileNames.areIn(_, table.physical.metadata))
+    val params = Json.merge(
+      table.facts.reference, "first" -> JInt(changes.first), "last" -> JInt(changes.last),
+      "predicate" -> Predicates.toJson(ofRows))
+    SparkInternals.plannedFiles(table.access.channel.ask("plan_changes", params).body, table.facts.location)
+  }
+
+  override def equals(other: Any): Boolean = other match {
+    case that: ChangesScan =>
+      changes == that.changes && required == that.readSchema() && predicates.toSet == that.predicates.toSet
+    case _ => false
+  }
+
+  override def hashCode(): Int = (changes, required, predicates.toSet).hashCode
+}

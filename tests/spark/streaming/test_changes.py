@@ -1,0 +1,128 @@
+"""The changes of a table as the source of a streaming query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.spark.sql.rows import in_mode
+
+RAW = {"deduplicationMode": "none"}
+
+
+@pytest.fixture
+def table(lake):
+    """Version 2 inserts 1, 2 and 3, version 3 makes 2 a 20, version 4 deletes 3, by copying."""
+    lake.sql(f"CREATE TABLE lake.t (x INT) {in_mode('copy-on-write')}")
+    lake.sql("INSERT INTO lake.t SELECT /*+ COALESCE(1) */ * FROM VALUES (1), (2), (3)")
+    lake.sql("UPDATE lake.t SET x = 20 WHERE x = 2")
+    lake.sql("DELETE FROM lake.t WHERE x = 3")
+    return lake
+
+
+def frame(lake, **options: Any):
+    reader = lake.spark.readStream.options(**options).changes(f"{lake.name}.t")
+    return reader.selectExpr("concat_ws(' ', _commit_version, _change_type, x)")
+
+
+def all_of(batches: list[list[str]]) -> list[str]:
+    return sorted(change for batch in batches for change in batch)
+
+
+CONTENTS = ["4 insert 1", "4 insert 20"]
+UPDATE = ["3 delete 2", "3 insert 20"]
+
+
+@pytest.mark.adapter
+def test_it_begins_with_the_contents_and_goes_on_with_all_changes(table, streams):
+    changes = frame(table)
+    assert all_of(streams.batches(changes, "c")) == CONTENTS
+    table.sql("UPDATE lake.t SET x = 10 WHERE x = 1")
+    table.sql("INSERT OVERWRITE lake.t VALUES (7)")
+    table.sql("CALL lake.system.rollback_to_version(table => 't', version => 5)")
+    assert all_of(streams.batches(changes, "c")) == [
+        "5 delete 1", "5 insert 10",
+        "6 delete 10", "6 delete 20", "6 insert 7",
+        "7 delete 7", "7 insert 10", "7 insert 20",
+    ]  # fmt: skip
+    assert streams.batches(changes, "c") == []
+
+
+def test_it_begins_and_ends_where_it_is_told_to(table, streams):
+    assert all_of(streams.batches(frame(table, startingVersion=3, endingVersion=3))) == UPDATE
+    assert all_of(streams.batches(frame(table, startingVersion=3))) == [*UPDATE, "4 delete 3"]
+    past = frame(table, startingVersion=3, startingBoundInclusive=False)
+    assert all_of(streams.batches(past, "c")) == ["4 delete 3"]
+    table.sql("INSERT INTO lake.t VALUES (5)")
+    assert all_of(streams.batches(past, "c")) == ["5 insert 5"]
+    times = dict(table.sql("SELECT version, made_current_at::STRING FROM lake.t.history"))
+    assert all_of(streams.batches(frame(table, startingTimestamp=times[4]))) == ["4 delete 3", "5 insert 5"]
+    ended = frame(table, startingVersion=2, endingVersion=4, endingBoundInclusive=False)
+    assert all_of(streams.batches(ended, "d")) == ["2 insert 1", "2 insert 2", "2 insert 3", *UPDATE]
+    assert streams.batches(ended, "d") == []
+
+
+@pytest.mark.adapter
+def test_updates_are_told_as_such(table, streams):
+    changes = frame(table, startingVersion=3, computeUpdates=True)
+    assert all_of(streams.batches(changes)) == ["3 update_postimage 20", "3 update_preimage 2", "4 delete 3"]
+
+
+@pytest.mark.adapter
+def test_a_batch_has_whole_versions(table, streams):
+    table.sql("INSERT INTO lake.t SELECT /*+ REPARTITION(3) */ * FROM VALUES (5), (6), (7)")
+    changes = frame(table, startingVersion=2, maxFilesPerTrigger=1, **RAW)
+    found = streams.batches(changes)
+    assert [{change.split()[0] for change in batch} for batch in found] == [{"2"}, {"3"}, {"4"}, {"5"}]
+    assert set(UPDATE) <= set(found[1]) and "4 delete 3" in found[2]
+    assert len(streams.batches(frame(table, startingVersion=2, maxFilesPerTrigger=100, **RAW))) == 1
+
+
+def test_a_copy_that_is_kept_up_by_changes_is_the_same(table, streams):
+    table.sql("CREATE TABLE lake.copy (x INT, id BIGINT)")
+    changes = table.spark.readStream.options(startingVersion=1).changes(f"{table.name}.t")
+
+    def apply(batch: Any, number: int) -> None:
+        batch.createOrReplaceTempView("batch")
+        last = (
+            "SELECT x, _change_type, _row_id AS row FROM (SELECT *, row_number() OVER "
+            "(PARTITION BY _row_id ORDER BY _commit_version DESC, _change_type DESC) AS n FROM batch) WHERE n = 1"
+        )
+        batch.sparkSession.sql(
+            f"MERGE INTO {table.name}.copy AS c USING ({last}) AS b ON c.id = b.row "
+            "WHEN MATCHED AND b._change_type = 'delete' THEN DELETE WHEN MATCHED THEN UPDATE SET x = b.x "
+            "WHEN NOT MATCHED AND b._change_type = 'insert' THEN INSERT (x, id) VALUES (b.x, b.row)"
+        )
+
+    for statement in ("SELECT 1", "UPDATE lake.t SET x = x + 1", "DELETE FROM lake.t WHERE x = 2"):
+        table.sql(statement)
+        query = changes.writeStream.foreachBatch(apply).option(
+            "checkpointLocation", streams.checkpoint("copy")
+        )
+        streams.kept(query.trigger(availableNow=True).start()).awaitTermination()
+        assert table.sorted("SELECT x FROM lake.copy") == table.sorted("SELECT x FROM lake.t")
+
+
+@pytest.mark.parametrize("options", [{}, RAW], ids=["compared", "raw"])
+def test_columns_that_change_stop_it_after_all_that_came_before(table, streams, options):
+    changes = frame(table, startingVersion=4, startingBoundInclusive=False, **options)
+    table.sql("INSERT INTO lake.t VALUES (5)")
+    table.sql("ALTER TABLE lake.t ADD COLUMN y INT")
+    found: list[str] = []
+    writer = changes.writeStream.foreachBatch(
+        lambda batch, _: found.extend(row[0] for row in batch.collect())
+    )
+    query = streams.kept(writer.option("checkpointLocation", streams.checkpoint("c")).start())
+    assert "the columns of" in streams.failure(query)
+    assert found == ["5 insert 5"]
+    table.sql("INSERT INTO lake.t VALUES (6, 60)")
+    again = frame(table, startingVersion=6, **options)
+    assert all_of(streams.batches(again, "c" if options else "d")) == ["7 insert 6"]
+
+
+def test_other_words_for_it_are_refused_with_the_right_one(lake, streams):
+    lake.sql("CREATE TABLE lake.t (x INT)")
+    with pytest.raises(Exception, match="spark.readStream.changes"):
+        streams.batches(streams.table("t", readChangeFeed=True))
+    with pytest.raises(Exception, match="(?i)skipChangeCommits"):
+        streams.batches(frame(lake, skipChangeCommits=True))
