@@ -68,14 +68,15 @@ class OnStreams:
         # One that is made twice by two threads at once is only a cache.
         versions = self._versions = self._versions or Versions()
         table = self._catalogs.outside.table_at(params["location"])
-        if params["changes"] is not None:
+        changes = params.get("changes")
+        if changes is not None:
             return ChangeStream(
                 table=table,
                 name=params["name"],
                 form=params["form"],
                 since=params["version"],
-                last=params["changes"]["last"],
-                compared=params["changes"]["compared"],
+                last=changes["last"],
+                compared=changes["compared"],
                 versions=versions,
             )
         return Stream(

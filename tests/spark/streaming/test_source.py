@@ -96,7 +96,7 @@ def test_it_begins_at_the_time_of_a_version(table, streams):
         ({"startingTimestamp": "2999-01-01"}, "in the future"),
         ({"maxFilesPerTrigger": 0}, "above 0"),
         ({"maxBytesPerTrigger": "much"}, "such as 64m"),
-        ({"readChangeFeed": "true"}, "does not read a table's changes as a stream"),
+        ({"readChangeFeed": "true"}, "spark.readStream.changes"),
         ({"ignoreDeletes": "true"}, "does not know the read option 'ignoredeletes'"),
     ],
     ids=str,
