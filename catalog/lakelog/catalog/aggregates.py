@@ -83,9 +83,8 @@ def aggregate(
     how = ["sum" if each.kind == COUNT else each.kind for each in wanted]
     if not keys:
         totals = [_total(files.column(name), each) for name, each in zip(values, how, strict=True)]
-        return pa.Table.from_arrays(
-            [pa.array([total.as_py()], total.type) for total in totals], schema=schema
-        )
+        # Not by way of Python's values: its times begin with the year 1 and end with the year 9999.
+        return pa.Table.from_arrays([pa.repeat(total, 1) for total in totals], schema=schema)
     try:
         grouped = pa.TableGroupBy(files, keys).aggregate(list(zip(values, how, strict=True)))
     except pa.ArrowNotImplementedError:

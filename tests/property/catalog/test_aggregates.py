@@ -177,3 +177,22 @@ def test_bounds_of_others_and_of_deleted_rows_are_no_values():
     assert mixed.scan().aggregate([Aggregate("max", "n")]) is None
     [found] = mixed.scan().aggregate([Aggregate("count"), Aggregate("count", "n")]).to_pylist()
     assert found == {"0": 5, "1": 4}
+
+
+def test_times_beyond_those_of_python_are_aggregated_too() -> None:
+    catalog = Catalog(f"memory://{uuid.uuid4()}")
+    micros = [-62_135_607_600_000_000, 300_000_000_000_000_000]  # in the years 0 and 11476
+    table = catalog.create_table("t", pa.schema({"t": SCHEMA.field("t").type, "d": pa.date32()})).append(
+        pa.table(
+            {
+                "t": pa.array(micros, pa.int64()).cast(SCHEMA.field("t").type),
+                "d": pa.array([-800_000, 4_000_000], pa.int32()).cast(pa.date32()),
+            }
+        )
+    )
+    wanted = [Aggregate(kind, column) for column in "td" for kind in ("min", "max")]
+    found = table.scan().aggregate(wanted)
+    assert found is not None
+    assert [column.cast(pa.int32() if i > 1 else pa.int64())[0].as_py() for i, column in enumerate(found.columns)] == [
+        *micros, -800_000, 4_000_000,
+    ]  # fmt: skip
