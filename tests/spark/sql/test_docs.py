@@ -34,7 +34,11 @@ def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
     for key, value in settings.items():
         if key not in LISTS:
             session.conf.set(key, value)
+    # As in a program that has this one only: writers look for catalogs in the session that is active.
+    active = SparkSession._get_j_spark_session_class(spark._jvm)
+    active.setActiveSession(session._jsparkSession)
     yield session
+    active.setActiveSession(spark._jsparkSession)
     if shares:  # All sessions have the same databases.
         for (database,) in spark.sql("SHOW DATABASES").collect():
             if database != "default":
