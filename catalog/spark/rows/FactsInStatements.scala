@@ -1,9 +1,10 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Expression, If, Literal, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, If, Literal, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, Union, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 
@@ -28,10 +29,13 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
   /** The table, if the statement names metadata columns of it. */
   private def named(write: RowLevelWrite): Option[LakeTable] = write.originalTable match {
     case relation: DataSourceV2Relation => Some(relation.table).collect {
-      case table: LakeTable if (relation.output ++ write.condition.references).exists(fact(table, _).isDefined) => table
+      case table: LakeTable if (relation.output ++ hidden(write.condition)).exists(fact(table, _).isDefined) => table
     }
     case _ => None
   }
+
+  /** What a condition names of metadata columns; a column that a source has by the same name is none. */
+  private def hidden(condition: Expression): Seq[Attribute] = condition.references.filter(_.isMetadataCol).toSeq
 
   private def fact(table: LakeTable, column: NamedExpression): Option[RowFact] = table.physical.metadata.fact(column.name)
 

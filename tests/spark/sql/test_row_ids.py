@@ -101,6 +101,12 @@ def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str
         "WHEN MATCHED THEN UPDATE SET v = 9",
         changed={100},
     )
+    # Columns of a source may have the names that the target's metadata columns have, as those of CHANGES do.
+    run(
+        "MERGE INTO lake.t USING (SELECT id AS _row_id, 1L AS _version FROM lake.t WHERE id = 100) AS s "
+        "ON t.id = s._row_id AND s._version = 1 WHEN MATCHED THEN UPDATE SET v = s._version",
+        changed={100},
+    )
     run("INSERT INTO lake.t VALUES (200, 'a', 0)", new={200})
     version += 1
     assert compact(lake) == version
