@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
+import msgspec
+
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
@@ -62,7 +64,8 @@ def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -
             # What makes it the same request when it is asked again: told before anything can have happened.
             made, _ = dispatch.answer(first["method"], first["params"])
             begun = {first["as"]: made}
-            tell(Frame({"id": number, "begun": begun}))
+            # As bytes, for nobody ever reads them unless this process dies.
+            tell(Frame({"id": number, "begun": True}, msgspec.json.encode(begun)))
             params |= begun
         ok, body = dispatch.answer(request.json["method"], params)
         return Frame({"id": number, "ok": ok}, body)

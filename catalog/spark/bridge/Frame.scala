@@ -24,13 +24,16 @@ private[lakelog] object Frame {
       in.readFully(text)
       val body = new Array[Byte](length - 4 - text.length)
       in.readFully(body)
-      JsonMethods.parse(new String(text, UTF_8)) match {
-        case json: JObject => Some(Frame(json, body))
-        case other => throw new IllegalStateException(s"A frame from Python is no object: $other")
-      }
+      Some(Frame(parsed(text), body))
     } catch {
       case _: EOFException => None
     }
+
+  /** What bytes say that are JSON. */
+  def parsed(text: Array[Byte]): JObject = JsonMethods.parse(new String(text, UTF_8)) match {
+    case json: JObject => json
+    case other => throw new IllegalStateException(s"A frame from Python is no object: $other")
+  }
 
   /** Writes one frame and flushes; callers take turns. */
   def write(out: DataOutputStream, frame: Frame): Unit = {

@@ -6,6 +6,7 @@ import io
 import os
 import threading
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -175,7 +176,8 @@ def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
     serve(requests, out, Careful())
     out.seek(0)
     first, last = read_frame(out), read_frame(out)
-    assert first.json == {"id": 1, "begun": {"token": {"of": ["t"]}}}
+    assert first.json == {"id": 1, "begun": True}
+    assert msgspec.json.decode(first.body) == {"token": {"of": ["t"]}}
     assert last.json == {"id": 1, "ok": {"token": {"of": ["t"]}}}
     assert len(told) == 1 and 0 < len(told[0]) < len(out.getvalue())
 
