@@ -98,14 +98,7 @@ class ChangeStream(Stream):
         return self.table.version if self.last is None else min(self.table.version, self.last)
 
     def _first(self, version: int, *, whole: bool = False) -> ChangePosition:
-        return ChangePosition(
-            table=self.table.id,
-            generation=self.table.metadata.generation,
-            version=version,
-            whole=whole,
-            begun=version,
-            begun_whole=whole,
-        )
+        return ChangePosition.first(self.table.id, self.table.metadata.generation, version, whole=whole)
 
     def _behind(
         self, here: ChangePosition, start: ChangePosition, version: int, time_us: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -30,6 +30,13 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     whole: bool = False
     begun: int
     begun_whole: bool = False
+
+    @classmethod
+    def first(cls, table: str, generation: int, version: int, *, whole: bool = False) -> Self:
+        """Return the position at which a stream begins."""
+        return cls(
+            table=table, generation=generation, version=version, whole=whole, begun=version, begun_whole=whole
+        )
 
     def to_json(self) -> str:
         """Return the same text for the same position."""

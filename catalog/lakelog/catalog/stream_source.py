@@ -92,14 +92,7 @@ class Stream:
         return self._first(self.table.version + 1)
 
     def _first(self, version: int, *, whole: bool = False) -> Position:
-        return Position(
-            table=self.table.id,
-            generation=self.table.metadata.generation,
-            version=version,
-            whole=whole,
-            begun=version,
-            begun_whole=whole,
-        )
+        return Position.first(self.table.id, self.table.metadata.generation, version, whole=whole)
 
     def _version_from(self, timestamp_us: int) -> int:
         try:

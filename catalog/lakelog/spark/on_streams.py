@@ -68,25 +68,17 @@ class OnStreams:
         # One that is made twice by two threads at once is only a cache.
         versions = self._versions = self._versions or Versions()
         table = self._catalogs.outside.table_at(params["location"])
+        asked = {
+            "table": table,
+            "name": params["name"],
+            "form": params["form"],
+            "since": params["version"],
+            "versions": versions,
+        }
         changes = params.get("changes")
         if changes is not None:
-            return ChangeStream(
-                table=table,
-                name=params["name"],
-                form=params["form"],
-                since=params["version"],
-                last=changes["last"],
-                compared=changes["compared"],
-                versions=versions,
-            )
-        return Stream(
-            table=table,
-            name=params["name"],
-            form=params["form"],
-            since=params["version"],
-            skips_changes=params["skips_changes"],
-            versions=versions,
-        )
+            return ChangeStream(**asked, last=changes["last"], compared=changes["compared"])
+        return Stream(**asked, skips_changes=params["skips_changes"])
 
     # Writing
 

@@ -91,7 +91,12 @@ def test_describe_extended_says_what_sparks_does_and_the_place(places):
     )
     # Spark's in-memory tables have other metadata columns, and no place.
     (ours, own), (theirs, _) = without_metadata_columns(ours), without_metadata_columns(theirs)
-    assert [row[:2] for row in own[1:]] == [("_file", "string"), ("_pos", "bigint")]
+    assert [row[:2] for row in own[1:]] == [
+        ("_file", "string"),
+        ("_pos", "bigint"),
+        ("_row_id", "bigint"),
+        ("_version", "bigint"),
+    ]
     assert [row for row in ours if row not in theirs] == [
         ("Location", places[0].catalog.load_table("a.t").location, ""),
         ("Is_managed_location", "true", ""),
