@@ -124,7 +124,7 @@ def race(tries: Iterator[Try], known: Acknowledged, deadline: float) -> None:
         try:
             write_down = change()
         except Exception as error:
-            assert isinstance(error, CommitConflict) or "conflict" in str(error), error
+            assert isinstance(error, CommitConflict) or "conflict" in str(error).lower(), error
             with known.lock:
                 known.conflicts += 1
         else:

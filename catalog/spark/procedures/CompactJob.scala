@@ -40,7 +40,7 @@ private[lakelog] object CompactJob {
     val batch = CompactBatch.plan(table, wanted, mostBytes)
     if (batch.isEmpty) (done, table.facts.version)
     else if (triesLeft == 0) throw new LakelogException(
-      s"Others have changed files of ${table.name} while they were written anew, $TriesMax times. Before that, " +
+      s"Conflicts, $TriesMax times: others changed files of ${table.name} while they were written anew. Before that, " +
         s"${done.files} files were compacted, and stay so: compact the rest when fewer rows are being changed.", null)
     else {
       val (more, isWhole) = batch.run()
