@@ -18,6 +18,7 @@ from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.contents import chunks_of
 from lakelog.catalog.data_file import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
 from lakelog.catalog.events import (
+    FastForwarded,
     FilesChanged,
     RolledBack,
     SchemaChanged,
@@ -63,8 +64,8 @@ class FileDiff:
     """What the version `version` made of the files of the one before.
 
     `changed` are files of which other rows are deleted than before, as they were and as they are. `fresh`: all rows
-    that it added are new ones. `backwards`: it went back to an older version, so that rows which were deleted may be
-    there again.
+    that it added are new ones. `backwards`: it went back to an older version, or became what a branch is that may have
+    gone back, so that rows which were deleted may be there again.
     """
 
     version: int
@@ -181,7 +182,8 @@ def _step(files: CommitFiles) -> _Step:
     operations: dict[str, None] = {}
     backwards = False
     for event in files.events:
-        backwards = backwards or isinstance(event, RolledBack)
+        # A branch may have gone back before the table became what it is.
+        backwards = backwards or isinstance(event, RolledBack | FastForwarded)
         if isinstance(event, FilesChanged):
             operations[event.operation] = None
             for gone in files.removed(event):

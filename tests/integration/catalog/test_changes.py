@@ -223,6 +223,14 @@ def test_changes_of_branches_count_when_the_table_takes_them_over(table: Table) 
     assert changes(table, 4) == [(version, "delete", 1, "n1"), (version, "insert", 30, "n30")]
 
 
+def test_rows_that_a_branch_brought_back_are_inserts_when_the_table_takes_it_over(table: Table) -> None:
+    made = table.create_branch("draft")
+    branch = deleted(made, [1]).fast_forward("draft", "main").at(ref="draft")
+    table = branch.set_current_version(made.version).fast_forward("main", "draft")
+    version = table.version
+    assert changes(table, version) == [(version, "insert", 1, "n1")]
+
+
 def test_versions_that_there_are_not_are_errors(table: Table) -> None:
     for first, last in ((0, 2), (4, None), (1, 4)):
         with pytest.raises(NotFound, match="has no version"):
