@@ -14,6 +14,7 @@ import msgspec
 
 from lakelog.catalog.data_file import RemovedFile, decode_removed
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.refs import BRANCH, MAIN
 from lakelog.log import Commit, Draft, Json, Log, View
 from lakelog.log.format import FORMAT
 from lakelog.log.placing import Decide
@@ -116,6 +117,44 @@ def _batches(draft: Draft) -> list[Json]:
 def _metadata(draft: Draft) -> list[Json]:
     found = [event for event in draft.events if event.get("event") in _OF_METADATA]
     return [msgspec.json.decode(msgspec.json.encode(event)) for event in found]
+
+
+def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
+    """Return what others have committed, as it is seen by the steps after one that was decided on it.
+
+    A branch that the step makes, or fast-forwards, has what others did to the line that it comes from: it was not in
+    what later steps have read of the branch, so they have to meet it as a change of that one.
+    """
+    pairs = [pair for event in draft.events if (pair := _joined(event)) is not None]
+    for source, target in pairs:
+        passed = [
+            msgspec.structs.replace(
+                commit,
+                events=tuple(each for event in commit.events for each in _on_both(event, source, target)),
+            )
+            for commit in passed
+        ]
+    return passed
+
+
+def _joined(event: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the line whose contents another one gets, as they are by then, and that one."""
+    if event.get("event") == "ref-set" and event["kind"] == BRANCH and event.get("version") is None:
+        return event["of"], event["name"]
+    if event.get("event") == "fast-forwarded":
+        return event["to"], event["branch"]
+    return None
+
+
+def _on_both(event: dict[str, Any], source: str, target: str) -> Iterator[dict[str, Any]]:
+    """Yield an event and, if it changes the files of one line, the same change of the other one."""
+    yield event
+    if event.get("event") in _OF_FILES and event.get("branch", MAIN) == source:
+        change = {key: value for key, value in event.items() if key not in ("event", "branch")}
+        if target == MAIN:
+            yield {"event": "files-changed", **change}
+        else:
+            yield {"event": "branch-files-changed", "branch": target, **change}
 
 
 def merged(drafts: Sequence[Draft]) -> Draft:

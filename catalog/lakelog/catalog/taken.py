@@ -19,7 +19,7 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState
 from lakelog.catalog.predicate import Filter
 from lakelog.catalog.statement_text import full
-from lakelog.catalog.steps import Step, check_same, commit_of, folded, merged
+from lakelog.catalog.steps import Step, check_same, commit_of, folded, merged, met_by_joined
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.writer import STATEMENT, author_of
 from lakelog.log import Commit, Committed, Draft, Json, View
@@ -256,6 +256,7 @@ class TakenLog(TrackedLog[S]):
                 by=author_of(passed[-1] if passed else None),
             )
             drafts.append(draft)
+            passed = met_by_joined(passed, draft)
             view = _with_steps(folded(self.log, view, draft), len(drafts))
         return merged(drafts)
 

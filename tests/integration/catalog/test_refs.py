@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from tests.integration.catalog import rows_changed
 from tests.integration.catalog.conftest import rows
-from tests.integration.catalog.rows_changed import deleted
+from tests.integration.catalog.rows_changed import deleted, two_files, updated
 
 from lakelog.catalog import Catalog, StreamBatch, Table, col
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
@@ -358,6 +359,30 @@ def test_a_transaction_over_main_and_a_branch_fails_where_the_branch_was_changed
     with pytest.raises(CommitConflict):
         tx.commit()
     assert ids(client().load_table("t")) == [1, 2, 3]
+
+
+def test_a_branch_that_a_transaction_makes_meets_what_others_did_to_its_origin(
+    catalog: Catalog, client: Client
+) -> None:
+    two_files(catalog)
+    tx = catalog.begin()
+    branch = tx.load_table("t").create_branch("b").at(ref="b")
+    updated(branch, [1], "x", condition=col("name") == "n1")
+    updated(client().load_table("t"), [12], "n1")
+    with pytest.raises(CommitConflict, match="should have seen"):
+        tx.commit()
+
+
+def test_what_a_transaction_fast_forwards_meets_what_others_did_to_the_other_branch(
+    catalog: Catalog, client: Client
+) -> None:
+    branch = two_files(catalog).create_branch("b").at(ref="b").append(rows_changed.rows(range(30, 32)))
+    tx = catalog.begin()
+    main = tx.load_table("t").fast_forward("main", "b")
+    updated(main, [1], "x", condition=col("name") == "n1")
+    updated(branch, [30], "n1")
+    with pytest.raises(CommitConflict, match="should have seen"):
+        tx.commit()
 
 
 def test_a_transaction_goes_on_where_somebody_makes_a_tag(
