@@ -11,10 +11,12 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lakelog.spark.asking import token_of
 from lakelog.spark.catalogs import Catalogs
 
 if TYPE_CHECKING:
     from lakelog.catalog.table import Table
+    from lakelog.log.errors import LakelogError
 
 LIMIT = 256
 
@@ -72,10 +74,32 @@ class Handles:
         return table
 
     def writable(self, params: Params) -> Table:
-        """Return the table to be changed, which may be newer than the version that the adapter has loaded."""
+        """Return the table to be changed, which may be newer than the version that the adapter has loaded.
+
+        NoSuchTable, NoSuchRef; CommitUnknown where the change happened, and the answer was lost, before that was gone:
+        its files are to stay.
+        """
+        from lakelog.catalog.errors import NoSuchRef, NoSuchTable
+
         if params["past"]:
             return self.loaded(params)
-        return self._known(params, past=False) or self._newest(params)
+        try:
+            return self._known(params, past=False) or self._newest(params)
+        except (NoSuchTable, NoSuchRef) as gone:
+            self._check_not_happened(params, gone)
+            raise
+
+    def _check_not_happened(self, params: Params, gone: LakelogError) -> None:
+        from lakelog.catalog.outcome import was_committed
+        from lakelog.log.errors import CommitUnknown
+
+        token = token_of(params) if "token" in params else None
+        if token is not None and was_committed(self._catalogs.of(params)._logs, token):
+            raise CommitUnknown(
+                f"commit {token.commit_id} happened, but what it changed is gone since: {gone}",
+                commit_id=token.commit_id,
+                location=params["location"],
+            ) from gone
 
     def _known(self, params: Params, *, past: bool) -> Table | None:
         key = (

@@ -10,8 +10,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.errors import NoSuchTable
-from lakelog.log.errors import InvalidInput
+from lakelog.catalog.errors import NoSuchRef, NoSuchTable
+from lakelog.log.errors import CommitUnknown, InvalidInput
 from lakelog.spark.bridge import serve
 from lakelog.spark.dispatch import Dispatch, VersionMismatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
@@ -76,6 +76,30 @@ def test_a_request_that_is_asked_again_of_a_new_process_happens_once(fresh):
             fresh(), "commit_write", **reference(facts), **begun, operation="append", filter=None, files=files
         )
     assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
+
+
+@pytest.mark.parametrize("gone", ["branch", "table"])
+def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_gone(fresh, gone):
+    facts, _ = create(fresh(), "t")
+    made = {"kind": "branch", "name": "b"}
+    token = ask(fresh(), "token", identifier=["t"])
+    ask(fresh(), "create_ref", **reference(facts), **made, where="new", as_of={}, token=token)
+    loaded = ask(fresh(), "load_table", identifier=["t"], on=made)
+    branch = {**reference(loaded), "ref": loaded["ref"]}
+    begun = ask(fresh(), "begin_write", **branch)
+    files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
+    write = {**branch, **begun, "operation": "append", "filter": None, "files": files}
+    other = ask(fresh(), "begin_write", **branch)
+    ask(fresh(), "commit_write", **write)
+    token = ask(fresh(), "token", identifier=["t"])
+    if gone == "branch":
+        ask(fresh(), "drop_ref", **reference(facts), **made, if_exists=False, token=token)
+    else:
+        ask(fresh(), "drop_table", identifier=["t"], token=token)
+    with pytest.raises(CommitUnknown, match="happened"):
+        ask(fresh(), "commit_write", **write)
+    with pytest.raises((NoSuchRef, NoSuchTable)):
+        ask(fresh(), "commit_write", **{**write, **other})
 
 
 def test_a_write_starts_from_the_version_that_was_loaded_even_in_a_new_process(fresh):
