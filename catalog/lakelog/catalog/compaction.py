@@ -31,6 +31,9 @@ SMALL = 0.75
 HELD_BYTES = 32 * 1024 * 1024
 """About what a writer of Parquet holds of a file."""
 
+LARGEST_BYTES = 1 << 50
+"""No store takes a file of this size: more is asked for by who wants as few files as possible."""
+
 SPREAD_TASKS_MAX = 64
 """A group is spread over no more tasks than these: of a larger one, there are several."""
 
@@ -67,7 +70,8 @@ def goal_of(
         raise InvalidInput(
             f"the share of deleted rows is {deleted_ratio}: give a number from 0, for all files that have some, to 1"
         )
-    return Goal(target_size_bytes=target_size_bytes, deleted_ratio=deleted_ratio)
+    # What is computed from it has to fit into 64 bits.
+    return Goal(target_size_bytes=min(target_size_bytes, LARGEST_BYTES), deleted_ratio=deleted_ratio)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

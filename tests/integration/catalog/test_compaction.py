@@ -134,6 +134,12 @@ def test_what_makes_no_sense_is_refused(table: Table, given: dict[str, float]) -
 # Beside others
 
 
+def test_files_that_shall_be_as_large_as_can_be_said_have_sizes_that_fit_into_64_bits() -> None:
+    goal = goal_of({}, 2**63 - 1, None)
+    assert goal.target_size_bytes > 10**15
+    assert goal.most_bytes * 1000 < 2**63
+
+
 def written(table: Table) -> tuple[WriteRef, list[Rewritten]]:
     """Write anew what is to be, a group in each partition."""
     goal = goal_of(table.properties, None, None)
