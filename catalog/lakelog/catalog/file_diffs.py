@@ -127,6 +127,7 @@ def file_diffs(
     replaced: list[int] = []
     goes_back = False
     for files in commit_files(tracked, first, last):
+        is_created = any(isinstance(event, TableCreated) for event in files.events)
         if files.commit.log_id != log_id:
             raise NotFound(f"version {files.commit.version} is of another table")
         steps.append(_step(files))
@@ -136,7 +137,7 @@ def file_diffs(
             elif isinstance(event, RolledBack) and event.metadata is not None:
                 goes_back = True
                 schemas.append((files.commit.version, event.metadata.schema))
-            if isinstance(event, TableReplaced) or _makes_another(event):
+            if (isinstance(event, TableReplaced) and not is_created) or _makes_another(event):
                 replaced.append(files.commit.version)
     if replaced:
         return Diffs((), schemas, replaced)
@@ -182,6 +183,10 @@ def _step(files: CommitFiles) -> _Step:
     operations: dict[str, None] = {}
     backwards = False
     for event in files.events:
+        if isinstance(event, TableReplaced):
+            # Only one that the same commit created is told of: nobody ever saw what was in it.
+            removed.clear()
+            added.clear()
         # A branch may have gone back before the table became what it is.
         backwards = backwards or isinstance(event, RolledBack | FastForwarded)
         if isinstance(event, FilesChanged):

@@ -231,6 +231,15 @@ def test_rows_that_a_branch_brought_back_are_inserts_when_the_table_takes_it_ove
     assert changes(table, version) == [(version, "insert", 1, "n1")]
 
 
+def test_what_a_table_was_before_the_same_transaction_replaced_it_is_nothing(catalog: Catalog) -> None:
+    with catalog.begin() as tx:
+        tx.create_table("new", pa.schema({"x": pa.int64()})).append(pa.table({"x": [1]}))
+        tx.commit_stage(tx.stage("replace", "new", rows(range(1)).schema))
+        tx.load_table("new").append(rows(range(3)))
+    table = deleted(catalog.load_table("new"), [1])
+    assert changes(table, 1) == [*inserts(1, range(3)), (2, "delete", 1, "n1")]
+
+
 def test_versions_that_there_are_not_are_errors(table: Table) -> None:
     for first, last in ((0, 2), (4, None), (1, 4)):
         with pytest.raises(NotFound, match="has no version"):
