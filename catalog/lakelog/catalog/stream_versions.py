@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.commit_files import CommitFiles, commit_files
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged
+from lakelog.catalog.events import FilesChanged, RolledBack, SchemaChanged, TableReplaced
 from lakelog.catalog.file_tables import empty, joined
 from lakelog.catalog.history import operations_of
 from lakelog.catalog.log_cache import TrackedLog
@@ -114,6 +114,11 @@ def _seen(read: CommitFiles) -> Seen:
         match event:
             case SchemaChanged():
                 form = form_of(event.schema)
+            case TableReplaced():
+                # What the same transaction did before that was done to another table.
+                form, changes, spent = form_of(event.schema), False, Spent()
+                added.clear()
+                rewritten.clear()
             case RolledBack():
                 form = form if event.metadata is None else form_of(event.metadata.schema)
                 changes = changes or any(_moves_rows(each) for each in read.events)

@@ -355,3 +355,16 @@ def test_it_follows_main_and_passes_over_branches(table):
         stream(branch)
     branch.fast_forward("main", "b").append(rows(6))
     assert batches(refreshed(source), position)[0] == [[4, 6]]
+
+
+def test_what_the_same_transaction_did_before_a_replace_is_of_another_table(catalog, table):
+    for change in ("append", "overwrite", "nothing"):
+        with catalog.begin() as tx:
+            if change != "nothing":
+                inner = tx.load_table("t")
+                getattr(inner, change)(pa.table({inner.schema.names[0]: [8]}))
+            tx.commit_stage(tx.stage("replace", "t", pa.schema([("y", pa.int64())])))
+            tx.load_table("t").append(pa.table({"y": [9]}))
+        table = catalog.load_table("t")
+        source = stream(table)
+        assert batches(source, source.start(version=table.version))[0] == [[9]]
