@@ -89,6 +89,10 @@ class Asked:
     def has_end(self) -> bool:
         return self.end_version is not None or self.end_us is not None
 
+    def has_passed(self, newest_us: int) -> bool:
+        """Tell whether no version after the newest one, which is of that time, can be among them."""
+        return self.end_version is not None or (self.end_us is not None and self.end_us <= newest_us)
+
 
 def changelog_of(table: Table, asked: Asked) -> Changelog:
     """Return the changes of a table that are asked for. InvalidInput for those of a tag or branch."""

@@ -29,7 +29,8 @@ class OnChanges:
     def on_load_changes(self, params: Params) -> Params:
         """Answer the facts of a table as changes of it are read, and which versions' changes these are.
 
-        Without an end, or with all that there is to come, nothing is said of what the changes have among them.
+        Without an end that has passed, nothing is said of what the changes have among them: when Spark asks again,
+        under the plan that it has made, there may be more.
         """
         from lakelog.catalog.changelog import Asked, asked_versions, changes_schema
         from lakelog.catalog.spark_types import schema_to_spark
@@ -38,10 +39,12 @@ class OnChanges:
         table = self._table(params)
         asked = _asked(params)
         first, last = asked_versions(table, asked or Asked(start_version=1))
-        end = table.at(version=last) if 1 <= last < table.version else table
+        # In a transaction, without what that has changed: this is a version, and is remembered as one.
+        newest = table.at(version=table.version)
+        end = newest.at(version=last) if 1 <= last < newest.version else newest
         told = {"may_carry": True, "may_update": True, "may_repeat": True}
-        if asked is not None and asked.has_end:
-            log = self._log(params, table, first, last)
+        if asked is not None and asked.has_passed(newest.timestamp_us):
+            log = self._log(params, newest, first, last)
             told = {name: getattr(log, name) for name in told}
         step = self._catalogs.step(params)
         self._handles.remember(params, end, past=True, step=step)

@@ -1,0 +1,54 @@
+"""What the adapter asks about changes of rows, and what it may rely on."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from tests.unit.spark.test_procedures import append, ask, begin, create, fresh
+
+__all__ = ["fresh"]
+
+NO_ENDS = dict.fromkeys(("start_version", "end_version", "start_us", "end_us"))
+EVERYTHING = {"op": "ALWAYS_TRUE", "args": []}
+
+
+def load(dispatch, transaction=None, **asked):
+    scope = {} if transaction is None else {"transaction": transaction}
+    given = {**NO_ENDS, **asked, **scope, "with_start": True, "with_end": True}
+    return ask(dispatch, "load_changes", identifier=["t"], **given)
+
+
+def files(dispatch, method, facts, **more):
+    reference = {key: facts[key] for key in ("location", "id", "version", "past", "step")}
+    _, body = dispatch.answer(method, {**reference, "predicate": EVERYTHING, **more})
+    return pa.ipc.open_stream(body).read_all().num_rows
+
+
+def test_nothing_is_said_of_what_is_among_changes_that_may_become_more(fresh):
+    dispatch = fresh()
+    create(dispatch, "t")
+    time_us = dispatch._catalogs.outside.load_table("t").timestamp_us
+
+    def claims(**asked):
+        found = load(dispatch, **asked)
+        assert (found["first"], found["last"]) == (1, 1)
+        return {not found[name] for name in ("may_carry", "may_update", "may_repeat")}
+
+    assert claims(start_version=1, end_version=1) == {True}
+    assert claims(start_us=0, end_us=time_us) == {True}
+    assert claims(start_us=0, end_us=time_us + 1) == {False}, "a version to come may be of that time"
+    assert claims(start_version=1) == {False}
+
+
+def test_changes_are_not_of_what_their_transaction_has_done_nor_is_the_version_that_they_end_at(fresh):
+    dispatch = fresh()
+    create(dispatch, "t")
+    id = begin(dispatch)
+    append(dispatch, ask(dispatch, "load_table", identifier=["t"], transaction=id), transaction=id)
+    past = ask(dispatch, "load_table", identifier=["t"], version=1, transaction=id)
+    for asked in ({"end_version": 1}, {}):
+        changes = load(dispatch, id, start_version=1, **asked)
+        ends = {"first": changes["first"], "last": changes["last"], "transaction": id}
+        assert files(dispatch, "plan_changes", changes, **ends) == 0
+        assert files(dispatch, "plan", past, transaction=id) == 0
+    now = ask(dispatch, "load_table", identifier=["t"], transaction=id)
+    assert files(dispatch, "plan", now, transaction=id) == 1
