@@ -28,7 +28,7 @@ from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.pruning import may_match
 from lakelog.catalog.table_state import TableState
 from lakelog.log import View, WriteRef
-from lakelog.log.errors import Unsupported
+from lakelog.log.errors import CommitUnknown, NotFound, Unsupported
 
 TRIES_MAX = 5
 """So many times others may change what is being written anew, before a compaction gives up."""
@@ -82,7 +82,7 @@ def commit(
     """Commit the groups, which were prepared against `base`, but for those whose files others have changed since.
 
     Return the newest view, and which groups were left out. Their files are in no commit. Raises as
-    `row_changes.commit`.
+    `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since.
     """
     # Without the others, they are the same request still.
     token = token or Token(commit_id=write.id, bases={tracked.location: write.version})
@@ -106,7 +106,7 @@ def commit(
                 raise
             left = untouched
         else:
-            return done.view, _left_out(tracked, done.view, done.version, groups)
+            return done.view, _left_out(tracked, done.view, done.version, groups, token.commit_id)
     return view, list(range(len(groups)))
 
 
@@ -122,12 +122,27 @@ def _is_untouched(
 
 
 def _left_out(
-    tracked: TrackedLog[TableState], view: View[TableState], version: int, groups: Sequence[Rewritten]
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    version: int,
+    groups: Sequence[Rewritten],
+    commit_id: str,
 ) -> list[int]:
-    """Return which groups are not in the commit: who asks again for what has happened asks for all of them at first."""
+    """Return which groups are not in the commit: who asks again for what has happened asks for all of them at first.
+
+    CommitUnknown where its version has expired by then: no files of them may be deleted.
+    """
     if tracked.in_transaction:
         return []
-    then = view if view.version == version else tracked.view_at(version)
+    try:
+        then = view if view.version == version else tracked.view_at(version)
+    except NotFound as error:
+        raise CommitUnknown(
+            f"a compaction was committed as version {version}, which is let go of since: which of its groups are in it "
+            f"is not known ({error})",
+            commit_id=commit_id,
+            location=tracked.log.location,
+        ) from error
     there = entries_of(tracked, then, [group.files[0].path for group in groups])
     return [at for at, group in enumerate(groups) if group.files[0].path not in there]
 

@@ -20,7 +20,7 @@ from lakelog.catalog.compaction import goal_of
 from lakelog.catalog.copying import copied_files
 from lakelog.catalog.data_file import DataFile, file_path
 from lakelog.log import WriteRef
-from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.errors import CommitUnknown, InvalidInput, Unsupported
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 BUCKETS = {"transform": "bucket", "args": [2], "column": ["id"]}
@@ -157,6 +157,17 @@ def written(table: Table) -> tuple[WriteRef, list[Rewritten]]:
         store.delete([f"{prefix}/{new[0].path}"])
         found.append(Rewritten(part["path"].to_pylist(), [msgspec.structs.replace(new[0], path=path)]))
     return write, found
+
+
+def test_a_request_that_is_asked_again_when_its_version_has_expired_keeps_its_files(
+    catalog: Catalog, table: Table
+) -> None:
+    write, groups = written(table)
+    table.commit_compaction(write, groups)
+    catalog.load_table("t").append(rows(50))
+    catalog.expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(CommitUnknown, match="let go of"):
+        table.commit_compaction(write, groups)
 
 
 def test_appends_and_deletes_of_other_files_stand_in_nobodys_way(catalog: Catalog, table: Table) -> None:
