@@ -79,11 +79,12 @@ class Stream:
                 f"the stream is to start from version {version} of {self.name}, which was replaced in version "
                 f"{generation}: start from that one or a later one"
             )
-        if version < self._expired:
+        if version <= self._expired != 1:
+            # Of the oldest version that is kept, there are the rows, and not what it added.
             raise InvalidInput(
                 f"the stream is to start from version {version} of {self.name}, but versions before {self._expired} "
-                "were let go of by expire: start from that one or a later one, or without startingVersion and "
-                "startingTimestamp, from the present contents"
+                f"were let go of by expire: start from version {self._expired + 1} or a later one, or without "
+                "startingVersion and startingTimestamp, from the present contents"
             )
         return self._first(version)
 
