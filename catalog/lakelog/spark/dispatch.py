@@ -273,15 +273,16 @@ class Dispatch(
         from lakelog.log import WriteRef
 
         try:
-            self._handles.writable(params).commit_write(
-                msgspec.convert(params["write"], WriteRef),
-                params["operation"],
-                _files(params),
-                filter=params["filter"],
-                batch=batch_of(params),
-                values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
-                token=token_of(params),
-            )
+            with self._handles.keeping_files(params):
+                self._handles.writable(params).commit_write(
+                    msgspec.convert(params["write"], WriteRef),
+                    params["operation"],
+                    _files(params),
+                    filter=params["filter"],
+                    batch=batch_of(params),
+                    values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
+                    token=token_of(params),
+                )
         except BatchCommitted:
             return {"written": False}
         return {"written": True}
@@ -290,17 +291,18 @@ class Dispatch(
         from lakelog.catalog.identity import ValuesTaken
         from lakelog.log import WriteRef
 
-        self._handles.writable(params).commit_rows(
-            msgspec.convert(params["write"], WriteRef),
-            params["operation"],
-            _files(params),
-            removed=params["removed"],
-            deletes=params["deletes"],
-            condition=params["condition"],
-            values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
-            reads_others=params.get("reads_others", False),
-            token=token_of(params),
-        )
+        with self._handles.keeping_files(params):
+            self._handles.writable(params).commit_rows(
+                msgspec.convert(params["write"], WriteRef),
+                params["operation"],
+                _files(params),
+                removed=params["removed"],
+                deletes=params["deletes"],
+                condition=params["condition"],
+                values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
+                reads_others=params.get("reads_others", False),
+                token=token_of(params),
+            )
         return {}
 
     def on_token(self, params: Params) -> Params:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakelog.spark.asking import token_of
@@ -74,18 +75,20 @@ class Handles:
         return table
 
     def writable(self, params: Params) -> Table:
-        """Return the table to be changed, which may be newer than the version that the adapter has loaded.
-
-        NoSuchTable, NoSuchRef; CommitUnknown where the change happened, and the answer was lost, before that was gone:
-        its files are to stay.
-        """
-        from lakelog.catalog.errors import NoSuchRef, NoSuchTable
-
+        """Return the table to be changed, which may be newer than the version that the adapter has loaded."""
         if params["past"]:
             return self.loaded(params)
+        return self._known(params, past=False) or self._newest(params)
+
+    @contextmanager
+    def keeping_files(self, params: Params) -> Iterator[None]:
+        """Inside, files are committed. CommitUnknown, rather than that something is not there, where this happened
+        already, and the answer was lost before what it needs was dropped or has expired: its files are to stay."""
+        from lakelog.log.errors import NotFound
+
         try:
-            return self._known(params, past=False) or self._newest(params)
-        except (NoSuchTable, NoSuchRef) as gone:
+            yield
+        except NotFound as gone:
             self._check_not_happened(params, gone)
             raise
 
@@ -93,10 +96,10 @@ class Handles:
         from lakelog.catalog.outcome import was_committed
         from lakelog.log.errors import CommitUnknown
 
-        token = token_of(params) if "token" in params else None
+        token = token_of(params)
         if token is not None and was_committed(self._catalogs.of(params)._logs, token):
             raise CommitUnknown(
-                f"commit {token.commit_id} happened, but what it changed is gone since: {gone}",
+                f"commit {token.commit_id} happened, but not all that it needs is there any more: {gone}",
                 commit_id=token.commit_id,
                 location=params["location"],
             ) from gone

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from lakelog.catalog import Catalog
 from lakelog.catalog.errors import NoSuchRef, NoSuchTable
 from lakelog.log.errors import CommitUnknown, InvalidInput
 from lakelog.spark.bridge import serve
@@ -100,6 +101,21 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_go
         ask(fresh(), "commit_write", **write)
     with pytest.raises((NoSuchRef, NoSuchTable)):
         ask(fresh(), "commit_write", **{**write, **other})
+
+
+def test_a_write_that_is_asked_again_keeps_its_files_where_the_version_that_it_began_with_has_expired(
+    fresh, tmp_path
+):
+    facts, _ = create(fresh(), "t")
+    begun = ask(fresh(), "begin_write", **reference(facts))
+    files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
+    write = {**reference(facts), **begun, "operation": "append", "filter": None, "files": files}
+    ask(fresh(), "commit_write", **write)
+    catalog = Catalog(str(tmp_path / "lake"))
+    catalog.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}])
+    catalog.expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(CommitUnknown, match="happened"):
+        ask(fresh(), "commit_write", **write)
 
 
 def test_a_write_starts_from_the_version_that_was_loaded_even_in_a_new_process(fresh):
