@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.format.catalog.constraints_v1 import fill
-from tests.format.catalog.warehouse_v1 import build
+from tests.format.catalog.warehouse_v1 import build, released
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.constraints import Check, Constraint, ForeignKey, PrimaryKey, Unique
@@ -25,9 +25,7 @@ FK = ForeignKey(name="fk", columns=(2,), table=("lake", "days"), referenced=("d"
 
 
 def test_today_writes_what_the_release_wrote() -> None:
-    golden = {
-        str(path.relative_to(GOLDEN)): path.read_bytes() for path in GOLDEN.rglob("*") if path.is_file()
-    }
+    golden = released(GOLDEN)
     assert build(fill) == golden
 
 

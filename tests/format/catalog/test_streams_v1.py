@@ -6,20 +6,18 @@ from pathlib import Path
 
 import pytest
 from tests.format.catalog.streams_v1 import POSITIONS, fill
-from tests.format.catalog.warehouse_v1 import build
+from tests.format.catalog.warehouse_v1 import build, released
 
 from lakelog.catalog import Catalog, StreamBatch
 from lakelog.catalog.stream_batches import check_new
-from lakelog.catalog.stream_positions import position_from_json
+from lakelog.catalog.stream_positions import Position
 
 GOLDEN = Path(__file__).parent / "streams_v1"
 QUERY = "3e7c5f4e-6d0f-4a53-9a8f-0f4b9f0a7c11"
 
 
 def test_today_writes_what_the_release_wrote() -> None:
-    golden = {
-        str(path.relative_to(GOLDEN)): path.read_bytes() for path in GOLDEN.rglob("*") if path.is_file()
-    }
+    golden = released(GOLDEN)
     assert build(fill) == golden
 
 
@@ -33,4 +31,4 @@ def test_the_batches_of_every_version_are_read() -> None:
 
 @pytest.mark.parametrize("text", POSITIONS)
 def test_positions_in_checkpoints_are_read_and_written_as_they_were(text: str) -> None:
-    assert position_from_json(text).to_json() == text
+    assert Position.from_json(text).to_json() == text

@@ -75,6 +75,11 @@ def one_by_one(works: Sequence[Callable[[], None]]) -> None:
         work()
 
 
+def released(folder: Path) -> dict[str, bytes]:
+    """Return the objects that a release wrote, as `build` returns those of today."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def build(fill: Callable[[Catalog], None] | None = None) -> dict[str, bytes]:
     """Return the objects of a golden warehouse by their keys; of this one, unless another one's `fill` is given."""
     ids, ticks = itertools.count(1), itertools.count(1_790_000_000_000_000, 1_000_000)
