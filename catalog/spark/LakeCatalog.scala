@@ -208,7 +208,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       val current = if (ofConstraints) Some(table(ident, asked, asked.call("load_table", about(ident)))) else None
       val looked = seen.orElse(current.flatMap(lookedAt(_, changes))).map("looked_at" -> _)
       val wanted = JArray(changes.map(Requests.tableChange(_, current.map(_.schema))).toList)
-      table(ident, asked, change(asked, "alter_table", about(ident), Seq("changes" -> wanted) ++ looked: _*))
+      table(ident, asked, asked.changeOnce("alter_table", about(ident), Seq("changes" -> wanted) ++ looked: _*))
     }
   }
 
@@ -379,11 +379,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private[lakelog] def ask(method: String, params: JObject): JObject = channel.call(method, params)
 
   private[lakelog] def change(method: String, subject: JObject, params: (String, JValue)*): JObject =
-    change(channel, method, subject, params: _*)
-
-  /** Asks for a change, with the token that makes it the same change however often it is asked for. */
-  private def change(to: Channel, method: String, subject: JObject, params: (String, JValue)*): JObject =
-    to.changeOnce(method, subject, params: _*)
+    channel.changeOnce(method, subject, params: _*)
 
   private[lakelog] def table(ident: Identifier, from: Channel, facts: JObject): LakeTable =
     new LakeTable(TableAccess(catalogName, ident, from, failures, options), TableFacts(facts))

@@ -8,6 +8,7 @@ Spark counts in. Otherwise it moves as a stream of what is added does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import msgspec
 import pyarrow as pa
@@ -16,7 +17,7 @@ from lakelog.catalog.changelog import INSERT, Changelog, told
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.file_diffs import ENTRY, entries
 from lakelog.catalog.stored_types import ready
-from lakelog.catalog.stream_positions import Limits, Position, Spent, position_of_kind
+from lakelog.catalog.stream_positions import Limits, Position, Spent
 from lakelog.catalog.stream_source import Stream
 from lakelog.log.errors import NotFound
 
@@ -40,13 +41,12 @@ class ChangeStream(Stream):
     `compared`: who reads them compares changes with each other, and has times in milliseconds.
     """
 
+    kind: ClassVar[type[Position]] = ChangePosition
+
     last: int | None = None
     compared: bool = True
 
-    def position(self, text: str) -> ChangePosition:
-        return position_of_kind(text, ChangePosition)
-
-    def head(self) -> ChangePosition:
+    def head(self) -> Position:
         return self._first(self._newest + 1)
 
     def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
@@ -96,9 +96,6 @@ class ChangeStream(Stream):
     @property
     def _newest(self) -> int:
         return self.table.version if self.last is None else min(self.table.version, self.last)
-
-    def _first(self, version: int, *, whole: bool = False) -> ChangePosition:
-        return ChangePosition.first(self.table.id, self.table.metadata.generation, version, whole=whole)
 
     def _behind(
         self, here: ChangePosition, start: ChangePosition, version: int, time_us: int

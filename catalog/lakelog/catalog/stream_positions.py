@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Self
 
 import msgspec
 
@@ -38,6 +38,23 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             table=table, generation=generation, version=version, whole=whole, begun=version, begun_whole=whole
         )
 
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the position that `to_json` wrote. FormatError for another text."""
+        try:
+            position = msgspec.json.decode(text, type=cls)
+        except msgspec.MsgspecError as error:
+            raise FormatError(
+                f"the checkpoint says {text!r}, which is no position in a lakelog table ({error}): it is of another "
+                "source, or of a newer lakelog"
+            ) from None
+        if position.format != FORMAT:
+            raise FormatError(
+                f"the checkpoint's position has the format {position.format}, but this lakelog knows {FORMAT}: "
+                "upgrade it"
+            )
+        return position
+
     def to_json(self) -> str:
         """Return the same text for the same position."""
         return msgspec.json.encode(self).decode()
@@ -61,30 +78,6 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 ready(Position)
-
-
-AnyPosition = TypeVar("AnyPosition", bound=Position)
-
-
-def position_from_json(text: str) -> Position:
-    """Return the position that `Position.to_json` wrote. FormatError for another text."""
-    return position_of_kind(text, Position)
-
-
-def position_of_kind(text: str, kind: type[AnyPosition]) -> AnyPosition:
-    """As `position_from_json`, for a kind of positions that tell more."""
-    try:
-        position = msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError as error:
-        raise FormatError(
-            f"the checkpoint says {text!r}, which is no position in a lakelog table ({error}): it is of another "
-            "source, or of a newer lakelog"
-        ) from None
-    if position.format != FORMAT:
-        raise FormatError(
-            f"the checkpoint's position has the format {position.format}, but this lakelog knows {FORMAT}: upgrade it"
-        )
-    return position
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -16,7 +17,7 @@ from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.refs import MAIN
 from lakelog.catalog.stream_forms import form_of
-from lakelog.catalog.stream_positions import Limits, Position, Spent, position_from_json
+from lakelog.catalog.stream_positions import Limits, Position, Spent
 from lakelog.catalog.stream_versions import Seen, Versions, expired
 from lakelog.catalog.table import Table
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
@@ -32,6 +33,8 @@ class Stream:
     The query reads columns of the form `form` (see `form_of`), which they have had since before version `since`; `name`
     is what it calls the table. `skips_changes`: versions that change rows are passed over, with all that they add.
     """
+
+    kind: ClassVar[type[Position]] = Position
 
     table: Table
     name: str
@@ -50,7 +53,7 @@ class Stream:
 
     def position(self, text: str) -> Position:
         """Return the position that a checkpoint has. FormatError for another text."""
-        return position_from_json(text)
+        return self.kind.from_json(text)
 
     def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> Position:
         """Return the first position: before all that the table has now; or before what a version added, or the first
@@ -93,7 +96,7 @@ class Stream:
         return self._first(self.table.version + 1)
 
     def _first(self, version: int, *, whole: bool = False) -> Position:
-        return Position.first(self.table.id, self.table.metadata.generation, version, whole=whole)
+        return self.kind.first(self.table.id, self.table.metadata.generation, version, whole=whole)
 
     def _version_from(self, timestamp_us: int) -> int:
         try:

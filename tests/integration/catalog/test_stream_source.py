@@ -13,7 +13,7 @@ import pytest
 from lakelog.catalog import col
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.stream_forms import form_of
-from lakelog.catalog.stream_positions import Limits, position_from_json
+from lakelog.catalog.stream_positions import Limits, Position
 from lakelog.catalog.stream_source import Stream
 from lakelog.catalog.stream_versions import Versions
 from lakelog.log import FormatError, InvalidInput, Unsupported
@@ -52,7 +52,7 @@ def batches(source: Stream, position, limits=ALL, until=None) -> tuple[list[list
     """Return what a query gets, batch by batch, that asks until there is nothing more, and where it is then."""
     found = []
     for _ in itertools.repeat(None, 1000):
-        end = position_from_json(source.next(position, limits, until).to_json())
+        end = Position.from_json(source.next(position, limits, until).to_json())
         if end == position:
             return found, position
         found.append(delivered(source, position, end))
@@ -277,13 +277,13 @@ def test_a_first_batch_that_is_asked_for_again_begins_where_it_began(table):
 @pytest.mark.parametrize("text", ["{}", "7", '{"format":1}', "not json"])
 def test_a_position_of_something_else_is_refused(text):
     with pytest.raises(FormatError, match="no position in a lakelog table"):
-        position_from_json(text)
+        Position.from_json(text)
 
 
 def test_a_position_of_a_later_format_is_refused(table):
     text = stream(table).start().to_json().replace('"format":1', '"format":2')
     with pytest.raises(FormatError, match="upgrade"):
-        position_from_json(text)
+        Position.from_json(text)
 
 
 def test_a_batch_costs_a_get_for_each_version_and_none_when_it_is_read(table, monkeypatch):
