@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakelog.catalog import row_changes
+from lakelog.catalog import leftovers, row_changes
 from lakelog.catalog.binding import bind
 from lakelog.catalog.bound import Constant, unknown_parts
 from lakelog.catalog.commits import Token
@@ -171,10 +171,12 @@ def compact(
         write = WriteRef(id=new_id(), version=view.version)
         copied = copied_files(tracked, view, files, Constant(False), write, target_size_bytes=goal.most_bytes)
         removed = files["path"].to_pylist()
-        view, lost = commit(tracked, view, [Rewritten(removed, copied)], name=name, write=write, token=None)
+        with leftovers.kept_by_commit(tracked, copied):
+            view, lost = commit(
+                tracked, view, [Rewritten(removed, copied)], name=name, write=write, token=None
+            )
         if lost:
-            prefix = f"{tracked.prefix}/" if tracked.prefix else ""
-            tracked.store.delete([prefix + file.path for file in copied])
+            leftovers.delete(tracked, [file.path for file in copied])
             tries_left -= 1
         if not tries_left:
             raise CommitConflict(

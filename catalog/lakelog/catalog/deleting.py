@@ -21,6 +21,7 @@ from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.file_tables import joined
+from lakelog.catalog.leftovers import kept_by_commit
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.properties import WRITE_MODES, value_of
@@ -112,7 +113,8 @@ def _delete_rows(
     )
     if change.is_empty:
         return view
-    return row_changes.commit(tracked, view, change, name=name, write=write, token=token).view
+    with kept_by_commit(tracked, copied):
+        return row_changes.commit(tracked, view, change, name=name, write=write, token=token).view
 
 
 def _matching_files(

@@ -14,6 +14,7 @@ from lakelog.catalog import contents
 from lakelog.catalog.commits import Token, was_applied
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.leftovers import kept_by_commit
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.partitions import (
     Values,
@@ -42,9 +43,9 @@ def add(
 ) -> Table:
     """Add partitions without rows; one that is there already stays as it is. Costs a PUT for each, and the commit."""
     write = table.begin_write()
-    return table.commit_write(
-        write, Operation.APPEND.value, _empty(table, tracked, write, partitions), token=token
-    )
+    files = _empty(table, tracked, write, partitions)
+    with kept_by_commit(tracked, files):
+        return table.commit_write(write, Operation.APPEND.value, files, token=token)
 
 
 def drop(table: Table, partitions: Sequence[Values], token: Token | None) -> Table:
@@ -67,7 +68,8 @@ def truncate(
         filter=predicate,
         filter_text=str(predicate),
     )
-    return contents.commit(tracked, view, change, name=table.name, write=write, token=token).view
+    with kept_by_commit(tracked, change.files):
+        return contents.commit(tracked, view, change, name=table.name, write=write, token=token).view
 
 
 def rename(
@@ -85,7 +87,8 @@ def rename(
     files = _rewritten(table, tracked, write, old, values) or _empty(table, tracked, write, [new])
     # Rows that others add to the new partition meanwhile must not be joined with those that come.
     both = predicate_of(table.metadata, [old, new])
-    return table.commit_write(write, Operation.OVERWRITE.value, files, filter=both, token=token)
+    with kept_by_commit(tracked, files):
+        return table.commit_write(write, Operation.OVERWRITE.value, files, filter=both, token=token)
 
 
 def _rewritten(

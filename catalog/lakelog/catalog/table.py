@@ -531,6 +531,7 @@ class Table(TableCompaction, TableVersions):
         batch: StreamBatch | None = None,
     ) -> Table:
         from lakelog.catalog.ingest import written_files
+        from lakelog.catalog.leftovers import kept_by_commit
         from lakelog.catalog.numbering import Numbering
 
         self._check_writable("write to")
@@ -544,9 +545,10 @@ class Table(TableCompaction, TableVersions):
             numbering = Numbering(table.schema, known_taken(self._tracked, table._view))
             files = written_files(table._tracked, table.metadata, write, data, numbering)
             values = numbering.taken()
-            return table.commit_write(
-                write, operation.value, files, filter=filter, batch=batch, values=values, token=token
-            )
+            with kept_by_commit(table._tracked, files):
+                return table.commit_write(
+                    write, operation.value, files, filter=filter, batch=batch, values=values, token=token
+                )
         except BatchCommitted:
             return table.refresh()
 

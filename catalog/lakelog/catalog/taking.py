@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from lakelog.catalog import leftovers
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import ValuesGone
 from lakelog.catalog.identity import ValuesTaken, identity_fields
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Committed, View
-from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.errors import CommitUnknown, LakelogError
 
 
 class Taking(Protocol):
@@ -97,16 +97,9 @@ def _renumbered(
     except CommitUnknown:
         raise
     except LakelogError:
-        _delete(tracked, others.written)
+        leftovers.delete(tracked, others.written)
         raise
     if tracked.outside is tracked:
         # No commit can ever have them: their values were taken by somebody else.
-        _delete(tracked, others.replaced)
+        leftovers.delete(tracked, others.replaced)
     return committed
-
-
-def _delete(tracked: TrackedLog[TableState], paths: Sequence[str]) -> None:
-    """Delete files that nobody needs; what fails here, vacuum does later."""
-    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
-    with suppress(StorageError):
-        tracked.store.delete([prefix + path for path in paths])

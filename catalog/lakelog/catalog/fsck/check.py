@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
 from lakelog.catalog.fsck import surroundings, transaction_checks
 from lakelog.catalog.fsck.repair import repair as repair_all
@@ -12,6 +13,7 @@ from lakelog.catalog.log_cache import LogCache
 from lakelog.catalog.name_tree import no_such_table
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.namespace_state import NAMESPACE, RELATION
+from lakelog.log import wait_for_background
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.log.findings import Findings
 from lakelog.log.format import Commit, decode_base, decode_entry
@@ -33,6 +35,9 @@ def check(
     read with `all_versions`; every page with `deep`. With `repair`, does what is provably safe (see `repair`) and
     checks again. NoSuchTable, NotFound, and FormatError where damage is in the way to `name`.
     """
+    # What this process is about to write for its own commits is not missing.
+    with suppress(TimeoutError):
+        wait_for_background()
     depth = Depth(deep=deep, all_versions=all_versions)
     walk = _walked(logs, name, location, depth, Findings(progress=progress))
     if not repair:
