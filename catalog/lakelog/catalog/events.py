@@ -242,8 +242,8 @@ class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
     """There is a tag or branch `name` from here on, in the place of any other of that name.
 
     It has the files that the line `of` has at this point, with this event's change; where there is one and it is a
-    branch, `of` is `ahead` of it. `version` is the one whose contents these are, None for the commit's own. `metadata`
-    is a tag's, None where it is that of the table at this point.
+    branch, `of` is `ahead` of it, or, `apart`, may never have had them. `version` is the one whose contents these are,
+    None for the commit's own. `metadata` is a tag's, None where it is that of the table at this point.
     """
 
     name: str
@@ -252,6 +252,7 @@ class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
     of: str
     version: int | None = None
     ahead: bool = False
+    apart: bool = False
     metadata: Metadata | None = None
 
 
@@ -406,6 +407,9 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     if isinstance(event, FileChange) and not event.changed_files:
         # As it was before there were vectors, so that older readers can read it.
         del encoded["changed_files"], encoded["deleted_rows"]
+    if isinstance(event, RefSet) and not event.apart:
+        # Older readers do not know of it.
+        del encoded["apart"]
     return encoded
 
 

@@ -58,7 +58,8 @@ def setting(
         if known is not None and (not replace or known.kind != kind):
             what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
             raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
-        of = line if then is None or _is_there(view, then) else MAIN
+        origin = line if then is None else _origin(view.state, then.state)
+        of = MAIN if origin is None else origin
         now = seen_on(view, of)
         source = now if then is None else then
         metadata, before = view.state.current, source.state.current
@@ -70,6 +71,7 @@ def setting(
         if kind == BRANCH:
             check_fits(metadata, before, added, source.version, title)
         changed, blobs = moved_files(Operation.SET_REF, added, removed, metadata)
+        differs = bool(added.num_rows or removed.num_rows)
         event = RefSet(
             **{field: getattr(changed, field) for field in changed.__struct_fields__},
             name=name,
@@ -77,7 +79,8 @@ def setting(
             id=id,
             of=of,
             version=None if then is None else _version_of(then),
-            ahead=bool(added.num_rows or removed.num_rows),
+            ahead=differs,
+            apart=differs and origin is None,
             metadata=before if kind == TAG and before != metadata else None,
         )
         return Draft(events=encode([event]), blobs=blobs)
@@ -85,11 +88,14 @@ def setting(
     return decide
 
 
-def _is_there(view: View[TableState], then: View[TableState]) -> bool:
-    """Tell whether the branch that `then` is seen on is still the same one."""
-    line = then.state.line
-    known = view.state.refs.get(line)
-    return line == MAIN or (known is not None and known.id == then.state.refs[line].id)
+def _origin(state: TableState, then: TableState) -> str | None:
+    """Return the name of the line that once had what `then` has, None where that is gone, or nobody knows which it is.
+
+    Of a line, that is the line itself; of a tag, the one that it was made of.
+    """
+    ref = then.refs.get(then.line)
+    id = MAIN if ref is None else ref.line.origin if ref.kind == TAG else ref.id
+    return next((name for name in (MAIN, *state.branches) if line_of(state, name)[0] == id), None)
 
 
 def _version_of(then: View[TableState]) -> int:
@@ -140,9 +146,19 @@ def fast_forwarding(
         if branch == to or line.has_all_of(other_id, other):
             raise NothingToDo(f"{branch} has all that {to} has")
         if not other.has_all_of(id, line):
+            why = (
+                f"it was changed since {to} had all of it"
+                if id in other.contains
+                else f"nothing tells that {to} ever had all of it"
+            )
+            instead = (
+                f"write to {MAIN} what {to} has more"
+                if branch == MAIN
+                else f"write to {branch} what {to} has more, or replace the branch {branch} by one made of {to}"
+            )
             raise InvalidInput(
-                f"{branch} of {title} cannot be fast-forwarded to {to}: it was changed since {to} was made from it, "
-                "and that would be lost"
+                f"{branch} of {title} cannot be fast-forwarded to {to}: {why}, so that rows could be lost. Instead, "
+                f"{instead}"
             )
         here, there = seen_on(view, branch), seen_on(view, to)
         added, removed = files_only_in(tracked, there, here), files_only_in(tracked, here, there)

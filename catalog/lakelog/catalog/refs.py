@@ -30,7 +30,9 @@ TAG, BRANCH = "tag", "branch"
 class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a line of contents came about: how often it was changed, and how many changes of which others it contains.
 
-    Others are named by their ids. Of main, changes are counted from the table's first tag or branch on.
+    Others are named by their ids. Of main, changes are counted from the table's first tag or branch on. A tag, which is
+    no line, names the one that had its contents at some time: `contains` tells how often that was changed by the time
+    when the tag was made. It names none where no line did, or its snapshot is of a client that did not note it.
     """
 
     changes: int = 0
@@ -45,6 +47,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def without(self, id: str) -> Line:
         contains = {other: changes for other, changes in self.contains.items() if other != id}
         return msgspec.structs.replace(self, contains=contains)
+
+    @property
+    def origin(self) -> str | None:
+        """Of a tag, the id of the line that once had its contents, as far as it is known and still there."""
+        return next(iter(self.contains), None)
 
     def has_all_of(self, id: str, other: Line) -> bool:
         """Tell whether nothing of another line would be lost if it became this one."""

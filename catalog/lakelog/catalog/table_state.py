@@ -249,7 +249,10 @@ def _with_ref(
     id, line = line_of(state, event.of)
     files, next_row = _changed(state, state.on(event.of).files, event, version, blobs, uncommitted)
     since = version if event.version is None else event.version
-    own = Line() if event.ahead or event.kind == TAG else line.having({id: line.changes})
+    if event.kind == TAG:
+        own = Line() if event.apart else Line(contains={id: line.changes})
+    else:
+        own = Line() if event.ahead else line.having({id: line.changes})
     ref = Ref(
         kind=event.kind,
         id=event.id,
@@ -260,7 +263,7 @@ def _with_ref(
     )
     state = replace(_without_ref(state, event.name), next_row=next_row)
     state = replace(state, refs={**state.refs, event.name: ref}, main=state.main or Line())
-    if event.kind == BRANCH and event.of != event.name:
+    if event.kind == BRANCH and event.of != event.name and not event.apart:
         # What it was made from has all of it, for the present.
         state = _with_line(state, event.of, line_of(state, event.of)[1].having({event.id: 0}))
     return state

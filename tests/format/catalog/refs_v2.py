@@ -1,0 +1,38 @@
+"""Makes the golden warehouse of a table whose branches and tags are of lines that are gone, beside `refs_v1`.
+
+`python -m tests.format.catalog.refs_v2 FOLDER` writes it. What a release has written is never edited.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.format.catalog.refs_v1 import appended
+from tests.format.catalog.rows_v1 import SCHEMA
+from tests.format.catalog.warehouse_v1 import build
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.spark_types import schema_from_spark
+
+
+def fill(catalog: Catalog) -> None:
+    table = catalog.commit_stage(catalog.stage("create", "t", schema_from_spark(SCHEMA)))
+    table = appended(table, 1).create_tag("of_main").create_branch("x")
+    x = appended(table.at(ref="x"), 2)
+    x = appended(x.create_tag("of_x").at(ref="x"), 3)
+    table = x.at(ref="of_x").create_branch("y")
+    table = table.drop_branch("x")
+    table._tracked.log.snapshot(table._view)
+    table = table.at(ref="of_x").create_tag("of_none").drop_tag("of_x")
+    table.at(ref="of_none").create_branch("z")
+    with catalog.transaction() as tx:
+        tx.load_table("t", ref="of_main").create_branch("w")
+        appended(tx.load_table("t"), 4)
+
+
+if __name__ == "__main__":
+    for key, data in build(fill).items():
+        path = Path(sys.argv[1], key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

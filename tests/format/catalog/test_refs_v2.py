@@ -1,0 +1,54 @@
+"""The format of tags and branches that are of lines which are gone: written and read as the release did."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.format.catalog.refs_v2 import fill
+from tests.format.catalog.test_refs_v1 import GOLDEN as BEFORE
+from tests.format.catalog.warehouse_v1 import build, released
+
+from lakelog.catalog import Catalog
+from lakelog.log.errors import InvalidInput
+from lakelog.log.findings import Severity
+
+GOLDEN = Path(__file__).parent / "refs_v2"
+
+
+def test_today_writes_what_the_release_wrote() -> None:
+    golden = released(GOLDEN)
+    written = build(fill)
+    assert written.keys() == golden.keys()
+    for key, data in golden.items():
+        if key.endswith(".json") and "/_log/0" in key:
+            assert json.loads(written[key])["events"] == json.loads(data)["events"], key
+
+
+def test_lines_know_what_they_are_of() -> None:
+    table = Catalog(str(GOLDEN)).load_table("t")
+    lines = {name: ref.line for name, ref in table.refs.items()}
+    ids = {name: ref.id for name, ref in table.refs.items()}
+    assert {name: line.origin for name, line in lines.items() if name.startswith("of_")} == {
+        "of_main": "main",
+        "of_none": None,
+    }
+    main = table._view.state.main
+    assert main is not None
+    assert main.contains == {ids["w"]: 0}
+    assert {name: table.at(ref=name).row_count for name in ("main", "w", "y", "z")} == {
+        "main": 11 + 14,
+        "w": 11,
+        "y": 11 + 12,
+        "z": 11 + 12,
+    }
+    assert {each.kind for each in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)} == {"data-file-missing"}
+
+
+def test_a_tag_in_a_snapshot_from_before_tells_no_line(tmp_path: Path) -> None:
+    shutil.copytree(BEFORE, tmp_path / "w")
+    made = Catalog(str(tmp_path / "w")).load_table("t", ref="second").create_branch("new")
+    with pytest.raises(InvalidInput, match="nothing tells that main ever had all of it"):
+        made.fast_forward("new", "main")
