@@ -29,7 +29,7 @@ from lakelog.catalog.events import (
     NamespaceRestored,
     namespace_events,
 )
-from lakelog.catalog.stored_types import ready
+from lakelog.catalog.stored_types import ready, state_of
 from lakelog.log import Commit, Dump, Json
 
 V = TypeVar("V")
@@ -268,7 +268,7 @@ class NamespaceProjection:
         """Nothing to remember: the whole state stands in the root."""
 
     def load(self, root: Json) -> NamespaceState:
-        stored = msgspec.convert(root, _Root)
+        stored = state_of(root, _Root, "namespace", "table")
         return NamespaceState(
             properties=stored.properties,
             entries=stored.entries,

@@ -5,12 +5,43 @@ msgspec looks into a type when it is first decoded, and two threads that do so a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+
+from lakelog.log import Json
+from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
+
+T = TypeVar("T")
 
 
 def ready(*types: Any) -> None:
     """Have the decoder look into `types` now: modules are imported by one thread only."""
     for each in types:
         msgspec.json.Decoder(each)
+
+
+def state_of(root: Json, stored: type[T], kind: str, other: str) -> T:
+    """Return the state of a log of this kind, as a snapshot has it.
+
+    InvalidInput for what is perhaps the state of a log of the `other` kind; UnsupportedFormat for members that are not
+    known here, FormatError for what is in them.
+    """
+    try:
+        return msgspec.convert(root, stored, str_keys=True)
+    except msgspec.ValidationError as error:
+        fields = msgspec.structs.fields(stored)  # type: ignore[arg-type]
+        if not isinstance(root, dict) or not {each.name for each in fields if each.required} <= root.keys():
+            raise InvalidInput(
+                f"what is there is not a {kind}'s log, but perhaps a {other}'s ({error})"
+            ) from None
+        unknown = ", ".join(sorted(root.keys() - {each.name for each in fields}))
+        if unknown:
+            raise UnsupportedFormat(
+                f"a snapshot of the {kind} has {unknown}, which this version of lakelog does not know: upgrade "
+                "lakelog to read it"
+            ) from None
+        raise FormatError(
+            f"a snapshot of the {kind} cannot be read ({error}): it was written by a faulty client, or by a newer one: "
+            "upgrade lakelog, or find out which client wrote it"
+        ) from None

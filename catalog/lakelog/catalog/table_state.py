@@ -47,9 +47,9 @@ from lakelog.catalog.metadata import Metadata, leave_out_empty
 from lakelog.catalog.partitioning import PartitionSpec, with_schema
 from lakelog.catalog.refs import BRANCH, MAIN, TAG, Line, Ref
 from lakelog.catalog.row_ids import UNCOMMITTED, next_row_after, with_version
-from lakelog.catalog.stored_types import ready
+from lakelog.catalog.stored_types import ready, state_of
 from lakelog.log import Commit, Dump, Json
-from lakelog.log.errors import FormatError, InvalidInput
+from lakelog.log.errors import FormatError
 
 COMMENT = "comment"
 """The property that Spark keeps a table's comment in."""
@@ -412,12 +412,7 @@ class TableProjection:
             files.stored(dump.blobs)
 
     def load(self, root: Json) -> TableState:
-        try:
-            stored = msgspec.convert(root, _Root, str_keys=True)
-        except msgspec.ValidationError as error:
-            raise InvalidInput(
-                f"what is there is not a table's log, but perhaps a namespace's ({error})"
-            ) from None
+        stored = state_of(root, _Root, "table", "namespace")
         known: dict[str, Manifest] = {}
         return TableState(
             metadata=stored.metadata,
