@@ -8,7 +8,7 @@ Spark counts in. Otherwise it moves as a stream of what is added does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import msgspec
 import pyarrow as pa
@@ -25,7 +25,21 @@ from lakelog.log.errors import NotFound
 class ChangePosition(Position, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a stream of changes goes on. `time_ms` is the latest time that any change before it has."""
 
-    time_ms: int = 0
+    reads: ClassVar[str] = "changes"
+
+    time_ms: int
+
+    @classmethod
+    def first(cls, table: str, generation: int, version: int, *, whole: bool = False) -> Self:
+        return cls(
+            table=table,
+            generation=generation,
+            version=version,
+            whole=whole,
+            begun=version,
+            begun_whole=whole,
+            time_ms=0,
+        )
 
     def origin(self) -> ChangePosition:
         return msgspec.structs.replace(self, version=self.begun, index=0, whole=self.begun_whole, time_ms=0)
@@ -36,7 +50,7 @@ ready(ChangePosition)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeStream(Stream):
-    """A stream of changes of `table`, up to those of the version `last` where there is an end.
+    """A stream of changes of `table`, up to those of the version `last` or of the time `last_us` where it has an end.
 
     `compared`: who reads them compares changes with each other, and has times in milliseconds.
     """
@@ -44,7 +58,14 @@ class ChangeStream(Stream):
     kind: ClassVar[type[Position]] = ChangePosition
 
     last: int | None = None
+    last_us: int | None = None
     compared: bool = True
+
+    @property
+    def _oldest(self) -> int:
+        # What a replace did to rows cannot be told; that of a version which created the table, too, was done to none.
+        generation = self.table.metadata.generation
+        return generation + 1 if generation > 1 else generation
 
     def head(self) -> Position:
         return self._first(self._newest + 1)
@@ -95,7 +116,11 @@ class ChangeStream(Stream):
 
     @property
     def _newest(self) -> int:
-        return self.table.version if self.last is None else min(self.table.version, self.last)
+        """The last of the versions that there are, and that the stream is to read."""
+        newest = self.table.version if self.last is None else min(self.table.version, self.last)
+        if self.last_us is None or self.table.timestamp_us <= self.last_us:
+            return newest
+        return min(newest, self.versions.at_time(self.table._tracked, self.table.id, self.last_us))
 
     def _behind(
         self, here: ChangePosition, start: ChangePosition, version: int, time_us: int

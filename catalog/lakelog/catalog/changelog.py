@@ -65,10 +65,11 @@ _VECTORS_AT_ONCE = 16
 class Asked:
     """Between which versions, or times in microseconds, changes are asked for; each end counts or does not.
 
-    Without an end, it is the newest version.
+    Without an end, it is the newest version. `start_latest`: from the next version on.
     """
 
     start_version: int | None = None
+    start_latest: bool = False
     end_version: int | None = None
     start_us: int | None = None
     end_us: int | None = None
@@ -76,27 +77,32 @@ class Asked:
     with_end: bool = True
 
     def __post_init__(self) -> None:
-        starts, ends = (self.start_version, self.start_us), (self.end_version, self.end_us)
-        if starts.count(None) != 1 or ends.count(None) == 0:
+        starts = (self.start_version, self.start_us, self.start_latest or None)
+        ends = (self.end_version, self.end_us)
+        if starts.count(None) != 2 or ends.count(None) == 0:
             raise InvalidInput(
                 "changes are asked for from a version or from a time on: give one of them, and one end at most"
+            )
+        if self.start_latest and self.end_version is not None:
+            raise InvalidInput(
+                f"changes from the latest version on begin with the next one, and version {self.end_version} is before "
+                "that: leave out the end"
             )
         for start, end in ((self.start_version, self.end_version), (self.start_us, self.end_us)):
             if start is not None and end is not None and start > end:
                 raise InvalidInput(f"changes are asked for from {start} to {end}, which is before that")
 
     @property
-    def has_end(self) -> bool:
-        return self.end_version is not None or self.end_us is not None
-
-    def has_passed(self, newest_us: int) -> bool:
-        """Tell whether no version after the newest one, which is of that time, can be among them."""
-        return self.end_version is not None or (self.end_us is not None and self.end_us <= newest_us)
+    def last_us(self) -> int | None:
+        """The last time at which a version may be among them, where they end by a time."""
+        return None if self.end_us is None else self.end_us - (not self.with_end)
 
 
 def changelog_of(table: Table, asked: Asked) -> Changelog:
-    """Return the changes of a table that are asked for. InvalidInput for those of a tag or branch."""
+    """Return the changes of a table that are asked for: in a transaction, without what that has changed. InvalidInput
+    for those of a tag or branch."""
     first, last = asked_versions(table, asked)
+    table = table.at(version=table.version)
     return Changelog(table._tracked, table._view, first, last, table.name)
 
 
@@ -126,15 +132,17 @@ def versions_of(asked: Asked, tracked: TrackedLog[TableState], newest: int, name
         except NotFound:
             return 0
 
-    if asked.start_version is not None:
+    if asked.start_latest:
+        first = newest + 1
+    elif asked.start_version is not None:
         first = asked.start_version + (not asked.with_start)
     else:
         assert asked.start_us is not None
         first = at(asked.start_us - asked.with_start) + 1
     if asked.end_version is not None:
         last = asked.end_version - (not asked.with_end)
-    elif asked.end_us is not None:
-        last = at(asked.end_us - (not asked.with_end))
+    elif asked.last_us is not None:
+        last = at(asked.last_us)
     else:
         last = newest
     return first, last

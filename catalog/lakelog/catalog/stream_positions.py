@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -21,6 +21,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tell apart which table that is. `begun` and `begun_whole` are the version and `whole` of the stream's first
     position: whoever has lost that finds it in all later ones.
     """
+
+    reads: ClassVar[str] = "rows that are added"
 
     format: int = FORMAT
     table: str
@@ -40,10 +42,18 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the position that `to_json` wrote. FormatError for another text."""
+        """Return the position that `to_json` wrote. FormatError for another text, InvalidInput for that of a stream
+        which reads something else."""
         try:
             position = msgspec.json.decode(text, type=cls)
         except msgspec.MsgspecError as error:
+            kinds: list[type[Position]] = [Position, *Position.__subclasses__()]
+            for other in kinds:
+                if other is not cls and _is_position(text, other):
+                    raise InvalidInput(
+                        f"the checkpoint is of a stream that reads {other.reads}, and this one reads {cls.reads}: "
+                        "start it with a new checkpoint"
+                    ) from None
             raise FormatError(
                 f"the checkpoint says {text!r}, which is no position in a lakelog table ({error}): it is of another "
                 "source, or of a newer lakelog"
@@ -75,6 +85,14 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def order(self) -> tuple[int, bool, int]:
         """What is larger for a later position of the same stream."""
         return self.version, not self.whole, self.index
+
+
+def _is_position(text: str, kind: type[Position]) -> bool:
+    try:
+        msgspec.json.decode(text, type=kind)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
 ready(Position)

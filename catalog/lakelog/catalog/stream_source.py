@@ -52,7 +52,8 @@ class Stream:
     # Where it begins, and what there is
 
     def position(self, text: str) -> Position:
-        """Return the position that a checkpoint has. FormatError for another text."""
+        """Return the position that a checkpoint has. FormatError for another text, InvalidInput for that of a stream
+        which reads something else."""
         return self.kind.from_json(text)
 
     def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> Position:
@@ -76,11 +77,10 @@ class Stream:
             raise InvalidInput(
                 f"{self.name} has no version {version} to start from: its versions are 1 to {newest}"
             )
-        generation = self.table.metadata.generation
-        if version < generation:
+        if version < self._oldest:
             raise InvalidInput(
                 f"the stream is to start from version {version} of {self.name}, which was replaced in version "
-                f"{generation}: start from that one or a later one"
+                f"{self.table.metadata.generation}: start from version {self._oldest} or a later one"
             )
         if version <= self._expired != 1:
             # Of the oldest version that is kept, there are the rows, and not what it added.
@@ -94,6 +94,11 @@ class Stream:
     def head(self) -> Position:
         """Return the position after all that there is."""
         return self._first(self.table.version + 1)
+
+    @property
+    def _oldest(self) -> int:
+        """The first version that the stream can have read, as far as the table is the one that it is now."""
+        return self.table.metadata.generation
 
     def _first(self, version: int, *, whole: bool = False) -> Position:
         return self.kind.first(self.table.id, self.table.metadata.generation, version, whole=whole)

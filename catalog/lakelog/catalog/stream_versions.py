@@ -50,6 +50,7 @@ class Versions:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str, int, bool], Seen | pa.Table] = OrderedDict()
+        self._times: dict[tuple[str, str, int], int] = {}
         self._files = 0
         self._lock = threading.Lock()
 
@@ -70,6 +71,19 @@ class Versions:
                 self._put((tracked.location, log_id, one.version, False), one, one.files.num_rows)
                 yield one
             return
+
+    def at_time(self, tracked: TrackedLog[TableState], log_id: str, time_us: int) -> int:
+        """Return the newest version at or before a time that has passed: there is a later version. 0 for none."""
+        key = (tracked.location, log_id, time_us)
+        known = self._times.get(key)
+        if known is None:
+            try:
+                known = tracked.version_at_time(time_us)
+            except NotFound:
+                known = 0
+            # One for each query that ends at a time.
+            self._times[key] = known
+        return known
 
     def whole(self, tracked: TrackedLog[TableState], log_id: str, version: int) -> pa.Table:
         """Return the files with rows that the table has at `version`, in an order that never changes. NotFound."""

@@ -254,7 +254,8 @@ class Table(TableCompaction, TableVersions):
         """Prepare a read of the rows that versions from `first` to `last` (None: this one) inserted and deleted.
 
         An updated row is deleted and inserted, or, with `updates`, the two halves of an update. With `net`, a row has
-        the change between before `first` and after `last`, if any. NotFound for versions that there are not (any more).
+        the change between before `first` and after `last`, if any. In a transaction, there are those of committed
+        versions, with their columns. NotFound for versions that there are not (any more).
         """
         from lakelog.catalog.changelog import Asked, changelog_of
         from lakelog.catalog.changes import Changes

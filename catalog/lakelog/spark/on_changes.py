@@ -29,8 +29,8 @@ class OnChanges:
     def on_load_changes(self, params: Params) -> Params:
         """Answer the facts of a table as changes of it are read, and which versions' changes these are.
 
-        Without an end that has passed, nothing is said of what the changes have among them: when Spark asks again,
-        under the plan that it has made, there may be more.
+        Unless they end at a version, nothing is said of what the changes have among them: when Spark asks again, under
+        the plan that it has made, there may be more, and a stream that is started again has to have the same plan.
         """
         from lakelog.catalog.changelog import Asked, asked_versions, changes_schema
         from lakelog.catalog.spark_types import schema_to_spark
@@ -43,7 +43,7 @@ class OnChanges:
         newest = table.at(version=table.version)
         end = newest.at(version=last) if 1 <= last < newest.version else newest
         told = {"may_carry": True, "may_update": True, "may_repeat": True}
-        if asked is not None and asked.has_passed(newest.timestamp_us):
+        if asked is not None and asked.end_version is not None:
             log = self._log(params, newest, first, last)
             told = {name: getattr(log, name) for name in told}
         step = self._catalogs.step(params)
@@ -58,8 +58,8 @@ class OnChanges:
             "constraints": [],
             "estimates": [],
             "first": first,
-            "has_end": asked is not None and asked.has_end,
             "last": last,
+            "end": _end(asked, last),
             **told,
         }
 
@@ -88,12 +88,20 @@ class OnChanges:
         return catalog.table_at(params["location"])
 
 
+def _end(asked: Asked | None, last: int) -> Params:
+    """Return where a stream of such changes ends, as its requests tell it."""
+    if asked is None:
+        return {}
+    return {"last": None if asked.end_version is None else last, "last_us": asked.last_us}
+
+
 def _asked(params: Params) -> Asked | None:
     """Return which changes are asked for, None for all that there are."""
     from lakelog.catalog.changelog import Asked
 
-    given = {name: params.get(name) for name in ("start_version", "end_version", "start_us", "end_us")}
-    if all(value is None for value in given.values()):
+    names = ("start_version", "start_latest", "end_version", "start_us", "end_us")
+    given = {name: params[name] for name in names if params.get(name) is not None}
+    if not given:
         return None
     return Asked(
         **given,

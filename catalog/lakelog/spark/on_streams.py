@@ -2,7 +2,7 @@
 
 A request of a reading stream tells `version`, which its query has loaded, and the `form` of the columns that this has:
 the table itself is always the newest. `changes` is None where rows that are added are read, and otherwise says up to
-which version changes are, and whether they are compared with each other.
+which version or time changes are, in the words of `load_changes`, and whether they are compared with each other.
 """
 
 from typing import TYPE_CHECKING
@@ -77,7 +77,10 @@ class OnStreams:
         }
         changes = params.get("changes")
         if changes is not None:
-            return ChangeStream(**asked, last=changes["last"], compared=changes["compared"])
+            end = changes["end"]
+            return ChangeStream(
+                **asked, last=end.get("last"), last_us=end.get("last_us"), compared=changes["compared"]
+            )
         return Stream(**asked, skips_changes=params["skips_changes"])
 
     # Writing

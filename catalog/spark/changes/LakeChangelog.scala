@@ -24,8 +24,8 @@ private[lakelog] final class LakeChangelog(val table: LakeTable, val asked: Chan
   val first: Long = Json.long(facts, "first")
   val last: Long = Json.long(facts, "last")
 
-  /** Whether the versions that are asked for end somewhere. */
-  val hasEnd: Boolean = Json.bool(facts, "has_end")
+  /** Where a stream of them ends, in Python's words: at a version, a time, or nowhere. */
+  def end: JValue = facts \ "end"
 
   /** Whether Spark compares the changes of a row with each other. */
   val isCompared: Boolean = asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
@@ -77,7 +77,7 @@ private[lakelog] object LakeChangelog {
   def toJson(range: ChangelogRange): Seq[(String, JValue)] = {
     val ends = range match {
       case versions: VersionRange => Seq(
-        "start_version" -> version(versions.startingVersion),
+        if (startsLatest(versions)) "start_latest" -> JBool(true) else "start_version" -> version(versions.startingVersion),
         "end_version" -> Some(versions.endingVersion).filter(_.isPresent).map(end => version(end.get)).getOrElse(JNull))
       case times: TimestampRange => Seq(
         "start_us" -> JInt(times.startingTimestamp),
@@ -88,6 +88,12 @@ private[lakelog] object LakeChangelog {
     if (ends.isEmpty) Nil
     else ends ++ Seq(
       "with_start" -> JBool(range.startingBoundInclusive), "with_end" -> JBool(range.endingBoundInclusive))
+  }
+
+  /** Whether changes begin with the next version, which is for streams. */
+  def startsLatest(range: ChangelogRange): Boolean = range match {
+    case versions: VersionRange => versions.startingVersion.trim.equalsIgnoreCase("latest")
+    case _ => false
   }
 
   private def version(text: String): JValue = JInt(text.trim.toLongOption.getOrElse(

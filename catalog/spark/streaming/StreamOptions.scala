@@ -12,7 +12,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. `changes` is not
- * null where it reads changes, and says up to which version, and whether Spark compares them.
+ * null where it reads changes, and says up to which version or time, and whether Spark compares them.
  */
 private[lakelog] final case class StreamOptions(
     start: JObject, limit: ReadLimit, skipsChanges: Boolean, changes: JValue = JNull) {
@@ -65,16 +65,17 @@ private[lakelog] object StreamOptions {
   def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {
     def after(isIn: Boolean): Int = if (isIn) 0 else 1
     val start = changes.asked.range match {
+      case range if LakeChangelog.startsLatest(range) => Json.obj("starting_version" -> JString("latest"))
       case range: VersionRange =>
         Json.obj("starting_version" -> JInt(range.startingVersion.trim.toLong + after(range.startingBoundInclusive)))
       case range: TimestampRange =>
-        Json.obj("starting_timestamp_us" -> JInt(range.startingTimestamp + after(range.startingBoundInclusive)))
+        Json.obj("starting_timestamp_us" -> JInt(
+          passed(range.startingTimestamp, options.get(timestamp)) + after(range.startingBoundInclusive)))
       case _ => JObject(Nil)
     }
     StreamOptions(
       start, limit(options), skipsChanges = false,
-      Json.obj(
-        "last" -> (if (changes.hasEnd) JInt(changes.last) else JNull), "compared" -> JBool(changes.isCompared)))
+      Json.obj("end" -> changes.end, "compared" -> JBool(changes.isCompared)))
   }
 
   private def start(options: CaseInsensitiveStringMap): JObject = (given(options, version), given(options, timestamp)) match {
@@ -91,6 +92,10 @@ private[lakelog] object StreamOptions {
     val us = SparkInternals.timestamp(text).getOrElse(throw Failures.invalid(
       s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
         "2026-11-20T23:59:00+01:00."))
+    passed(us, text)
+  }
+
+  private def passed(us: Long, text: String): Long = {
     if (us > System.currentTimeMillis() * 1000) {
       throw Failures.invalid(s"$timestamp is '$text', which is in the future: a stream begins with what there is, or at $version latest.")
     }

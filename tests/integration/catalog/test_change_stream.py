@@ -16,7 +16,9 @@ from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.parquet_read import read_files
 from lakelog.catalog.stream_forms import form_of
 from lakelog.catalog.stream_positions import Limits
+from lakelog.catalog.stream_source import Stream
 from lakelog.catalog.stream_versions import Versions
+from lakelog.log.errors import FormatError, InvalidInput
 
 ALL = Limits()
 
@@ -102,6 +104,57 @@ def test_it_ends_where_it_is_told_to(table: Table) -> None:
     source = stream(table, last=4)
     assert [told(batch) for batch in batches(source, source.start(version=4))] == [[(4, "delete", 1)]]
     assert source.head().version == 5
+
+
+def test_it_ends_at_a_time_that_may_be_still_to_come(table: Table) -> None:
+    later = table.append(rows(range(30, 31)))
+    latest = later.append(rows(range(40, 41)))
+    ends = later.timestamp_us
+    for now, end_us, last in ((table, ends, 5), (later, ends, 6), (latest, ends, 6), (latest, ends - 1, 5)):
+        source = stream(now, last_us=end_us)
+        [batch] = batches(source, source.start(version=4))
+        assert {version for version, _, _ in told(batch)} == set(range(4, last + 1))
+        assert source.head().version == last + 1
+        assert list(batches(source, source.head())) == []
+    over = stream(latest, last_us=1)
+    assert list(batches(over, over.start(version=4))) == []
+
+
+def test_an_end_that_was_let_go_of_hides_no_version_that_was_not_read(catalog: Catalog, table: Table) -> None:
+    end_us = table.at(version=4).timestamp_us
+    position = stream(table).start(version=3)
+    catalog.expire("t", version=5, dry_run=False)
+    source = stream(catalog.load_table("t"), last_us=end_us)
+    with pytest.raises(StreamStopped, match="let go of by expire"):
+        source.next(position, ALL)
+    assert source.next(source.head(), ALL) == source.head()
+
+
+def test_a_table_that_was_replaced_is_followed_from_the_version_after_that(
+    catalog: Catalog, table: Table
+) -> None:
+    catalog.commit_stage(catalog.stage("replace", "t", table.schema))
+    source = stream(catalog.load_table("t").append(rows(range(3))))
+    for version in (5, 6):
+        with pytest.raises(InvalidInput, match="replaced in version 6: start from version 7 or"):
+            source.start(version=version)
+    [batch] = batches(source, source.start(version=7))
+    assert told(batch) == [(7, "insert", id) for id in range(3)]
+
+
+def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(table: Table) -> None:
+    changes = stream(table)
+    additions = Stream(table=table, name="t", form=changes.form, since=table.version)
+    for own, other, words in (
+        (changes, additions, "reads rows that are added, and this one reads changes"),
+        (additions, changes, "reads changes, and this one reads rows that are added"),
+    ):
+        for version in (None, 3):
+            assert own.position(own.start(version=version).to_json()) == own.start(version=version)
+            with pytest.raises(InvalidInput, match=words):
+                own.position(other.start(version=version).to_json())
+        with pytest.raises(FormatError, match="of another source"):
+            own.position('{"offset": 7}')
 
 
 def test_a_compaction_is_no_change(table: Table) -> None:

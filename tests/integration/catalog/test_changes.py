@@ -141,7 +141,9 @@ def test_a_transaction_sees_changes_up_to_its_start(catalog: Catalog, table: Tab
     tx = catalog.begin()
     inner = tx.load_table("t")
     inner.append(rows(range(60, 61)))
+    inner.refresh().alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
     assert changes(tx.load_table("t"), 3) == inserts(3, range(10, 20))
+    assert "more" not in tx.load_table("t").changes(3).schema.names
     tx.create_table("new", pa.schema({"id": pa.int64()}))
     with pytest.raises(NotFound, match="created by this transaction"):
         tx.load_table("new").changes(1)
@@ -302,6 +304,9 @@ def test_ranges_of_versions_and_times(table: Table) -> None:
     assert resolved(start_us=times[2] + 1) == (3, 3)
     assert resolved(start_us=times[3] + 1) == (4, 3)
     assert resolved(start_us=0, end_us=1) == (1, 0)
+    assert resolved(start_latest=True) == (4, 3)
+    with pytest.raises(InvalidInput, match="begin with the next one"):
+        resolved(start_latest=True, end_version=3)
     assert table.changes(3, 3).to_arrow().num_rows == 10
     assert log_of(table, 4, 3).plan().num_rows == 0
     for wrong in ({"start_us": 5, "end_us": 4}, {}, {"start_version": 1, "start_us": 1}):

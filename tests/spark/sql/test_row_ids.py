@@ -124,7 +124,7 @@ def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str
 @pytest.mark.parametrize("mode", MODES)
 def test_nobody_sets_what_lakelog_keeps_of_rows(rows: Lake, mode: str) -> None:
     lake, own = rows, known(rows)
-    for change in ("_row_id = 7", "v = 1, _VERSION = 7", "_pos = _pos + 1", "_file = 'x'"):
+    for change in ("_row_id = 7", "v = 1, _VERSION = 7", "_pos = _pos + 1", "_file = 'x'", "_version = NULL"):
         with pytest.raises(Exception, match="cannot set the metadata column"):
             lake.sql(f"UPDATE lake.t SET {change} WHERE id = 2")
     source = "(SELECT 2L AS id, 7L AS which) AS s"

@@ -63,6 +63,49 @@ def test_it_begins_and_ends_where_it_is_told_to(table, streams):
 
 
 @pytest.mark.adapter
+def test_what_is_still_to_come_is_in_it(table, streams):
+    [(begins,)] = table.sql("SELECT made_current_at::STRING FROM lake.t.history WHERE version = 4")
+    until = frame(table, startingTimestamp=begins, endingTimestamp="2990-01-01")
+    latest = frame(table, startingVersion="Latest", **RAW)
+    assert streams.batches(latest, "latest") == []
+    table.sql("INSERT INTO lake.t VALUES (5)")
+    assert streams.batches(latest, "latest") == [["5 insert 5"]]
+    assert all_of(streams.batches(until)) == ["4 delete 3", "5 insert 5"]
+
+
+def test_what_cannot_be_where_a_stream_begins_and_ends_is_refused(table, streams):
+    with pytest.raises(Exception, match="still to come, which is for streams"):
+        table.spark.read.option("startingVersion", "latest").changes(f"{table.name}.t").collect()
+    with pytest.raises(Exception, match="in the future"):
+        streams.batches(frame(table, startingTimestamp="2990-01-01"))
+    for end, words in (
+        (99, "has no version 99: its versions are 1 to 4"),
+        ("latest", "versions are numbers"),
+    ):
+        with pytest.raises(Exception, match=words):
+            frame(table, startingVersion=3, endingVersion=end)
+
+
+@pytest.mark.adapter
+def test_net_changes_leave_out_what_came_and_went(table, streams):
+    options = {"startingVersion": 2, "deduplicationMode": "netChanges"}
+    with pytest.raises(Exception, match="(?i)state store|RocksDB"):
+        streams.batches(frame(table, **options))
+    conf, provider = table.spark.conf, "spark.sql.streaming.stateStore.providerClass"
+    conf.set(provider, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+    try:
+        net = frame(table, **options)
+        assert all_of(streams.batches(net, "c")) == ["2 insert 1", "3 insert 20"]
+        table.sql("UPDATE lake.t SET x = 10 WHERE x = 1")
+        table.sql("INSERT INTO lake.t VALUES (5)")
+        table.sql("DELETE FROM lake.t WHERE x = 5")
+        table.sql("DELETE FROM lake.t WHERE x = 20")
+        assert all_of(streams.batches(net, "c")) == ["5 delete 1", "5 insert 10", "8 delete 20"]
+    finally:
+        conf.unset(provider)
+
+
+@pytest.mark.adapter
 def test_updates_are_told_as_such(table, streams):
     changes = frame(table, startingVersion=3, computeUpdates=True)
     assert all_of(streams.batches(changes)) == ["3 update_postimage 20", "3 update_preimage 2", "4 delete 3"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.unit.spark.test_bridge import ask, create, fresh, reference
 
@@ -53,6 +55,22 @@ def test_an_idle_trigger_costs_one_request(fresh, requests):
     del requests[:]
     for _ in range(3):
         assert stream(dispatch, facts, "stream_next", position=end)["position"] == end
+    assert requests == ["get"] * 3
+
+
+def test_an_idle_trigger_costs_one_request_after_the_end_of_changes_too(fresh, requests):
+    dispatch = fresh()
+    facts, _ = create(dispatch, "t")
+    end_us = dispatch._catalogs.outside.load_table("t").timestamp_us
+    for number in range(3):
+        write(dispatch, facts, number)
+    changes = {"end": {"last": None, "last_us": end_us}, "compared": True}
+    position = stream(dispatch, facts, "stream_start", changes=changes, starting_version=1)["position"]
+    end = stream(dispatch, facts, "stream_next", position=position, changes=changes)["position"]
+    assert json.loads(end)["version"] == 2
+    del requests[:]
+    for _ in range(3):
+        assert stream(dispatch, facts, "stream_next", position=end, changes=changes)["position"] == end
     assert requests == ["get"] * 3
 
 
