@@ -6,8 +6,6 @@ from pyspark.errors import AnalysisException
 import lakelog.spark
 from lakelog.catalog import Catalog
 
-pytestmark = pytest.mark.adapter
-
 
 def told(lake, name="a.t"):
     """What the newest commit of a table tells of its writer."""
@@ -19,6 +17,7 @@ def prepare(lake):
     lake.sql("CREATE TABLE lake.a.t (id BIGINT, k STRING)")
 
 
+@pytest.mark.adapter
 def test_a_commit_tells_engine_application_user_query_and_the_statement_without_its_literals(lake):
     prepare(lake)
     lake.sql("INSERT INTO lake.a.t /* geheim */ VALUES (4711, 'geheim')")
@@ -33,6 +32,7 @@ def test_a_commit_tells_engine_application_user_query_and_the_statement_without_
     assert first and told(lake)["query"] not in ("", first)
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     ("statement", "kept"),
     [
@@ -86,6 +86,7 @@ def test_changes_of_namespaces_and_calls_tell_their_statement_too(lake):
     ]
 
 
+@pytest.mark.adapter
 def test_a_dataframe_tells_its_plan_and_query_and_no_statement_that_it_was_read_by(lake):
     prepare(lake)
     lake.frame("SELECT id, k FROM lake.a.t").writeTo(f"{lake.name}.a.t").append()
@@ -101,6 +102,7 @@ def test_the_statements_of_a_script_are_told_one_by_one(lake):
     assert told(lake)["statement"] == f"DELETE FROM {lake.name}.a.t WHERE id < ?"
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     ("script", "table", "kept"),
     [
@@ -168,6 +170,7 @@ def test_what_is_kept_of_statements_is_a_setting(make_lake, setting):
     assert told(lake).get("statement") == expected
 
 
+@pytest.mark.adapter
 def test_the_audit_is_a_table(lake):
     prepare(lake)
     lake.sql("INSERT INTO lake.a.t VALUES (1, 'a')")

@@ -19,8 +19,6 @@ from lakelog.catalog.parquet_open import footer_crc_of
 from lakelog.catalog.places import Places
 from lakelog.log import LogOptions
 
-pytestmark = pytest.mark.adapter
-
 VERIFY = "parquet.page.verify-checksum.enabled"
 TEXTS = "SELECT id, concat('text ', id % 50) AS s, id % 7 AS k FROM range(0, 2000, 1, 1)"
 
@@ -55,6 +53,7 @@ def setting(lake: Lake, key: str, value: str) -> Iterator[None]:
 # Written
 
 
+@pytest.mark.adapter
 def test_every_kind_of_write_tells_the_log_the_checksums_of_its_files(lake: Lake) -> None:
     lake.sql("CREATE TABLE lake.t AS SELECT /*+ COALESCE(1) */ id, id % 3 AS k FROM range(100)")
     assert_known(lake, 1)
@@ -217,6 +216,7 @@ def damaged(lake: Lake, *, deep: bool = False) -> list[str]:
     return [finding.where for finding in lake.catalog.fsck("t", deep=deep).of(Severity.DAMAGE)]
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize("alter", [a_page, a_dictionary])
 @pytest.mark.parametrize("columnar", ["true", "false"])
 def test_an_altered_page_is_an_error_that_names_the_file(

@@ -8,8 +8,6 @@ from tests.spark.sessions import another_session
 
 import lakelog.spark
 
-pytestmark = pytest.mark.adapter
-
 # A Python side that, once the file `armed` appeared, moves a row from one table to the other after so many loads of
 # tables as that says: just between what Spark takes as one.
 MOVING = """
@@ -42,6 +40,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize("loads", [1, 3])
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_select_sees_a_row_that_moves_between_its_tables_exactly_once(
@@ -71,6 +70,7 @@ def test_a_version_that_is_asked_for_is_not_taken_for_the_newest_which_may_move(
     assert asked.equals(again) and not asked.equals(newest) and not newest.equals(asked)
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize("loads", [1, 2, 3])
 def test_an_insert_reads_all_its_tables_at_one_moment(make_lake, warm, tmp_path, loads):
     armed, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
@@ -119,6 +119,7 @@ def test_a_select_of_two_tables_that_change_all_the_time_is_never_torn(lake):
 EVOLVING = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 2 AS id, 'b' AS more"
 
 
+@pytest.mark.adapter
 def test_a_schema_change_and_its_data_are_one_commit(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -152,6 +153,7 @@ def test_a_schema_change_within_a_transaction_is_part_of_that(lake):
     assert lake.sql("SELECT * FROM lake.t") == [(1,)]
 
 
+@pytest.mark.adapter
 def test_to_explain_a_write_with_schema_evolution_changes_nothing(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -160,6 +162,7 @@ def test_to_explain_a_write_with_schema_evolution_changes_nothing(lake):
     assert lake.catalog.load_table("t").version == 1
 
 
+@pytest.mark.adapter
 def test_a_cached_table_is_neither_stale_in_a_transaction_nor_shown_to_others_from_it(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
@@ -211,6 +214,7 @@ def test_a_streaming_query_is_no_part_of_the_transaction_that_is_open_when_it_st
         assert lake.spark.catalog.dropTempView("seen")
 
 
+@pytest.mark.adapter
 def test_a_write_that_changes_the_schema_of_what_it_reads_reads_it_as_it_was(lake):
     lake.sql("CREATE NAMESPACE lake.ns")
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")

@@ -19,8 +19,6 @@ from tests.spark.sql.rows import MODES, in_mode
 
 from lakelog.catalog import CommitConflict, col
 
-pytestmark = pytest.mark.adapter
-
 RACE_S = 5
 COUNTERS, KEYS = range(3), range(2000, 2003)
 DOOMED = range(20, 60)
@@ -203,6 +201,7 @@ def run_meanwhile(lake: Lake, folder: Path, statement: str, other: Callable[[], 
         running.result()
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     ("other", "is_in_the_way"),
     [
@@ -227,6 +226,7 @@ def test_a_merge_that_only_adds_rows_has_read_what_could_match_and_no_more(
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id = 9") == [(1 if is_in_the_way else 2,)]
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
 def test_a_delete_that_depends_on_rows_fails_over_their_end_where_that_matters(

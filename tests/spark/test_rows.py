@@ -16,7 +16,6 @@ from tests.spark.sql.rows import MODES, in_mode
 import lakelog.spark
 from lakelog.catalog import row_changes
 
-pytestmark = pytest.mark.adapter
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 
 
@@ -29,6 +28,7 @@ def files(lake, name="t"):
     return dict(zip(planned["path"].to_pylist(), deletes, strict=True))
 
 
+@pytest.mark.adapter
 @in_both_modes
 def test_all_rows_beside_a_deleted_one_are_read_whatever_parquet_could_pass_over(lake, mode):
     # Several pages, of which a filter of Parquet's would read one.
@@ -68,6 +68,7 @@ def test_files_without_matching_rows_are_left_alone(lake, mode):
     assert lake.sql("SELECT count(*), sum(id) FROM lake.t WHERE k >= 0") == [(398, 399 * 200 - 501)]
 
 
+@pytest.mark.adapter
 def test_a_copy_on_write_without_a_first_look_is_right_too(lake):
     lake.sql(f"CREATE TABLE lake.t {in_mode('copy-on-write')} AS SELECT id, 0 AS v FROM range(0, 100, 1, 4)")
     setting = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
@@ -80,6 +81,7 @@ def test_a_copy_on_write_without_a_first_look_is_right_too(lake):
     assert lake.sql("SELECT count(*), sum(id), sum(v) FROM lake.t") == [(98, 4950 - 64, 2)]
 
 
+@pytest.mark.adapter
 @in_both_modes
 def test_a_delete_of_whole_files_reads_and_writes_none(lake, mode):
     lake.sql(
@@ -92,6 +94,7 @@ def test_a_delete_of_whole_files_reads_and_writes_none(lake, mode):
     assert lake.sorted("SELECT id FROM lake.t") == [(0,), (2,), (3,), (5,), (6,), (8,)]
 
 
+@pytest.mark.adapter
 @in_both_modes
 def test_rows_are_kept_once_however_many_of_the_source_match_them(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id FROM range(0, 10, 1, 1)")
@@ -102,6 +105,7 @@ def test_rows_are_kept_once_however_many_of_the_source_match_them(lake, mode):
     assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in range(6)]
 
 
+@pytest.mark.adapter
 @in_both_modes
 def test_checks_not_null_and_defaults_hold(lake, mode):
     lake.sql(
@@ -139,6 +143,7 @@ def test_checks_not_null_and_defaults_hold(lake, mode):
     assert lake.sql("SELECT * FROM lake.t") == [(21, 1)]
 
 
+@pytest.mark.adapter
 @in_both_modes
 def test_cached_tables_and_chars_are_changed_like_others(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, c CHAR(3), w VARCHAR(3)) {in_mode(mode)}")
@@ -185,6 +190,7 @@ def test_files_of_several_layouts_and_of_others_are_changed_together(lake, tmp_p
     assert (tmp_path / "foreign" / "k=far" / "f.parquet").exists()
 
 
+@pytest.mark.adapter
 @in_both_modes
 def test_a_merge_of_many_tasks_leaves_few_files(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0 AS v FROM range(0, 4000, 1, 4)")
@@ -272,6 +278,7 @@ def test_rows_that_others_changed_conflict_and_other_rows_do_not(lake):
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id = 900") == [(1,)]
 
 
+@pytest.mark.adapter
 @in_both_modes
 def test_metadata_columns_name_rows_in_conditions(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT 'mine' AS _file, id FROM range(0, 10, 1, 2)")

@@ -3,7 +3,7 @@
 import pytest
 from tests.spark.sql.rows import MODES, in_mode
 
-pytestmark = [pytest.mark.adapter, pytest.mark.s3]
+pytestmark = pytest.mark.s3
 
 
 @pytest.fixture(params=["s3", "s3a"])
@@ -13,6 +13,7 @@ def on_s3(request, make_lake, lakelog_s3, tmp_path):
     return make_lake(f"{request.param}://lakelog/{request.param}-{tmp_path.name}", **options), options
 
 
+@pytest.mark.adapter
 def test_tables_are_created_written_and_read_on_s3(on_s3):
     lake, _ = on_s3
     lake.sql("CREATE NAMESPACE lake.a")
@@ -88,6 +89,7 @@ def test_files_of_others_are_added_on_s3(on_s3):
     assert not catalog.fsck(deep=True).found
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize("on_s3", ["s3"], indirect=True)
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_are_deleted_updated_and_merged_on_s3(on_s3, mode):

@@ -6,8 +6,6 @@ import pytest
 
 from lakelog.catalog import col
 
-pytestmark = pytest.mark.adapter
-
 
 def planned(lake, filter):
     return lake.catalog.load_table("t").plan(filter).num_rows
@@ -81,6 +79,7 @@ def test_infinity_is_a_bound(one_file):
     assert planned(lake, col("v") < 1.0) == 0
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     "text", ["'x' || repeat('y', 100)", "repeat('🧊', 60)", "repeat(decode(X'F48FBFBF', 'UTF-8'), 60)"]
 )
@@ -99,6 +98,7 @@ def test_long_binaries_are_found_although_their_bounds_are_cut(one_file):
     assert planned(lake, col("w") > b"\x0b") == 0
 
 
+@pytest.mark.adapter
 def test_nulls_are_counted_in_nested_fields_too(one_file):
     lake = one_file(
         "SELECT v, s FROM VALUES (CAST(NULL AS INT), named_struct('x', 1)), (NULL, CAST(NULL AS "

@@ -11,8 +11,6 @@ import pytest
 from pyspark.errors import AnalysisException
 from tests.spark.sessions import another_session
 
-pytestmark = pytest.mark.adapter
-
 
 def written(lake, sql: str, place, *partitions: str) -> str:
     lake.frame(sql).coalesce(1).write.partitionBy(*partitions).parquet(str(place), mode="overwrite")
@@ -27,6 +25,7 @@ def vectorized(request, lake):
     lake.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
+@pytest.mark.adapter
 def test_files_are_read_where_they_are_by_everybody(lake, tmp_path):
     query = "SELECT id, CAST(id AS STRING) AS NAME, timestamp_micros(id * 1000001) AS at FROM range(10)"
     lake.spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
@@ -87,6 +86,7 @@ def test_what_is_renamed_dropped_and_added_again_later_reads_right(lake, tmp_pat
     assert row["s"] == {"z": 1, "x": None, "y": None} and row["l"] == [{"w": 5, "x": None}]
 
 
+@pytest.mark.adapter
 def test_names_of_folders_are_columns_and_partitions(lake, tmp_path, vectorized):
     place = written(
         lake,
@@ -137,6 +137,7 @@ def test_names_of_folders_are_columns_and_partitions(lake, tmp_path, vectorized)
             lake.sql(f"CALL lake.system.{call}")
 
 
+@pytest.mark.adapter
 def test_the_files_of_a_table_of_the_session_catalog(lake, tmp_path):
     name = f"source_{lake.name}"
     lake.sql(

@@ -12,8 +12,6 @@ from tests.spark.test_child import DEADLY, wrapper
 
 from lakelog.catalog import col, fsck
 
-pytestmark = pytest.mark.adapter
-
 
 def known(lake, name="t"):
     """All rows, each with its id and version, read without Spark."""
@@ -51,6 +49,7 @@ def scattered(lake):
     return lake
 
 
+@pytest.mark.adapter
 def test_rows_ids_and_versions_stay_and_small_files_and_vectors_go(scattered):
     lake = scattered
     before, rows, table = (
@@ -79,6 +78,7 @@ def test_rows_ids_and_versions_stay_and_small_files_and_vectors_go(scattered):
     assert sound(lake)
 
 
+@pytest.mark.adapter
 def test_where_chooses_files(scattered):
     lake, table = scattered, scattered.catalog.load_table("t")
     before = known(lake)
@@ -133,6 +133,7 @@ def files(lake, *columns):
     ]
 
 
+@pytest.mark.adapter
 def test_rows_are_in_the_tables_order(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, k INT)")
     lake.sql("ALTER TABLE lake.t WRITE ORDERED BY k DESC, bucket(4, id), id")
@@ -145,6 +146,7 @@ def test_rows_are_in_the_tables_order(lake):
     assert known(lake) == before
 
 
+@pytest.mark.adapter
 def test_clustered_rows_are_spread_by_range(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, r DOUBLE) CLUSTER BY (id)")
     for seed in range(6):
@@ -219,6 +221,7 @@ def test_what_makes_no_sense_is_refused(lake, arguments, error, words):
     assert "nowhere" in str(missing.value)
 
 
+@pytest.mark.adapter
 def test_it_is_part_of_the_sessions_transaction(scattered):
     lake, before = scattered, known(scattered)
     for ending, operation in (("rollback", "append"), ("commit", "append, compact")):

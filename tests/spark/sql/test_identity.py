@@ -11,8 +11,6 @@ from tests.spark.sessions import another_session
 from lakelog.catalog import fsck
 from lakelog.log.findings import Severity
 
-pytestmark = pytest.mark.adapter
-
 TABLE = "CREATE TABLE lake.t (id BIGINT GENERATED ALWAYS AS IDENTITY, v STRING)"
 SPARK_4_3 = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
 
@@ -25,6 +23,7 @@ def damage(lake):
     return [each.what for each in fsck.check(lake.catalog._logs, deep=True).of(Severity.DAMAGE)]
 
 
+@pytest.mark.adapter
 def test_rows_that_bring_no_value_get_one_however_they_are_written(lake):
     lake.sql(TABLE)
     lake.sql("INSERT INTO lake.t (v) VALUES ('a')")
@@ -69,6 +68,7 @@ def test_a_task_has_values_whose_next_one_is_beyond_all_numbers(lake):
     assert damage(lake) == []
 
 
+@pytest.mark.adapter
 def test_a_value_is_given_only_where_that_is_allowed(lake):
     lake.sql(TABLE)
     for rows in ("VALUES (7, 'x')", "SELECT 7, 'x'", "TABLE lake.u"):
@@ -99,6 +99,7 @@ def test_a_column_of_values_is_never_null_to_readers(lake):
     lake.sql("INSERT INTO lake.written VALUES (1, 'x'), (1, 'y')")
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     "statement",
     [
@@ -134,6 +135,7 @@ def test_several_inserts_read_the_table_that_they_insert_into(lake):
 MERGE = "MERGE INTO lake.t USING (SELECT '{0}' AS v) AS s ON t.v = s.v WHEN NOT MATCHED THEN INSERT (v) VALUES (s.v)"
 
 
+@pytest.mark.adapter
 def test_a_merge_brings_no_value_where_none_can_be_given(lake):
     lake.sql(TABLE)
     for rows in ("INSERT (id, v) VALUES (7, s.v)", "INSERT *"):
@@ -262,6 +264,7 @@ def test_a_transaction_that_is_rolled_back_leaves_a_gap(lake):
     assert lake.sorted("SELECT * FROM lake.t") == [(3, "other"), (4, "c")]
 
 
+@pytest.mark.adapter
 def test_a_streaming_query_brings_no_values(lake, tmp_path):
     lake.sql(TABLE)
     lake.sql("CREATE TABLE lake.source (v STRING)")
@@ -293,6 +296,7 @@ def test_going_back_takes_nothing_back(lake):
     assert lake.sql("SELECT * FROM lake.t VERSION AS OF 3") == [(1, "a"), (2, "b")]
 
 
+@pytest.mark.adapter
 @pytest.mark.skipif(not SPARK_4_3, reason="Spark generates values from others from 4.3 on")
 def test_generated_columns_and_constraints_stand_beside(lake):
     lake.sql(
@@ -308,6 +312,7 @@ def test_generated_columns_and_constraints_stand_beside(lake):
         )
 
 
+@pytest.mark.adapter
 def test_spark_describes_an_identity_column_as_it_does_its_own(lake, memory):
     for each in (lake, memory):
         each.sql(TABLE)

@@ -12,8 +12,6 @@ from pyspark.errors import AnalysisException, PySparkException
 
 import lakelog.spark
 
-pytestmark = pytest.mark.adapter
-
 
 @pytest.fixture
 def shop(lake):
@@ -29,6 +27,7 @@ def shop(lake):
     return lake
 
 
+@pytest.mark.adapter
 def test_files_are_those_on_disk_with_what_their_footers_say(shop):
     told = shop.frame("SELECT * FROM lake.a.t.files").collect()
     folder = Path(shop.catalog.load_table("a.t").location)
@@ -79,6 +78,7 @@ def test_a_table_of_several_partitionings_shows_the_fields_of_all(shop):
     assert sum(row[0] for row in shop.sql("SELECT record_count FROM lake.a.t.partitions")) == 22
 
 
+@pytest.mark.adapter
 def test_snapshots_and_history_tell_every_version(shop):
     shop.sql("DELETE FROM lake.a.t WHERE k IS NULL OR id = 5")
     shop.sql(f"CALL {shop.name}.system.rollback_to_version('a.t', 3)")
@@ -145,6 +145,7 @@ def test_refs_has_main_as_of_every_version(shop):
     assert shop.sql("SELECT * FROM lake.a.t.refs VERSION AS OF 2") == [("main", "BRANCH", 2)]
 
 
+@pytest.mark.adapter
 def test_metadata_travels_in_time(shop):
     def paths(suffix):
         return {row[0] for row in shop.sql(f"SELECT file_path FROM lake.a.t.files {suffix}")}
@@ -170,6 +171,7 @@ def test_capitals_and_backticks_do_not_matter(shop):
     assert shop.sql("SELECT count(*) FROM lake.`a`.`t`.`history`") == [(3,)]
 
 
+@pytest.mark.adapter
 def test_what_a_user_has_made_comes_first(shop):
     shop.sql("CREATE NAMESPACE lake.a.t")
     assert shop.sql("SELECT count(*) FROM lake.a.t.history") == [(3,)]
@@ -192,6 +194,7 @@ def test_what_is_not_there_is_told_by_the_name_that_was_asked_for(shop):
         shop.sql("SELECT * FROM lake.a.v.files")
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     "statement",
     [
@@ -223,6 +226,7 @@ def test_a_transaction_sees_its_own_files(shop):
     assert shop.sql("SELECT max(version) FROM lake.a.t.history") == [(4,)]
 
 
+@pytest.mark.adapter
 def test_metadata_feeds_views_joins_and_tables(shop):
     shop.sql("CREATE VIEW lake.a.sizes AS SELECT file_path, file_size_in_bytes AS size FROM lake.a.t.files")
     assert shop.sql(

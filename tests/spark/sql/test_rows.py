@@ -7,7 +7,7 @@ from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import MODES, in_mode
 
-pytestmark = [pytest.mark.adapter, pytest.mark.parametrize("mode", MODES)]
+pytestmark = pytest.mark.parametrize("mode", MODES)
 
 SOURCE = (
     "(SELECT * FROM VALUES (2L, 'b', 20), (4L, 'z', 40), (77L, 'n', 7), (78L, NULL, NULL) AS v(id, k, v))"
@@ -60,7 +60,12 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize(
-    "layout", ["", "PARTITIONED BY (k)", "PARTITIONED BY (bucket(2, id), truncate(1, k))"]
+    "layout",
+    [
+        "",
+        pytest.param("PARTITIONED BY (k)", marks=pytest.mark.slow),
+        pytest.param("PARTITIONED BY (bucket(2, id), truncate(1, k))", marks=pytest.mark.adapter),
+    ],
 )
 @pytest.mark.parametrize("kind", sorted(STATEMENTS))
 def test_statements_do_what_they_do_in_sparks_own_catalog(lake, memory_rows, mode, kind, layout):
@@ -91,6 +96,7 @@ def test_statements_do_what_they_do_in_sparks_own_catalog(lake, memory_rows, mod
     assert sorted((tuple(row.values()) for row in arrow.to_pylist()), key=repr) == found
 
 
+@pytest.mark.adapter
 def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_none(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0 AS v FROM range(0, 10, 1, 1)")
     lake.sql("DELETE FROM lake.t WHERE id = 1")
@@ -116,6 +122,7 @@ def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_no
     ]
 
 
+@pytest.mark.adapter
 def test_schema_evolution_and_rows_are_one_commit(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 1), (2, 2)")
@@ -195,6 +202,7 @@ def test_an_insert_adds_several_columns_and_fields_at_once(lake, mode):
     assert lake.sql("SELECT e FROM lake.t WHERE e IS NOT NULL") == [(3,)]
 
 
+@pytest.mark.adapter
 def test_a_merge_that_evolves_sees_its_own_table_in_the_source_as_it_was(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1)")

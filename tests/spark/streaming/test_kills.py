@@ -11,8 +11,6 @@ import sys
 import pytest
 from tests.spark.sessions import wrapper
 
-pytestmark = pytest.mark.adapter
-
 # Kills Spark, of which this is a child, when the second batch is to be committed: before or after that happens.
 DEADLY = """
 import os, signal, time

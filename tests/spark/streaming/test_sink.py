@@ -11,8 +11,6 @@ from tests.spark.sessions import another_session
 
 from lakelog.catalog import Catalog
 
-pytestmark = pytest.mark.adapter
-
 
 @pytest.fixture
 def tables(lake):
@@ -46,6 +44,7 @@ def forget(streams, checkpoint: str, what: str = "commits") -> None:
     (folder / f".{last.name}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.adapter
 def test_a_table_is_copied_batch_by_batch_and_everybody_sees_it(tables, streams):
     streams.copy(streams.table("a.s", maxFilesPerTrigger=1), "a.t")
     assert values(tables) == values(another_session(tables)) == [1, 2]
@@ -61,6 +60,7 @@ def test_a_table_is_copied_batch_by_batch_and_everybody_sees_it(tables, streams)
     assert values(tables) == [1, 2, 3]
 
 
+@pytest.mark.adapter
 def test_a_batch_that_is_asked_for_again_after_a_kill_is_not_written_twice(tables, streams):
     streams.copy(streams.table("a.s"), "a.t")
     files = data_files(tables)
@@ -109,6 +109,7 @@ def test_a_checkpoint_from_a_backup_is_refused(tables, streams):
     assert values(tables) == [1, 2, 3, 4]
 
 
+@pytest.mark.adapter
 def test_complete_mode_replaces_all_rows_in_one_commit(tables, streams):
     tables.sql("CREATE TABLE lake.a.counts (x INT, n BIGINT) PARTITIONED BY (x)")
     tables.sql("INSERT INTO lake.a.counts VALUES (99, 1)")
@@ -144,12 +145,14 @@ def test_a_batch_of_complete_mode_that_is_asked_for_again_replaces_nothing(table
     assert values(tables, "a.total") == [3]
 
 
+@pytest.mark.adapter
 def test_update_mode_is_refused_by_name(tables, streams):
     counts = streams.table("a.s").groupBy("x").count().selectExpr("x")
     with pytest.raises((StreamingQueryException, PySparkException), match="does not support Update mode"):
         streams.to_table(counts, "a.t", mode="update").processAllAvailable()
 
 
+@pytest.mark.adapter
 def test_rows_are_fitted_to_the_table_by_name_and_type(tables, streams):
     tables.sql("CREATE TABLE lake.a.w (name VARCHAR(3), x BIGINT NOT NULL, z INT DEFAULT 7)")
     frame = streams.table("a.s").selectExpr("x AS X", "'abc' AS name")
@@ -157,6 +160,7 @@ def test_rows_are_fitted_to_the_table_by_name_and_type(tables, streams):
     assert tables.sorted("SELECT name, x, z FROM lake.a.w") == [("abc", 1, 7), ("abc", 2, 7)]
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
@@ -228,6 +232,7 @@ def test_a_sink_that_was_replaced_or_dropped_stops_the_query(tables, streams):
     assert "cannot be found" in streams.failure(query)
 
 
+@pytest.mark.adapter
 def test_a_table_that_is_not_there_is_created(tables, streams):
     streams.copy(streams.table("a.s"), "a.made")
     assert values(tables, "a.made") == [1, 2]
@@ -272,6 +277,7 @@ def test_half_a_number_is_refused(tables, options):
         ).append()
 
 
+@pytest.mark.adapter
 def test_a_batch_function_writes_each_batch_once_by_its_number(tables, streams):
     target = f"{tables.name}.a.t"
 
@@ -289,6 +295,7 @@ def test_a_batch_function_writes_each_batch_once_by_its_number(tables, streams):
     assert values(tables) == [1, 2]
 
 
+@pytest.mark.adapter
 def test_a_batch_function_writes_to_two_tables_in_a_transaction_or_to_none(tables, streams):
     tables.sql("CREATE TABLE lake.a.u (x INT)")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 
-pytestmark = pytest.mark.adapter
-
 
 @pytest.fixture
 def table(lake):
@@ -23,6 +21,7 @@ def add(lake, *values: int) -> None:
         lake.sql(f"INSERT INTO lake.a.t VALUES ({value})")
 
 
+@pytest.mark.adapter
 def test_a_stream_has_the_contents_and_then_what_is_added(table, streams):
     frame = streams.table("a.t")
     assert streams.batches(frame, "c") == [[1, 2, 3]]
@@ -56,6 +55,7 @@ def test_a_query_that_goes_on_sees_what_others_add(table, streams):
     query.stop()
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -118,6 +118,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.adapter
 @pytest.mark.parametrize("change", sorted(CHANGES))
 def test_a_change_of_rows_fails_by_name_once_what_came_before_is_delivered(table, streams, change):
     frame = streams.table("a.t", startingVersion=1)
@@ -184,6 +185,7 @@ def test_versions_that_were_let_go_of_fail_with_what_to_do(table, streams):
         streams.batches(frame, "c")
 
 
+@pytest.mark.adapter
 def test_a_stream_is_joined_with_another_table_as_that_is_then(table, streams):
     table.sql("CREATE TABLE lake.a.names AS SELECT 1 AS x, 'one' AS name")
     names = table.spark.table(f"{table.name}.a.names")
@@ -215,6 +217,7 @@ def test_a_table_is_read_twice_and_filtered_in_one_query(table, streams):
     assert sorted(x for batch in streams.batches(again) for x in batch) == [1, 3]
 
 
+@pytest.mark.adapter
 def test_a_table_is_named_by_its_place(table, streams):
     place = table.catalog.load_table("a.t").location
     frame = table.spark.readStream.table(f"{table.name}.`{place}`")
@@ -224,6 +227,7 @@ def test_a_table_is_named_by_its_place(table, streams):
     assert streams.batches(frame, "c") == [[4]]
 
 
+@pytest.mark.adapter
 def test_sql_reads_a_table_as_a_stream(table, streams):
     frame = table.frame("SELECT x * 10 FROM STREAM lake.a.t WHERE x > 1")
     assert frame.isStreaming
@@ -237,6 +241,7 @@ def test_files_of_other_writers_are_part_of_a_stream(table, streams, tmp_path):
     assert streams.batches(streams.table("a.t", startingVersion=4)) == [[7]]
 
 
+@pytest.mark.adapter
 def test_a_stream_tells_how_far_it_is_behind(table, streams):
     frame = streams.table("a.t", maxFilesPerTrigger=1, startingVersion=1)
     query = frame.writeStream.format("noop").trigger(availableNow=True).start()
