@@ -146,9 +146,14 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   /** Whether the rows that match are exactly the rows of some files: then nothing needs to be read or written. */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = isPossible("can_delete", predicates)
+
+  /** Whether it is known exactly which rows match: where files have others too, these stay. */
+  def canOverwrite(predicates: Array[Predicate]): Boolean = isPossible("can_overwrite", predicates)
+
+  private def isPossible(question: String, predicates: Array[Predicate]): Boolean =
     !predicates.exists(FileNames.areIn(_, physical.metadata)) && Json.bool(
-      access.call("can_delete", Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))),
+      access.call(question, Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))),
       "possible")
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =

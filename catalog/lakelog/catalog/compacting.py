@@ -18,11 +18,11 @@ from lakelog.catalog.bound import Constant, unknown_parts
 from lakelog.catalog.commits import Token
 from lakelog.catalog.compaction import Goal, Group, compaction
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import chunks_of
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.file_entries import entries_of
 from lakelog.catalog.file_tables import joined
+from lakelog.catalog.live_files import chunks_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.pruning import may_match

@@ -1,20 +1,22 @@
 """Changes of a table's contents: append, overwrite by filter or by partition, truncate, delete of whole files.
 
-Each is decided on metadata alone, so it can be decided again on a newer state after a lost race; what may go on then is
-the conflict matrix's business. Files are removed only where it is proven that all of their rows have to go.
+Each is decided on metadata, so it can be decided again on a newer state after a lost race; what may go on then is the
+conflict matrix's business. Files are removed only where it is proven that all of their rows have to go. Where an
+overwrite cuts through files, the rows that have to go are found by reading (see `cutting`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.binding import bind
-from lakelog.catalog.bound import Bound
+from lakelog.catalog.bound import Bound, unknown_parts
 from lakelog.catalog.commits import (
     Token,
     Written,
@@ -25,8 +27,8 @@ from lakelog.catalog.commits import (
 )
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.cutting import CutFiles, Replaced, matching_files
 from lakelog.catalog.data_file import (
-    DELETES,
     DataFile,
     RemovedFile,
     check_files,
@@ -38,15 +40,18 @@ from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import FilesChanged, encode
 from lakelog.catalog.file_tables import empty, joined
 from lakelog.catalog.identity import ValuesTaken, check_taken
+from lakelog.catalog.leftovers import kept_by_commit
+from lakelog.catalog.live_files import all_files, as_removed, chunks_of, files_only_in
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.partitions import keys_of, partition_of_files, predicate_of_keys
 from lakelog.catalog.planning import partition_key
 from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, Predicate, as_predicate
-from lakelog.catalog.pruning import match as match_files
 from lakelog.catalog.pruning import may_match
 from lakelog.catalog.row_ids import with_ids, without_uncommitted
+from lakelog.catalog.schema import Schema
 from lakelog.catalog.statement_text import normalized
+from lakelog.catalog.steps import merged
 from lakelog.catalog.stream_batches import StreamBatch, check_new
 from lakelog.catalog.table_state import TableState
 from lakelog.catalog.taking import with_values
@@ -55,7 +60,7 @@ from lakelog.log.errors import InvalidInput, Unsupported
 
 
 class CutsThroughFiles(Unsupported):
-    """A filter matches some rows of a file, or may do so, and whole files are all that goes here."""
+    """A filter of a delete matches some rows of a file, or may do so, and whole files are all that goes here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +108,11 @@ def change_of(
     )
 
 
+def is_understood(predicate: Predicate, schema: Schema) -> bool:
+    """Tell whether lakelog knows exactly which rows match, so that an overwrite may replace these."""
+    return not unknown_parts(bind(predicate, schema))
+
+
 def commit(
     tracked: TrackedLog[TableState],
     base: View[TableState],
@@ -115,7 +125,8 @@ def commit(
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
-    batch already, Unsupported for a filter that cuts through files. Costs 1 PUT when nobody else committed.
+    batch already, Unsupported for a filter that is not understood. Costs 1 PUT when nobody else committed, and what
+    `CutFiles` costs where an overwrite cuts through files; for a delete, that is CutsThroughFiles.
     """
     files = of_write(change.files, write)
     check_files(files, base.state.current.schema, base.state.current.specs)
@@ -139,6 +150,7 @@ def _commit(
 ) -> Committed[TableState]:
     # Bound once: a name in the filter means the column that had it when the change was prepared.
     bound = None if change.filter is None else bind(change.filter, base.state.current.schema)
+    cut = _cut_files(tracked, base, change, bound, name, write)
 
     def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
         if change.batch is not None:
@@ -151,17 +163,24 @@ def _commit(
         )
         check(change.operation, current, passed, written, name)
         _check_not_there(tracked, current, change.files, name)
-        removed = _removed(tracked, current, change, bound, name)
-        event, blobs = files_event(
-            change.operation,
-            with_ids(change.files, current.state),
-            removed,
-            current.state.current,
-            _kept(change.filter_text),
-        )
         taken = taken_events(current, change.values, name)
+        removed, some = _replaced_files(tracked, current, change, bound)
+        replaced = Replaced()
+        if some.num_rows:
+            if cut is None:
+                raise CutsThroughFiles(
+                    f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
+                    f"file of {name} but not all of them: use a filter on whole partitions"
+                )
+            replaced = cut.replaced(current, some)
         batch = [] if change.batch is None else [change.batch.event()]
-        return Draft(events=encode([*taken, event, *batch]), blobs=blobs, write=write)
+        return merged(
+            [
+                Draft(events=encode(taken)),
+                *_file_drafts(change, current, as_removed(removed), replaced),
+                Draft(events=encode(batch), write=write),
+            ]
+        )
 
     own = tracked.own_since(base)
     if own:
@@ -171,7 +190,7 @@ def _commit(
     start = tracked.at_least(base.version)
     if start.log_id != base.log_id:
         raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
-    with gone_as_no_such_table(name):
+    with gone_as_no_such_table(name), kept_by_commit(tracked, [] if cut is None else cut.written):
         committed = tracked.commit(
             start,
             decide,
@@ -197,18 +216,20 @@ def _check_not_there(
             )
 
 
-def removable(
-    tracked: TrackedLog[TableState], view: View[TableState], bound: Bound
-) -> list[RemovedFile] | None:
-    """Return the files that a delete of what matches would remove, or None where it would cut through one of them."""
-    removed: list[RemovedFile] = []
-    for chunk in chunks_of(tracked, view):
-        result = match_files(chunk, bound, view.state.current.specs)
-        settled = pc.or_(pc.or_(result.all, result.none), pc.equal(chunk["rows"], 0))
-        if not pc.all(settled, min_count=0).as_py():
-            return None
-        removed.extend(as_removed(chunk.filter(result.all)))
-    return removed
+def _file_drafts(
+    change: Change, current: View[TableState], removed: Sequence[RemovedFile], replaced: Replaced
+) -> Iterator[Draft]:
+    """Yield what happens to files: first, where some are written anew, that, which brings no rows; then the rest."""
+    metadata, text = current.state.current, _kept(change.filter_text)
+    files = with_ids([*replaced.copies, *change.files], current.state)
+    copies, new = files[: len(replaced.copies)], files[len(replaced.copies) :]
+    if replaced.rewritten:
+        event, blobs = files_event(Operation.DELETE_ROWS, copies, replaced.rewritten, metadata, text)
+        yield Draft(events=encode([event]), blobs=blobs)
+    event, blobs = files_event(
+        change.operation, new, [*removed, *replaced.emptied], metadata, text, replaced.marked
+    )
+    yield Draft(events=encode([event]), blobs=blobs)
 
 
 def _kept(filter_text: str | None) -> str | None:
@@ -216,55 +237,69 @@ def _kept(filter_text: str | None) -> str | None:
     return None if filter_text is None else normalized(filter_text)
 
 
-def _removed(
-    tracked: TrackedLog[TableState], view: View[TableState], change: Change, bound: Bound | None, name: str
-) -> list[RemovedFile]:
+def _replaced_files(
+    tracked: TrackedLog[TableState], view: View[TableState], change: Change, bound: Bound | None
+) -> tuple[pa.Table, pa.Table]:
+    """Return the files that `change` removes, and those in which it may replace some rows."""
     match change.operation:
         case Operation.TRUNCATE:
-            chunks = chunks_of(tracked, view)
-            return [file for chunk in chunks for file in as_removed(chunk)]
+            return all_files(tracked, view), empty()
         case Operation.OVERWRITE | Operation.DELETE:
             assert bound is not None, "these have a filter"
-            removed = removable(tracked, view, bound)
-            if removed is None:
-                raise CutsThroughFiles(
-                    f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
-                    f"file of {name} but not all of them: use a filter on whole partitions"
-                )
-            return removed
+            return matching_files(tracked, view, bound)
         case Operation.OVERWRITE_PARTITIONS:
-            return _in_partitions(tracked, view, change.files, name)
+            whole, some = [], []
+            for chunk in chunks_of(tracked, view):
+                inside, unsure = _touched(chunk, change.files, view.state.current)
+                whole.append(chunk.filter(inside))
+                some.append(chunk.filter(unsure))
+            return joined(whole), joined(some)
         case _:
-            return []
+            return empty(), empty()
 
 
-def _in_partitions(
-    tracked: TrackedLog[TableState], view: View[TableState], files: Sequence[DataFile], name: str
-) -> list[RemovedFile]:
-    removed: list[RemovedFile] = []
-    for chunk in chunks_of(tracked, view):
-        inside, unsure = _touched(chunk, files, view.state.current)
-        if pc.any(unsure, min_count=0).as_py():
-            raise Unsupported(
-                f"{name} holds files of an earlier partitioning, which may have rows of the partitions that are "
-                "overwritten, and of others too: overwrite by a filter instead of by partition, or rewrite those files "
-                "first"
-            )
-        removed.extend(as_removed(chunk.filter(inside)))
-    return removed
+def _cut_files(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: Change,
+    bound: Bound | None,
+    name: str,
+    write: WriteRef | None,
+) -> CutFiles | None:
+    """Return what `change` replaces in files with other rows too; None where it has to spare these."""
+    if change.operation not in (Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS):
+        return None
+    if write is None:
+        raise InvalidInput("an overwrite needs the id of a write, which its files are named by: begin one")
+
+    def find() -> tuple[pa.Table, Bound]:
+        _, some = _replaced_files(tracked, base, change, bound)
+        return some, bound or _bound_of_partitions(change.files, base.state.current)
+
+    return CutFiles(tracked, base, write, name, find)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
     """Return which of the files in `chunk` are of the partitions of `files`, and of which that is not known."""
-    touched = {partition_key(file, metadata.spec) for file in files}
+    touched = _partitions(files, metadata)
     values, known = partition_of_files(chunk, metadata)
     keys = keys_of(values, chunk.num_rows)
     inside = pc.and_(known, pa.array([key in touched for key in keys], pa.bool_()))
     if pc.all(known, min_count=0).as_py():
         return inside, pc.invert(known)
-    bound = bind(predicate_of_keys(metadata, touched), metadata.schema, case_sensitive=True)
+    bound = _bound_of_partitions(files, metadata)
     unknown = pc.and_not(pc.greater(chunk["rows"].combine_chunks(), 0), known)
     return inside, pc.and_(may_match(chunk, bound, metadata.specs), unknown)
+
+
+def _partitions(files: Sequence[DataFile], metadata: Metadata) -> set[tuple[Any, ...]]:
+    return {partition_key(file, metadata.spec) for file in files}
+
+
+def _bound_of_partitions(files: Sequence[DataFile], metadata: Metadata) -> Bound:
+    """Return what is true for the rows of the partitions that `files` are in."""
+    predicate = predicate_of_keys(metadata, _partitions(files, metadata))
+    return bind(predicate, metadata.schema, case_sensitive=True)
 
 
 def _replaced(
@@ -303,47 +338,6 @@ def changed_rows(
         ):
             return True
     return False
-
-
-def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Table:
-    """Return the live files of a view, in the form of `FileSet.chunks`."""
-    return joined(chunks_of(tracked, view))
-
-
-def files_only_in(
-    tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
-) -> pa.Table:
-    """Return the files of one view that the other does not have, or has by another write, as other columns perhaps, or
-    with other rows deleted."""
-    if here.state.files is there.state.files:
-        return empty()
-    files, others = (all_files(tracked, view) for view in (here, there))
-    return files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(others))))
-
-
-def file_keys(files: pa.Table) -> pa.Array:
-    """Return what tells files with the same rows from others: path, write and vector."""
-    deletes = (
-        pc.fill_null(files[DELETES].combine_chunks(), "")
-        if DELETES in files.column_names
-        else pa.repeat("", files.num_rows)
-    )
-    return pc.binary_join_element_wise(
-        files["path"].combine_chunks(), files["write"].combine_chunks(), deletes, "\n"
-    )
-
-
-def chunks_of(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
-    """Return the live files of a view (see `FileSet.chunks`)."""
-    return tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
-
-
-def as_removed(chunk: pa.Table) -> list[RemovedFile]:
-    """Return files (in the form of `FileSet.chunks`) as what takes them out."""
-    columns = (chunk[name].to_pylist() for name in ("path", "rows", "size"))
-    return [
-        RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)
-    ]
 
 
 def moved_files(

@@ -15,22 +15,19 @@ import pyarrow.compute as pc
 
 from lakelog.catalog import contents, row_changes
 from lakelog.catalog.binding import bind
-from lakelog.catalog.bound import Bound
 from lakelog.catalog.commits import Token
 from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.cutting import matching_files
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.file_tables import joined
 from lakelog.catalog.leftovers import kept_by_commit
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
-from lakelog.catalog.properties import WRITE_MODES, value_of
-from lakelog.catalog.pruning import match
+from lakelog.catalog.properties import COPY_ON_WRITE, WRITE_MODES, value_of
 from lakelog.catalog.table_state import TableState
 from lakelog.log import View, WriteRef
 
 TRIES_MAX = 5
-COPY_ON_WRITE = "copy-on-write"
 
 
 def delete(
@@ -68,6 +65,12 @@ def delete(
     raise AssertionError("the last try returns or raises")
 
 
+def is_by_files(tracked: TrackedLog[TableState], view: View[TableState], predicate: Predicate) -> bool:
+    """Tell whether files are proven to match as a whole, or not at all. Unsupported as `delete`."""
+    _, some = matching_files(tracked, view, bind(predicate, view.state.current.schema))
+    return not some.num_rows
+
+
 def _is_another(newer: View[TableState], view: View[TableState]) -> bool:
     return (
         newer.sealed
@@ -90,7 +93,7 @@ def _delete_rows(
     metadata = view.state.current
     bound = bind(predicate, metadata.schema)
     tracked.note_rows_read(predicate)
-    whole, some = _matching_files(tracked, view, bound)
+    whole, some = matching_files(tracked, view, bound)
     positions = dict(
         read_positions(
             tracked.store, tracked.prefix, some, metadata.schema, bound, tracked.log.replay.open_url
@@ -115,17 +118,3 @@ def _delete_rows(
         return view
     with kept_by_commit(tracked, copied):
         return row_changes.commit(tracked, view, change, name=name, write=write, token=token).view
-
-
-def _matching_files(
-    tracked: TrackedLog[TableState], view: View[TableState], bound: Bound
-) -> tuple[pa.Table, pa.Table]:
-    """Return the files of which all rows match for certain, and those of which some may."""
-    specs = view.state.current.specs
-    whole, some = [], []
-    for chunk in contents.chunks_of(tracked, view):
-        found = match(chunk, bound, specs)
-        whole.append(chunk.filter(found.all))
-        has_rows = pc.greater(chunk["rows"].combine_chunks(), 0)
-        some.append(chunk.filter(pc.and_(has_rows, pc.invert(pc.or_(found.all, found.none)))))
-    return joined(whole), joined(some)

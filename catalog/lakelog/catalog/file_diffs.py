@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.commit_files import CommitFiles, commit_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import chunks_of
 from lakelog.catalog.data_file import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
 from lakelog.catalog.events import (
     FastForwarded,
@@ -26,6 +25,7 @@ from lakelog.catalog.events import (
     TableEvent,
     TableReplaced,
 )
+from lakelog.catalog.live_files import chunks_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.table_state import TableState

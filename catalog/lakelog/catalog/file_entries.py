@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.contents import chunks_of
-from lakelog.catalog.data_file import DataFile, files_from_arrow, split_name
-from lakelog.catalog.deletes import Deletes
+from lakelog.catalog.data_file import DataFile, RemovedFile, files_from_arrow, removed_file, split_name
+from lakelog.catalog.deletes import Deletes, write_vectors
 from lakelog.catalog.file_tables import converted, joined
 from lakelog.catalog.literals import value_type
+from lakelog.catalog.live_files import chunks_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.row_ids import UNCOMMITTED
 from lakelog.catalog.table_state import TableState
-from lakelog.log import View
+from lakelog.log import View, WriteRef
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 
 def entries_of(
@@ -44,6 +48,28 @@ def entries_of(
 def with_vector(file: DataFile, deletes: Deletes) -> DataFile:
     """Return the entry of a file with these rows deleted."""
     return msgspec.structs.replace(file, rows=file.physical_rows - deletes.rows, deletes=deletes)
+
+
+def with_deletes(
+    tracked: TrackedLog[TableState],
+    write: WriteRef,
+    files: Mapping[str, DataFile],
+    vectors: Mapping[str, BitMap],
+) -> tuple[list[RemovedFile], list[tuple[DataFile, DataFile]]]:
+    """Return what becomes of `files` when all rows in `vectors` are deleted, those of before among them, by path.
+
+    First those of which no row is left; then those with more deleted rows than before, each as it was and as it is.
+    Costs a PUT where vectors are too large for entries.
+    """
+    gone, left = [], {}
+    for path, vector in vectors.items():
+        file = files[path]
+        if len(vector) == file.physical_rows:
+            gone.append(removed_file(file))
+        elif len(vector) > file.physical_rows - file.rows:
+            left[path] = vector
+    written = write_vectors(tracked.store, tracked.prefix, write, left)
+    return gone, [(files[path], with_vector(files[path], each)) for path, each in written.items()]
 
 
 def _of_now(files: pa.Table, metadata: Metadata) -> pa.Table:

@@ -171,7 +171,9 @@ class _Writing:
 
     def _close(self, key: tuple[Any, ...], file: OpenFile) -> None:
         content, footer = file.close()
-        path = file_path(self._write, f"{len(self._done):05d}")
+        # The same write may have new rows, too, in files of other names.
+        copied = "-copied" if self._row_ids else ""
+        path = file_path(self._write, f"{len(self._done):05d}{copied}")
         self._store.put(self._prefix + path, content)
         nans = {column.id: file.nans.get(column.id, 0) for column in self._floats}
         self._done.append(

@@ -15,6 +15,7 @@ from lakelog.catalog.commits import Token, was_applied
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.leftovers import kept_by_commit
+from lakelog.catalog.live_files import chunks_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.partitions import (
     Values,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 def listed(tracked: TrackedLog[TableState], view: View[TableState], where: Values | None) -> pa.Table:
     """Return the partitions of a view (see `list_partitions`)."""
     tracked.note_rows_read(None)
-    return list_partitions(contents.chunks_of(tracked, view), view.state.current, where)
+    return list_partitions(chunks_of(tracked, view), view.state.current, where)
 
 
 def add(

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from lakelog.catalog.binding import bind
 from lakelog.catalog.bound import Bound, Unevaluable
 from lakelog.catalog.constraints import Check, Constraint
-from lakelog.catalog.contents import all_files, files_only_in
 from lakelog.catalog.errors import CommitConflict, RowsUnproven
+from lakelog.catalog.live_files import all_files, files_only_in
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Column, Predicate
 from lakelog.catalog.pruning import may_fail

@@ -62,13 +62,15 @@ ISOLATION = Property(
     choices=(SNAPSHOT, SERIALIZABLE),
 )
 
+MERGE_ON_READ, COPY_ON_WRITE = "merge-on-read", "copy-on-write"
+
 WRITE_MODES = {
     command: Property(
         name=f"lakelog.write.{command}.mode",
-        default="merge-on-read",
+        default=MERGE_ON_READ,
         about=f"What {command.upper()} does about rows in files that have others too: it marks them as deleted, and "
         "writes new ones apart (merge-on-read), or writes these files anew (copy-on-write).",
-        choices=("merge-on-read", "copy-on-write"),
+        choices=(MERGE_ON_READ, COPY_ON_WRITE),
     )
     for command in ("delete", "update", "merge")
 }

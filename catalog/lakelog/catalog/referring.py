@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 from lakelog.catalog.commits import NothingToDo, Written, check, no_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import files_only_in, moved_files
+from lakelog.catalog.contents import moved_files
 from lakelog.catalog.errors import NoSuchRef, RefExists
 from lakelog.catalog.events import FastForwarded, RefDropped, RefSet, TableEvent, encode
 from lakelog.catalog.line_log import seen_on
+from lakelog.catalog.live_files import files_only_in
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.refs import BRANCH, MAIN, TAG, check_ref_name
 from lakelog.catalog.rolling_back import check_fits

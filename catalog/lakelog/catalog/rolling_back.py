@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.commits import NothingToDo, Written, check, no_files
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import files_only_in, moved_files
+from lakelog.catalog.contents import moved_files
 from lakelog.catalog.events import RolledBack, TableEvent, encode
 from lakelog.catalog.generated import not_generated
+from lakelog.catalog.live_files import files_only_in
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.proofs import new_checks

@@ -27,7 +27,6 @@ from lakelog.catalog.commits import (
 )
 from lakelog.catalog.conflicts import Change as Kind
 from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.contents import files_only_in
 from lakelog.catalog.data_file import (
     DataFile,
     check_files,
@@ -37,7 +36,7 @@ from lakelog.catalog.data_file import (
     of_write,
     removed_file,
 )
-from lakelog.catalog.deletes import bitmap_of, deletes_to_json, read_vector, write_vectors
+from lakelog.catalog.deletes import bitmap_of, deletes_to_json, read_vector
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import (
     FastForwarded,
@@ -47,9 +46,10 @@ from lakelog.catalog.events import (
     encode,
     table_events,
 )
-from lakelog.catalog.file_entries import entries_of, with_vector
+from lakelog.catalog.file_entries import entries_of, with_deletes
 from lakelog.catalog.file_tables import without
 from lakelog.catalog.identity import ValuesTaken, check_taken
+from lakelog.catalog.live_files import files_only_in
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.predicate import Predicate
 from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, value_of
@@ -382,22 +382,17 @@ class _Now:
     def draft(self) -> Draft:
         prepared, change = self.prepared, self.prepared.change
         removed = [removed_file(self.files[path]) for path in sorted(change.removed) if path in self.files]
-        vectors: dict[str, BitMap] = {}
-        for path, positions in change.deletes.items():
-            file = self.files.get(path)
-            if file is None:
-                continue  # all of its rows are gone already
-            vector = self._vector(path, positions)
-            if len(vector) == file.physical_rows:
-                removed.append(removed_file(file))
-            elif len(vector) > file.physical_rows - file.rows:
-                vectors[path] = vector
-        written = write_vectors(prepared.tracked.store, prepared.tracked.prefix, prepared.write, vectors)
-        changed = [(self.files[path], with_vector(self.files[path], each)) for path, each in written.items()]
+        # Of a file that is not there, all rows are gone already.
+        vectors = {
+            path: self._vector(path, positions)
+            for path, positions in change.deletes.items()
+            if path in self.files
+        }
+        emptied, changed = with_deletes(prepared.tracked, prepared.write, self.files, vectors)
         event, blobs = files_event(
             change.operation,
             with_ids(prepared.files, self.view.state),
-            removed,
+            [*removed, *emptied],
             self.view.state.current,
             None if change.condition is None else normalized(str(change.condition)),
             changed,

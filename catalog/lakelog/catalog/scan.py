@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lakelog.catalog.aggregates import Aggregate, aggregate, decided
 from lakelog.catalog.binding import bind
-from lakelog.catalog.contents import chunks_of
+from lakelog.catalog.live_files import chunks_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.parquet_read import read_files
 from lakelog.catalog.planning import plan

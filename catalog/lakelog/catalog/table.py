@@ -20,7 +20,6 @@ from lakelog.catalog import (
     row_changes,
 )
 from lakelog.catalog.altering import events_of
-from lakelog.catalog.binding import bind
 from lakelog.catalog.column_statistics import TableEstimates
 from lakelog.catalog.commits import (
     NothingToDo,
@@ -317,7 +316,7 @@ class Table(TableCompaction, TableVersions):
     def overwrite(
         self, data: Ingestible, filter: Filter | None = None, *, token: Token | None = None
     ) -> Table:
-        """Replace all rows, or those that match `filter` (which has to cover whole files), by the rows of `data`."""
+        """Replace all rows, or those for which `filter` is true, by those of `data`. Unsupported as by `delete`."""
         return self._write(Operation.OVERWRITE, data, ALWAYS_TRUE if filter is None else filter, token)
 
     def overwrite_partitions(self, data: Ingestible, *, token: Token | None = None) -> Table:
@@ -342,8 +341,11 @@ class Table(TableCompaction, TableVersions):
     def can_delete(self, filter: Filter) -> bool:
         """Tell whether `delete` with this filter is decided by whole files."""
         self._tracked.note_rows_read(filter)
-        bound = bind(as_predicate(filter), self.schema)
-        return contents.removable(self._tracked, self._view, bound) is not None
+        return deleting.is_by_files(self._tracked, self._view, as_predicate(filter))
+
+    def can_overwrite(self, filter: Filter) -> bool:
+        """Tell whether `overwrite` takes this filter: whether lakelog knows exactly which rows it matches."""
+        return contents.is_understood(as_predicate(filter), self.schema)
 
     def add_files(
         self,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakelog.catalog.binding import bind
-from lakelog.catalog.contents import chunks_of
 from lakelog.catalog.file_set import StoredIn
+from lakelog.catalog.live_files import chunks_of
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.planning import plan

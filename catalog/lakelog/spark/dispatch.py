@@ -230,6 +230,9 @@ class Dispatch(
             # Spark has its own words for a condition that a table cannot delete by.
             return {"possible": False}
 
+    def on_can_overwrite(self, params: Params) -> Params:
+        return {"possible": self._handles.loaded(params).can_overwrite(params["predicate"])}
+
     def on_can_change(self, params: Params) -> Params:
         from lakelog.catalog.schema_changes import apply_changes
         from lakelog.catalog.table_changes import changes_from

@@ -21,8 +21,7 @@ private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWri
 
   private var operation = WriteOperation("append")
 
-  /** Whether the filter decides about whole files now; the commit asks again, of the files that are there then. */
-  override def canOverwrite(predicates: Array[Predicate]): Boolean = table.canDeleteWhere(predicates)
+  override def canOverwrite(predicates: Array[Predicate]): Boolean = table.canOverwrite(predicates)
 
   override def overwrite(predicates: Array[Predicate]): WriteBuilder = {
     operation = WriteOperation("overwrite", Some(Predicates.toJson(predicates.toSeq)))

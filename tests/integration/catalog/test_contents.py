@@ -10,7 +10,7 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
-from lakelog.log import InvalidInput, Unsupported, wait_for_background
+from lakelog.log import InvalidInput, wait_for_background
 
 Client = Callable[[], Catalog]
 
@@ -114,13 +114,6 @@ def test_an_overwrite_by_filter_replaces_what_matches(table: Table, other: Table
     assert ids(table) == [1, 3, 4]
     table.refresh().overwrite(rows(9))
     assert ids(table) == [9]
-
-
-def test_an_overwrite_whose_filter_cuts_through_a_file_is_refused(table: Table) -> None:
-    table = table.append(rows(1, 2))
-    with pytest.raises(Unsupported, match="some rows"):
-        table.overwrite(rows(3), col("id") == 1)
-    assert ids(table) == [1, 2]
 
 
 def test_an_overwrite_conflicts_with_rows_added_where_it_replaces_only(table: Table, other: Table) -> None:

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.contents import file_keys
 from lakelog.catalog.file_tables import joined
 from lakelog.catalog.fsck.data_checks import RESTORE, DataCheck, unreferenced
 from lakelog.catalog.fsck.identity_checks import not_taken
 from lakelog.catalog.fsck.judges import NamespaceJudge, TableJudge
+from lakelog.catalog.live_files import file_keys
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.name_tree import has_own_place
 from lakelog.catalog.names import Identifier, quoted

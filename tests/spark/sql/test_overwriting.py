@@ -1,0 +1,68 @@
+"""Overwriting by conditions that cut through files, beside what Spark computes of the rows that were there."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql.functions import col
+from tests.spark.sql.test_writing import seen
+
+pytestmark = pytest.mark.adapter
+
+ROWS = """SELECT id, IF(id % 5 = 0, NULL, concat('k', id % 4)) AS k, CAST(id % 3 AS INT) AS p,
+  CAST(concat('c', id % 4) AS CHAR(4)) AS c, CAST(id AS DECIMAL(9, 2)) / 4 AS d FROM range(40)"""
+CONDITIONS = [
+    "id = 3",
+    "k IN ('k1', 'k3') AND id > 20",
+    "k <> 'k0'",
+    "NOT (k = 'k2' OR d >= 4.5)",
+    "k IS NULL AND p = 1",
+    "c = 'c1' OR k LIKE 'k3%'",
+    "p = 2 AND id BETWEEN 3 AND 12",
+    "false",
+]
+
+
+def rows(lake, condition):
+    return lake.frame(f"SELECT * FROM lake.t WHERE NOT coalesce({condition}, false)")
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_rows_that_match_give_way_and_all_others_stay(lake, mode):
+    lake.sql(f"""CREATE TABLE lake.t (id BIGINT, k STRING, p INT, c CHAR(4), d DECIMAL(14, 6)) PARTITIONED BY (p)
+        TBLPROPERTIES ('lakelog.write.delete.mode' = '{mode}')""")
+    lake.sql(f"INSERT INTO lake.t {ROWS}")
+    for number, condition in enumerate(CONDITIONS):
+        new = (100 + number, "new", number % 3, "n   ", None)
+        expected = [tuple(row) for row in rows(lake, condition).collect()] + [new]
+        value = f"({100 + number}, 'new', {number % 3}, 'n', NULL)"
+        lake.sql(f"INSERT INTO lake.t REPLACE WHERE {condition} VALUES {value}")
+        assert seen(lake, "t") == sorted(expected, key=repr), condition
+    deleted = lake.catalog.load_table("t").plan()
+    assert ("deletes" in deleted.column_names) == (mode == "merge-on-read")
+    # A query of the rows that it replaces, by the table itself and as a DataFrame.
+    expected = [(id + 1000 if id < 10 else id, *rest) for id, *rest in seen(lake, "t")]
+    lake.frame("SELECT id + 1000 AS id, k, p, c, d FROM lake.t WHERE id < 10").writeTo(
+        f"{lake.name}.t"
+    ).overwrite(col("id") < 10)
+    assert seen(lake, "t") == sorted(expected, key=repr)
+
+
+def test_files_of_another_partitioning_are_cut_by_partitions(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, p INT)")
+    lake.sql("INSERT INTO lake.t SELECT id, id % 3 FROM range(9)")
+    lake.sql("ALTER TABLE lake.t ADD PARTITION FIELD p")
+    lake.sql("INSERT OVERWRITE lake.t PARTITION (p = 1) SELECT 100")
+    expected = [(0, 0), (100, 1), (2, 2), (3, 0), (5, 2), (6, 0), (8, 2)]
+    assert seen(lake, "t") == sorted(expected, key=repr)
+    lake.spark.table(f"{lake.name}.t").selectExpr("id + 200 AS id", "p").where("p = 2").writeTo(
+        f"{lake.name}.t"
+    ).overwritePartitions()
+    expected = [(0, 0), (100, 1), (202, 2), (3, 0), (205, 2), (6, 0), (208, 2)]
+    assert seen(lake, "t") == sorted(expected, key=repr)
+
+
+def test_a_condition_that_is_not_understood_is_refused(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING)")
+    with pytest.raises(Py4JJavaError, match="overwrite by expression"):
+        lake.sql("INSERT INTO lake.t REPLACE WHERE length(k) = 2 VALUES (1, 'a')")
