@@ -211,10 +211,10 @@ def test_what_libraries_print_does_not_reach_the_pipe(make_lake, tmp_path):
 import os
 from lakelog.spark.dispatch import Dispatch
 original = Dispatch.answer
-def answer(self, *args):
+def answer(self, *args, **named):
     print("noise", flush=True)
     os.write(1, b"more noise")
-    return original(self, *args)
+    return original(self, *args, **named)
 Dispatch.answer = answer
 """
     lake = make_lake(python=wrapper(tmp_path, noisy))

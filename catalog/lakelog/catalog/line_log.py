@@ -19,7 +19,7 @@ from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.refs import MAIN
 from lakelog.catalog.table_state import TableState
 from lakelog.log import Commit, Committed, Draft, Json, View
-from lakelog.log.errors import LogSealed
+from lakelog.log.errors import CommitUnknown, LogSealed, NotFound
 from lakelog.log.placing import Decide
 
 T = TypeVar("T")
@@ -107,9 +107,17 @@ class LineLog(TrackedLog[TableState]):
         done = self.under.commit(whole(view), decide_here, commit_id=commit_id, base=base)
         try:
             return Committed(self._here(done.view), done.version)
-        except (NoSuchRef, LogSealed):
+        except (NoSuchRef, LogSealed) as gone:
             # It happened, and the branch is gone since.
-            return Committed(self.view_at(done.version), done.version)
+            try:
+                return Committed(self.view_at(done.version), done.version)
+            except NotFound:
+                raise CommitUnknown(
+                    f"commit {commit_id} happened in version {done.version} of {self.location}, which has expired, and "
+                    f"since then: {gone}",
+                    commit_id=commit_id or "",
+                    location=self.location,
+                ) from gone
 
     def own_since(self, view: View[TableState]) -> list[Commit]:
         return [self._as_seen(commit) for commit in self.under.own_since(whole(view))]

@@ -59,15 +59,16 @@ def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
 
 def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Frame:
     number, params = request.json["id"], request.json["params"]
+    first = request.json.get("first")
     try:
-        if first := request.json.get("first"):
+        if first:
             # What makes it the same request when it is asked again: told before anything can have happened.
             made, _ = dispatch.answer(first["method"], first["params"])
             begun = {first["as"]: made}
             # As bytes, for nobody ever reads them unless this process dies.
             tell(Frame({"id": number, "begun": True}, msgspec.json.encode(begun)))
             params |= begun
-        ok, body = dispatch.answer(request.json["method"], params)
+        ok, body = dispatch.answer(request.json["method"], params, is_first=first is not None)
         return Frame({"id": number, "ok": ok}, body)
     except LakelogError as error:
         # Whoever wrote files for a commit may remove them only when it is certain that it did not happen.

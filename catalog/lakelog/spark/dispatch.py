@@ -7,12 +7,14 @@ or they say which request is to be answered `first`, and the answer becomes that
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark import calls, system_tables
+from lakelog.spark.asked_again import telling_what_happened
 from lakelog.spark.asking import Answer, Params, in_arrow, token_of
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import PLANNED_COLUMNS, Handles, on_ref_of
@@ -50,14 +52,18 @@ class Dispatch(
         self._catalogs = Catalogs({}, "")
         self._handles = Handles(self._catalogs)
 
-    def answer(self, method: str, params: Params) -> Answer:
-        """Return the answer's JSON and bytes. LakelogError for whatever the user should know about."""
+    def answer(self, method: str, params: Params, *, is_first: bool = False) -> Answer:
+        """Return the answer's JSON and bytes. LakelogError for whatever the user should know about.
+
+        `is_first`: nobody has asked for the same change before.
+        """
         known: Callable[[Params], Mapping[str, Any] | Answer] | None = getattr(self, f"on_{method}", None)
         if known is None:
             raise VersionMismatch(
                 f"the Spark adapter asks for {method!r}, which lakelog {version()} does not know"
             )
-        with self._catalogs.telling(params):
+        asked = nullcontext() if is_first else telling_what_happened(self._catalogs, params)
+        with self._catalogs.telling(params), asked:
             answer = known(params)
         return answer if isinstance(answer, tuple) else (answer, b"")
 
@@ -276,16 +282,15 @@ class Dispatch(
         from lakelog.log import WriteRef
 
         try:
-            with self._handles.keeping_files(params):
-                self._handles.writable(params).commit_write(
-                    msgspec.convert(params["write"], WriteRef),
-                    params["operation"],
-                    _files(params),
-                    filter=params["filter"],
-                    batch=batch_of(params),
-                    values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
-                    token=token_of(params),
-                )
+            self._handles.writable(params).commit_write(
+                msgspec.convert(params["write"], WriteRef),
+                params["operation"],
+                _files(params),
+                filter=params["filter"],
+                batch=batch_of(params),
+                values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
+                token=token_of(params),
+            )
         except BatchCommitted:
             return {"written": False}
         return {"written": True}
@@ -294,18 +299,17 @@ class Dispatch(
         from lakelog.catalog.identity import ValuesTaken
         from lakelog.log import WriteRef
 
-        with self._handles.keeping_files(params):
-            self._handles.writable(params).commit_rows(
-                msgspec.convert(params["write"], WriteRef),
-                params["operation"],
-                _files(params),
-                removed=params["removed"],
-                deletes=params["deletes"],
-                condition=params["condition"],
-                values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
-                reads_others=params.get("reads_others", False),
-                token=token_of(params),
-            )
+        self._handles.writable(params).commit_rows(
+            msgspec.convert(params["write"], WriteRef),
+            params["operation"],
+            _files(params),
+            removed=params["removed"],
+            deletes=params["deletes"],
+            condition=params["condition"],
+            values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
+            reads_others=params.get("reads_others", False),
+            token=token_of(params),
+        )
         return {}
 
     def on_token(self, params: Params) -> Params:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakelog.spark.asking import token_of
 from lakelog.spark.catalogs import Catalogs
 
 if TYPE_CHECKING:
     from lakelog.catalog.table import Table
-    from lakelog.log.errors import LakelogError
 
 LIMIT = 256
 
@@ -79,30 +76,6 @@ class Handles:
         if params["past"]:
             return self.loaded(params)
         return self._known(params, past=False) or self._newest(params)
-
-    @contextmanager
-    def keeping_files(self, params: Params) -> Iterator[None]:
-        """Inside, files are committed. CommitUnknown, rather than that something is not there, where this happened
-        already, and the answer was lost before what it needs was dropped or has expired: its files are to stay."""
-        from lakelog.log.errors import NotFound
-
-        try:
-            yield
-        except NotFound as gone:
-            self._check_not_happened(params, gone)
-            raise
-
-    def _check_not_happened(self, params: Params, gone: LakelogError) -> None:
-        from lakelog.catalog.outcome import was_committed
-        from lakelog.log.errors import CommitUnknown
-
-        token = token_of(params)
-        if token is not None and was_committed(self._catalogs.of(params)._logs, token):
-            raise CommitUnknown(
-                f"commit {token.commit_id} happened, but not all that it needs is there any more: {gone}",
-                commit_id=token.commit_id,
-                location=params["location"],
-            ) from gone
 
     def _known(self, params: Params, *, past: bool) -> Table | None:
         key = (

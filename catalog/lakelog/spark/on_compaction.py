@@ -31,8 +31,7 @@ class OnCompaction:
         from lakelog.log import WriteRef
 
         groups = msgspec.convert(params["groups"], list[Rewritten], str_keys=True)
-        with self._handles.keeping_files(params):
-            _, lost = self._handles.writable(params).commit_compaction(
-                msgspec.convert(params["write"], WriteRef), groups, token=token_of(params)
-            )
+        _, lost = self._handles.writable(params).commit_compaction(
+            msgspec.convert(params["write"], WriteRef), groups, token=token_of(params)
+        )
         return {"lost": lost}

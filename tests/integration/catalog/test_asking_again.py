@@ -10,7 +10,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_staging import staged_files
 
 from lakelog.catalog import Catalog, DataFile, NoSuchTable, TableExists, col
-from lakelog.log import expiry
+from lakelog.log import CommitUnknown, expiry
 
 Client = Callable[[], Catalog]
 
@@ -121,6 +121,21 @@ def test_a_stage_at_a_place_asked_again_does_not_bring_its_table_back(
         client().commit_stage(stage)
     with pytest.raises(NoSuchTable):
         client().table_at(place)
+
+
+def test_a_change_of_a_branch_asked_again_says_that_it_happened_where_that_is_gone(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_table("t", SCHEMA).create_branch("b")
+    one, other = (client().load_table("t", ref="b") for _ in range(2))
+    token = catalog.token("t")
+    done = catalog.load_table("t", ref="b").append(rows(1), token=token)
+    done.drop_branch("b").append(rows(2))
+    assert one.append(rows(1), token=token).to_arrow()["id"].to_pylist() == [1]
+    catalog.expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(CommitUnknown, match=f"happened in version {done.version} .* which has expired"):
+        other.append(rows(1), token=token)
+    assert ids(client(), "t") == [2]
 
 
 def test_the_files_of_one_write_are_added_once(catalog: Catalog, client: Client) -> None:

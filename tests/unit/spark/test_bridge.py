@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import os
 import threading
+from unittest.mock import patch
 
 import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog
-from lakelog.catalog.errors import NoSuchRef, NoSuchTable
+from lakelog.catalog import Catalog, outcome
+from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
 from lakelog.log.errors import CommitUnknown, InvalidInput
 from lakelog.spark.bridge import serve
 from lakelog.spark.dispatch import Dispatch, VersionMismatch
@@ -101,6 +102,84 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_go
         ask(fresh(), "commit_write", **write)
     with pytest.raises((NoSuchRef, NoSuchTable)):
         ask(fresh(), "commit_write", **{**write, **other})
+
+
+CHANGES = {
+    "alter_table": {"changes": [{"change": "set-property", "key": "k", "value": "v"}]},
+    "create_ref": {"kind": "tag", "name": "x", "where": "new", "as_of": {}},
+    "drop_ref": {"kind": "tag", "name": "old", "if_exists": False},
+    "delete": {"predicate": {"op": "ALWAYS_TRUE", "args": []}},
+    "truncate": {},
+    "call": {"procedure": "fast_forward", "catalog_name": "lake", "current_namespace": []},
+}
+
+
+@pytest.mark.parametrize("method", CHANGES)
+def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_gone(fresh, method):
+    facts, _ = create(fresh(), "t")
+    write = ask(fresh(), "begin_write", **reference(facts))
+    files = [{"path": f"data/{write['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
+    ask(fresh(), "commit_write", **reference(facts), **write, operation="append", filter=None, files=files)
+    for kind, name, of in (("tag", "old", None), ("branch", "b", 1)):
+        token = ask(fresh(), "token", identifier=["t"])
+        as_of = {} if of is None else {"version": of}
+        made = {"kind": kind, "name": name, "where": "new", "as_of": as_of}
+        ask(fresh(), "create_ref", **reference(facts), **made, token=token)
+    facts = ask(fresh(), "load_table", identifier=["t"])
+    token, other = (ask(fresh(), "token", identifier=["t"]) for _ in range(2))
+    arguments = {"table": "t", "branch": "b", "to": "main"}
+    change = {**reference(facts), **CHANGES[method], "arguments": arguments}
+    ask(fresh(), method, **change, token=token)
+    assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
+    ask(fresh(), "drop_table", identifier=["t"], token=ask(fresh(), "token", identifier=["t"]))
+    with pytest.raises(CommitUnknown, match="happened, but not all that it needs is there any more"):
+        ask(fresh(), method, **change, token=token)
+    with pytest.raises(NoSuchTable):
+        ask(fresh(), method, **change, token=other)
+
+
+def test_a_change_of_a_branch_that_is_asked_again_says_that_it_happened_where_that_is_gone(fresh):
+    facts, _ = create(fresh(), "t")
+    named = {"kind": "branch", "name": "b"}
+    token, of_truncate, of_drop, other = (ask(fresh(), "token", identifier=["t"]) for _ in range(4))
+    ask(fresh(), "create_ref", **reference(facts), **named, where="new", as_of={}, token=token)
+    loaded = ask(fresh(), "load_table", identifier=["t"], on=named)
+    branch = {**reference(loaded), "ref": loaded["ref"]}
+    ask(fresh(), "truncate", **branch, token=of_truncate)
+    ask(fresh(), "drop_ref", **branch, **named, if_exists=False, token=of_drop)
+    for token, method, params in (
+        (of_truncate, "truncate", {}),
+        (of_drop, "drop_ref", {**named, "if_exists": False}),
+    ):
+        with pytest.raises(CommitUnknown, match="happened"):
+            ask(fresh(), method, **branch, **params, token=token)
+    with pytest.raises(NoSuchRef):
+        ask(fresh(), "truncate", **branch, token=other)
+
+
+def test_what_is_asked_for_the_first_time_is_not_looked_for(fresh):
+    facts, _ = create(fresh(), "t")
+    token, of_drop = (ask(fresh(), "token", identifier=["t"]) for _ in range(2))
+    dispatch = fresh()
+    ask(dispatch, "drop_table", identifier=["t"], token=of_drop)
+    with (
+        patch.object(outcome, "has_happened", side_effect=AssertionError),
+        pytest.raises(NoSuchTable),
+    ):
+        dispatch.answer("truncate", {**reference(facts), "token": token}, is_first=True)
+
+
+def test_a_namespace_that_is_gone_was_altered(fresh):
+    token = ask(fresh(), "token", namespace=["n"])
+    ask(fresh(), "create_namespace", namespace=["n"], properties={}, token=token)
+    token, of_drop, other = (ask(fresh(), "token", namespace=["n"]) for _ in range(3))
+    change = {"namespace": ["n"], "set": {"k": "v"}, "remove": []}
+    ask(fresh(), "alter_namespace", **change, token=token)
+    ask(fresh(), "drop_namespace", namespace=["n"], cascade=False, token=of_drop)
+    with pytest.raises(CommitUnknown, match="happened"):
+        ask(fresh(), "alter_namespace", **change, token=token)
+    with pytest.raises(NoSuchNamespace):
+        ask(fresh(), "alter_namespace", **change, token=other)
 
 
 def test_a_write_that_is_asked_again_keeps_its_files_where_the_version_that_it_began_with_has_expired(
