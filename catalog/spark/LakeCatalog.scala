@@ -142,8 +142,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def loadChangelog(
       ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog = failures.table(ident) {
     val asked = channel
-    val wanted = Json.merge(about(ident), LakeChangelog.toJson(context.range): _*)
-    new LakeChangelog(table(ident, asked, asked.call("load_changes", wanted)), context)
+    def changes(of: Identifier, on: (String, JValue)*): LakeTable = table(ident, asked, asked.call(
+      "load_changes", Json.merge(about(of), LakeChangelog.toJson(context.range) ++ on: _*)))
+    new LakeChangelog(RefTables.orElse(ident, (of, ref) => changes(of, "on" -> ref))(changes(ident)), context)
   }
 
   private def newest(ident: Identifier): Relation =

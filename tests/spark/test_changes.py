@@ -217,6 +217,30 @@ def test_what_cannot_be_told_is_refused(lake):
     ]
 
 
+@pytest.mark.adapter
+def test_a_branch_has_changes_of_its_own(lake):
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t (x INT)")
+    lake.sql("INSERT INTO lake.a.t VALUES (1), (2)")
+    lake.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
+    lake.sql("UPDATE lake.a.t.branch_b SET x = 10 WHERE x = 1")
+    lake.sql("INSERT INTO lake.a.t VALUES (3)")
+    ask = "SELECT x, _change_type FROM lake.a.t{} CHANGES FROM VERSION {} WITH (computeUpdates = 'true')"
+    update = [(1, "update_preimage"), (10, "update_postimage")]
+    for _ in range(2):
+        assert lake.sorted(ask.format(".branch_b", 4)) == update
+        assert lake.sql(ask.format("", 4)) == [(3, "insert")]
+    frame = lake.spark.read.options(startingVersion=4, endingVersion=4).changes(f"{lake.name}.a.t.branch_b")
+    assert sorted(row.x for row in frame.collect()) == [1, 10]
+    with pytest.raises(PySparkException, match="branch that was made in version 3"):
+        lake.sql(ask.format(".branch_b", 3))
+    with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        lake.sql(ask.format(".branch_c", 3))
+    stream = lake.spark.readStream.option("startingVersion", 4).changes(f"{lake.name}.a.t.branch_b")
+    with pytest.raises(Exception, match="A stream follows a table itself"):
+        stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
+
+
 def test_a_table_is_named_by_its_place_too(table):
     place = table.catalog.load_table("t").location
     assert table.sql(f"SELECT x FROM lake.`{place}` CHANGES FROM VERSION 5") == [(4,)]

@@ -33,7 +33,6 @@ from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.predicate import Filter, as_predicate
 from lakelog.catalog.pruning import may_match
 from lakelog.catalog.read_ahead import in_order
-from lakelog.catalog.refs import MAIN
 from lakelog.catalog.rolling_back import wider_type
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.table_state import TableState
@@ -99,18 +98,21 @@ class Asked:
 
 
 def changelog_of(table: Table, asked: Asked) -> Changelog:
-    """Return the changes of a table that are asked for: in a transaction, without what that has changed. InvalidInput
-    for those of a tag or branch."""
+    """Return the changes of a table, or branch, that are asked for: in a transaction, without what that has changed.
+
+    InvalidInput for those of a tag.
+    """
     first, last = asked_versions(table, asked)
     table = table.at(version=table.version)
-    return Changelog(table._tracked, table._view, first, last, table.name)
+    return Changelog.of(table, first, last)
 
 
 def asked_versions(table: Table, asked: Asked) -> tuple[int, int]:
-    """As `versions_of`, of a table. InvalidInput for a tag or branch."""
-    if table.ref != MAIN:
+    """As `versions_of`, of a table or branch. InvalidInput for a tag."""
+    if table.is_tag:
         raise InvalidInput(
-            f"changes are those of a table itself, and {table.name} is on {table.ref}: ask for those of the table"
+            f"{table.name} is on {table.ref}, which is a tag and never changes: ask for the changes of the table, or "
+            "of a branch"
         )
     return versions_of(asked, table._tracked, table.version, table.name)
 
@@ -173,7 +175,7 @@ def _may_be_null(field: Field) -> Field:
 
 class Changelog:
     """What the versions from `first` to `last` of a table changed. `name` is what messages call the table; changes have
-    the columns of the version `columns_of`, else of `last`.
+    the columns of the version `columns_of`, else of `last`. `line_id` is the id of the branch that this is on, if any.
 
     NotFound where a version was let go of, InvalidInput where rows of different versions cannot be those
     of one table.
@@ -188,12 +190,14 @@ class Changelog:
         name: str,
         *,
         columns_of: View[TableState] | None = None,
+        line_id: str | None = None,
     ) -> None:
         self._tracked = tracked
         self._newest = newest
         self.first = first
         self.last = last
         self._name = name
+        self._line_id = line_id
         tracked.note_rows_read(None)
         if columns_of is not None or not 1 <= last < newest.version:
             self._end = columns_of or newest
@@ -203,6 +207,11 @@ class Changelog:
                 raise NotFound(f"version {last} at the place of {name} is of another table")
         self.schema = changes_schema(self.metadata.schema)
         self._diffs = self._compared()
+
+    @classmethod
+    def of(cls, table: Table, first: int, last: int) -> Changelog:
+        """Return those of a table, or of the branch that it is on."""
+        return cls(table._tracked, table._view, first, last, table.name, line_id=table.ref_id)
 
     @property
     def metadata(self) -> Metadata:
@@ -320,11 +329,18 @@ class Changelog:
                 f"were let go of by expire. Ask for changes from version {expired + 1} on, and let expire keep more"
             )
         try:
-            found = file_diffs(self._tracked, self._newest.log_id, self.first, self.last, self._before)
+            found = file_diffs(
+                self._tracked, self._newest.log_id, self.first, self.last, self._before, self._line_id
+            )
         except NotFound as error:
             raise NotFound(
                 f"{self._name} has no changes from version {self.first} to {self.last} any more: {error}"
             ) from error
+        if found.made is not None:
+            raise InvalidInput(
+                f"{self._name} is on a branch that was made in version {found.made}: ask for its changes after that "
+                "version, and for those of before of the table itself"
+            )
         if found.replaced:
             at = found.replaced[-1]
             raise InvalidInput(

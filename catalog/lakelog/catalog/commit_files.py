@@ -43,8 +43,8 @@ class CommitFiles:
 
 
 def commit_files(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
-    """Yield the commits from `first` to `last`, all of which exist, without those that were aborted. Costs a GET for
-    each, and those of its sidecars.
+    """Yield the commits from `first` to `last`, all of which exist, without those that were aborted, as a tag or branch
+    sees them where the log is on one. Costs a GET for each, and those of its sidecars.
 
     NotFound where one has expired.
     """
@@ -56,4 +56,5 @@ def commit_files(tracked: TrackedLog[TableState], first: int, last: int) -> Iter
             blobs = tracked.log.replay.sidecars([entry])[entry.version]
             if blobs is None:
                 raise NotFound(f"version {entry.version} expired")
-        yield CommitFiles(entry, tuple(table_events(entry)), blobs)
+        commit = tracked.as_seen(entry)
+        yield CommitFiles(commit, tuple(table_events(commit)), blobs)

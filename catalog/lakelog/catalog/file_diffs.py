@@ -19,6 +19,7 @@ from lakelog.catalog.data_file import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAM
 from lakelog.catalog.events import (
     FastForwarded,
     FilesChanged,
+    RefSet,
     RolledBack,
     SchemaChanged,
     TableCreated,
@@ -102,12 +103,13 @@ class Diffs:
     """Those of the versions from `first` to `last`, in order.
 
     `schemas` are those that their files have been written for, with versions that had them; `replaced` are the versions
-    that made it another table: then there are no diffs.
+    that made it another table, and `made` is the one that made the branch: then there are no diffs.
     """
 
     diffs: Sequence[FileDiff]
     schemas: Sequence[tuple[int, Schema]]
     replaced: Sequence[int]
+    made: int | None = None
 
 
 def file_diffs(
@@ -116,9 +118,11 @@ def file_diffs(
     first: int,
     last: int,
     before: Callable[[], View[TableState]],
+    line_id: str | None,
 ) -> Diffs:
-    """Return the diffs of versions that exist. `before` gives the version before `first`, and is asked only where a
-    file of it is removed or changed.
+    """Return the diffs of versions that exist. `line_id` is the id of the branch that the log is on, if any.
+
+    `before` gives the version before `first`, and is asked only where a file of it is removed or changed.
 
     NotFound where a version has expired, or is of another table than `log_id`. Costs a GET for each version.
     """
@@ -126,12 +130,15 @@ def file_diffs(
     schemas: list[tuple[int, Schema]] = []
     replaced: list[int] = []
     goes_back = False
+    made: int | None = None
     for files in commit_files(tracked, first, last):
         is_created = any(isinstance(event, TableCreated) for event in files.events)
         if files.commit.log_id != log_id:
             raise NotFound(f"version {files.commit.version} is of another table")
         steps.append(_step(files))
         for event in files.events:
+            if isinstance(event, RefSet) and event.id == line_id:
+                made = files.commit.version
             if isinstance(event, SchemaChanged | TableCreated | TableReplaced):
                 schemas.append((files.commit.version, event.schema))
             elif isinstance(event, RolledBack) and event.metadata is not None:
@@ -139,8 +146,8 @@ def file_diffs(
                 schemas.append((files.commit.version, event.metadata.schema))
             if (isinstance(event, TableReplaced) and not is_created) or _makes_another(event):
                 replaced.append(files.commit.version)
-    if replaced:
-        return Diffs((), schemas, replaced)
+    if replaced or made is not None:
+        return Diffs((), schemas, replaced, made)
     needed = _of_before(steps)
     live: dict[str, Entry] = {}
     # Going back is what makes columns of the first versions unlike all that are told of here.

@@ -89,6 +89,9 @@ class LineLog(TrackedLog[TableState]):
     def version_at_time(self, time_us: int) -> int:
         return self.under.version_at_time(time_us)
 
+    def as_seen(self, commit: Commit) -> Commit:
+        return self._as_seen(self.under.as_seen(commit))
+
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         return self.under.find(commit_id, first, last)
 

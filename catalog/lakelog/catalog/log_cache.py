@@ -160,6 +160,10 @@ class TrackedLog(Generic[S]):
         """Return the newest version at or before `time_us` (see `Log.version_at_time`)."""
         return self.log.version_at_time(time_us)
 
+    def as_seen(self, commit: Commit) -> Commit:
+        """Return a commit as it is seen here: on a tag or branch, with the changes of that as those of the table."""
+        return commit
+
     def own_since(self, view: View[S]) -> Sequence[Commit]:
         """Return what the transaction at hand did after `view`, as commits; outside of transactions, nothing."""
         return ()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakelog.spark.asking import Answer, Params, in_arrow
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import PLANNED_COLUMNS, Handles
+from lakelog.spark.on_refs import on_named
 
 if TYPE_CHECKING:
     from lakelog.catalog.changelog import Asked, Changelog
@@ -74,18 +75,20 @@ class OnChanges:
         """Return changes, which are asked about once to be analysed and once to be read."""
         from lakelog.catalog.changelog import Changelog
 
-        key = (params.get("transaction"), table.location, table.id, first, last)
+        key = (params.get("transaction"), table.location, table.id, table.ref_id, first, last)
         # A cache that two threads fill at once is one all the same.
         known = dict(self._known)
-        log = known.pop(key, None) or Changelog(table._tracked, table._view, first, last, table.name)
+        log = known.pop(key, None) or Changelog.of(table, first, last)
         self._known = dict([*list(known.items())[-LIMIT:], (key, log)])
         return log
 
     def _table(self, params: Params) -> Table:
         catalog = self._catalogs.of(params)
         if "identifier" in params:
-            return catalog.load_table(params["identifier"])
-        return catalog.table_at(params["location"])
+            table = catalog.load_table(params["identifier"])
+        else:
+            table = catalog.table_at(params["location"])
+        return on_named(table, params["on"]) if "on" in params else table
 
 
 def _end(asked: Asked | None, last: int) -> Params:

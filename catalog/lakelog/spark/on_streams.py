@@ -11,7 +11,7 @@ import msgspec
 
 from lakelog.spark.asking import Answer, Params, in_arrow
 from lakelog.spark.catalogs import Catalogs
-from lakelog.spark.handles import PLANNED_COLUMNS, Handles
+from lakelog.spark.handles import PLANNED_COLUMNS, Handles, on_ref_of
 
 if TYPE_CHECKING:
     from lakelog.catalog.stream_batches import StreamBatch
@@ -67,7 +67,8 @@ class OnStreams:
 
         # One that is made twice by two threads at once is only a cache.
         versions = self._versions = self._versions or Versions()
-        table = self._catalogs.outside.table_at(params["location"])
+        # On a branch, which is refused by name.
+        table = on_ref_of(params, self._catalogs.outside.table_at(params["location"]))
         asked = {
             "table": table,
             "name": params["name"],

@@ -51,10 +51,7 @@ private[lakelog] object StreamOptions {
           s"spark.readStream.table, a stream has the rows that are added; with $skips, it passes over versions that " +
           "change rows.")
     }
-    table.facts.ref.foreach { ref => throw Failures.unsupported(
-      s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
-        "the branch with spark.read.")
-    }
+    refuseRef(table)
     if (table.facts.past || Seq("versionasof", "timestampasof").exists(options.containsKey)) {
       throw Failures.unsupported(
         s"A stream reads what becomes of ${table.name}, not one version of it: say where it begins by $version or $timestamp.")
@@ -62,7 +59,13 @@ private[lakelog] object StreamOptions {
     StreamOptions(start(options), limit(options), options.getBoolean(skips, false))
   }
 
+  private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref => throw Failures.unsupported(
+    s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
+      "the branch with spark.read.")
+  }
+
   def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {
+    refuseRef(changes.table)
     def after(isIn: Boolean): Int = if (isIn) 0 else 1
     val start = changes.asked.range match {
       case range if LakeChangelog.startsLatest(range) => Json.obj("starting_version" -> JString("latest"))

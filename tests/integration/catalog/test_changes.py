@@ -11,6 +11,7 @@ from tests.integration.catalog.rows_changed import compacted, deleted, rows, row
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.changelog import Asked, Changelog, versions_of
+from lakelog.catalog.errors import NoSuchRef
 from lakelog.log.errors import InvalidInput, NotFound
 
 Change = tuple[int, str, int, str | None]
@@ -216,13 +217,67 @@ def test_changes_of_branches_count_when_the_table_takes_them_over(table: Table) 
     table = table.create_branch("draft")
     branch = table.at(ref="draft")
     branch = deleted(branch, [1]).append(rows(range(30, 31)))
-    with pytest.raises(InvalidInput, match="is on draft"):
-        branch.changes(1)
     table = table.refresh()
     assert changes(table, 4) == []
     table = table.fast_forward("main", "draft")
     version = table.version
     assert changes(table, 4) == [(version, "delete", 1, "n1"), (version, "insert", 30, "n30")]
+
+
+def test_changes_of_a_branch_are_those_of_its_own_rows(table: Table) -> None:
+    made = table.create_branch("draft")
+    version = made.version
+    branch = deleted(made.at(ref="draft"), [1])
+    made.refresh().append(rows(range(40, 42)))
+    branch = updated(branch.refresh(), [2], "new").set_current_version(version)
+    first = version + 1
+    after = [
+        (first, "delete", 1, "n1"),
+        (first + 2, "delete", 2, "n2"), (first + 2, "insert", 2, "new"),
+        (first + 3, "delete", 2, "new"), (first + 3, "insert", 1, "n1"), (first + 3, "insert", 2, "n2"),
+    ]  # fmt: skip
+    assert changes(branch, first) == after
+    assert changes(branch.at(version=first), first) == after[:1]
+    assert changes(made.refresh(), first) == inserts(first + 1, range(40, 42))
+    for before in (1, version):
+        with pytest.raises(InvalidInput, match=f"branch that was made in version {version}.*after that"):
+            branch.changes(before)
+    with pytest.raises(NoSuchRef):
+        branch.changes(1, 3)
+    made.refresh().alter([{"change": "rename-column", "name": ["name"], "new_name": "called"}])
+    assert branch.refresh().changes(first).schema.names[:2] == ["id", "called"]
+    branch = branch.refresh().overwrite(rows(range(2)).rename_columns(["id", "called"])).truncate()
+    assert sorted(branch.changes(branch.version).to_arrow()["id"].to_pylist()) == [0, 1]
+
+
+def test_changes_of_a_branch_go_on_when_it_becomes_what_the_table_is(table: Table) -> None:
+    made = table.create_branch("draft")
+    main = deleted(made, [1]).append(rows(range(30, 31)))
+    version = main.version
+    branch = main.fast_forward("draft", "main").at(ref="draft")
+    assert changes(branch, made.version + 1) == [
+        (version + 1, "delete", 1, "n1"), (version + 1, "insert", 30, "n30")
+    ]  # fmt: skip
+    again = branch.replace_branch("draft").at(ref="draft")
+    with pytest.raises(InvalidInput, match=f"made in version {again.version}"):
+        again.changes(version + 1)
+    assert again.append(rows(range(50, 51))).changes(again.version + 1).to_arrow()["id"].to_pylist() == [50]
+
+
+def test_a_tag_and_what_a_transaction_does_on_a_branch_have_no_changes(
+    catalog: Catalog, table: Table
+) -> None:
+    branch = deleted(table.create_branch("draft").at(ref="draft"), [1])
+    version = branch.version
+    branch.create_tag("done")
+    with pytest.raises(InvalidInput, match="a tag and never changes"):
+        table.refresh().at(ref="done").changes(version)
+    tx = catalog.begin()
+    inner = tx.load_table("t").at(ref="draft")
+    deleted(inner, [2])
+    assert changes(tx.load_table("t").at(ref="draft"), version) == [(version, "delete", 1, "n1")]
+    tx.commit()
+    assert changes(branch.refresh(), version)[1:] == [(version + 2, "delete", 2, "n2")]
 
 
 def test_rows_that_a_branch_brought_back_are_inserts_when_the_table_takes_it_over(table: Table) -> None:
