@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from lakelog.catalog.commits import NothingToDo, Written, check, no_files
 from lakelog.catalog.conflicts import Operation
 from lakelog.catalog.contents import moved_files
-from lakelog.catalog.errors import NoSuchRef, RefExists
+from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
 from lakelog.catalog.events import FastForwarded, RefDropped, RefSet, TableEvent, encode
 from lakelog.catalog.line_log import seen_on
 from lakelog.catalog.live_files import files_only_in
@@ -28,7 +28,7 @@ Decision = Callable[[View[TableState], Sequence[Commit]], Draft]
 def setting(
     tracked: TrackedLog[TableState],
     then: View[TableState] | None,
-    line: str,
+    line: tuple[str, str | None],
     ref: tuple[str, str, str],
     *,
     base: int,
@@ -39,10 +39,10 @@ def setting(
 ) -> Decision:
     """Return how a commit is decided that makes the tag or branch `ref` (its kind, name and id).
 
-    It has the contents of `then`; without that, those of the branch `line`, or of main, as they are by then.
-    Deciding raises RefExists, NothingToDo if it may exist and does, NoSuchRef if it has to be `is_known` and is not,
-    NotFound where `then` is let go of meanwhile, and InvalidInput where its rows do not fit the table as it is, which a
-    branch shares.
+    It has the contents of `then`; without that, those of the branch `line` (its name and id), or of main, as they are
+    by then. Deciding raises RefExists, NothingToDo if it may exist and does, NoSuchRef if it has to be `is_known` and
+    is not, or if the line is another one by then, NotFound where `then` is let go of meanwhile, and InvalidInput where
+    its rows do not fit the table as it is, which a branch shares.
     """
     kind, name, id = ref
     check_ref_name(name, kind)
@@ -59,9 +59,9 @@ def setting(
         if known is not None and (not replace or known.kind != kind):
             what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
             raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
-        origin = line if then is None else _origin(view.state, then.state)
+        origin = line[0] if then is None else _origin(view.state, then.state)
         of = MAIN if origin is None else origin
-        now = seen_on(view, of)
+        now = seen_on(view, of, line[1] if then is None else None)
         source = now if then is None else then
         metadata, before = view.state.current, source.state.current
         if then is not None and view.state.expired > then.version:
@@ -106,7 +106,11 @@ def _version_of(then: View[TableState]) -> int:
 
 
 def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) -> Decision:
-    """Return how a commit is decided that drops a tag or branch. NoSuchRef, or NothingToDo if it need not be there."""
+    """Return how a commit is decided that drops a tag or branch. NoSuchRef, or NothingToDo if it need not be there.
+
+    CommitConflict where another one has its name since this was decided first.
+    """
+    check_same = _SameRefs(title)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
@@ -116,9 +120,31 @@ def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) ->
         if name == MAIN:
             raise InvalidInput(f"{MAIN} is the table itself: it is dropped by DROP TABLE")
         _check_known(view, kind, name, title)
+        check_same(view, name)
         return Draft(events=encode([RefDropped(name=name, kind=kind)]))
 
     return decide
+
+
+class _SameRefs:
+    """Checks that names of tags and branches mean the same ones as when it was asked about them first.
+
+    A decision is made anew after a lost race, and at the end of a transaction, which has seen what they were.
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._ids: dict[str, str] = {}
+
+    def __call__(self, view: View[TableState], *names: str) -> None:
+        for name in names:
+            ref = view.state.refs.get(name)
+            if ref is not None and self._ids.setdefault(name, ref.id) != ref.id:
+                raise CommitConflict(
+                    f"{name} of {self._title} was made anew by somebody else since this change began. Nothing was "
+                    "changed: run it again",
+                    version=view.version,
+                )
 
 
 def _check_known(view: View[TableState], kind: str, name: str, title: str) -> None:
@@ -133,8 +159,10 @@ def fast_forwarding(
 ) -> Decision:
     """Return how a commit is decided that gives `branch` what the branch `to` has; either may be main.
 
-    Deciding raises NothingToDo where `branch` has all of it, and InvalidInput where it has anything that `to` has not.
+    Deciding raises NothingToDo where `branch` has all of it, InvalidInput where it has anything that `to` has not, and
+    CommitConflict where others have the names of the two since this was decided first.
     """
+    check_same = _SameRefs(title)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         check(Operation.FAST_FORWARD, view, passed, Written(base, None, no_files), title)
@@ -143,6 +171,7 @@ def fast_forwarding(
                 raise InvalidInput(
                     f"{name} is a {known.kind} of {title}, which stays as it is: name a branch"
                 )
+        check_same(view, branch, to)
         (id, line), (other_id, other) = line_of(view.state, branch), line_of(view.state, to)
         if branch == to or line.has_all_of(other_id, other):
             raise NothingToDo(f"{branch} has all that {to} has")

@@ -200,7 +200,7 @@ class TableVersions:
         decide = referring.setting(
             self._whole_log,
             then,
-            self.ref if on_branch else MAIN,
+            (self.ref, self.ref_id) if on_branch else (MAIN, None),
             (kind, name, self._logs.new_id()),
             base=self.version,
             replace=replace,

@@ -9,6 +9,7 @@ from tests.integration.catalog.conftest import rows
 from tests.integration.catalog.test_refs import ids, sound
 
 from lakelog.catalog import Catalog, Table
+from lakelog.catalog.errors import CommitConflict, NoSuchRef
 from lakelog.log import LogOptions, wait_for_background
 from lakelog.log.errors import InvalidInput
 
@@ -120,3 +121,51 @@ def test_the_refusal_tells_what_to_do(table: Table) -> None:
         made.fast_forward("main", "b")
     with pytest.raises(InvalidInput, match="or replace the branch b by one made of main$"):
         made.fast_forward("b", "main")
+
+
+# Branches that others have made anew meanwhile
+
+
+def test_a_transaction_makes_nothing_of_another_branch_of_the_same_name(
+    catalog: Catalog, table: Table, client: Client
+) -> None:
+    table.create_branch("x").at(ref="x").append(rows(2))
+    for kind in ("branch", "tag"):
+        tx = catalog.begin()
+        x = tx.load_table("t", ref="x")
+        made = x.create_branch("y") if kind == "branch" else x.create_tag("y")
+        assert ids(made.at(ref="y")) == [1, 2]
+        client().load_table("t").create_branch("x", replace=True).at(ref="x").append(rows(9))
+        with pytest.raises(NoSuchRef, match="x is another one"):
+            tx.commit()
+        assert "y" not in client().load_table("t").refs
+        client().load_table("t").create_branch("x", replace=True).at(ref="x").append(rows(2))
+
+
+def test_a_transaction_neither_joins_nor_drops_another_branch_of_the_same_name(
+    catalog: Catalog, table: Table, client: Client
+) -> None:
+    table.create_branch("x").at(ref="x").append(rows(2))
+    joining, dropping = catalog.begin(), client().begin()
+    joining.load_table("t").fast_forward("main", "x")
+    dropping.load_table("t").drop_branch("x")
+    client().load_table("t").create_branch("x", replace=True).at(ref="x").append(rows(9))
+    for tx in (joining, dropping):
+        with pytest.raises(CommitConflict, match="x of .* was made anew"):
+            tx.commit()
+    now = client().load_table("t")
+    assert (ids(now), ids(now.at(ref="x"))) == ([1], [1, 9])
+
+
+def test_a_transaction_drops_and_joins_what_others_have_changed_only(
+    catalog: Catalog, table: Table, client: Client
+) -> None:
+    table.create_branch("z").create_branch("x").at(ref="x").append(rows(3))
+    tx = catalog.begin()
+    tx.load_table("t").fast_forward("main", "x")
+    tx.load_table("t").drop_branch("z")
+    for name in ("x", "z"):
+        client().load_table("t", ref=name).append(rows(2))
+    tx.commit()
+    now = client().load_table("t")
+    assert (ids(now), list(now.refs)) == ([1, 2, 3], ["x"])
