@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+
+from lakelog.catalog.predicate import Predicate
 
 pytestmark = pytest.mark.adapter
 
@@ -110,3 +113,30 @@ def test_the_first_rows_of_an_order_take_a_look_at_the_files_that_may_have_them(
         assert planned(lake, query) <= (101 if order[0] == "i" else 501), order
         assert len(same(lake, f"SELECT * FROM lake.t WHERE id % 100 = 99 ORDER BY {order} LIMIT 4")) == 4
     assert len(lake.sql("SELECT * FROM lake.t ORDER BY id LIMIT 501")) == 501
+
+
+def test_a_condition_of_many_levels_is_one_that_may_match(lake):
+    lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(4)")
+    # Each is inside of the one before: no list of operands, whose length would not matter.
+    deep = "id" + " + id" * 250
+    assert lake.sql(f"SELECT id FROM lake.t WHERE {deep} > 251 AND id < 3") == [(2,)]
+    lake.sql(f"DELETE FROM lake.t WHERE {deep} > 251")
+    assert lake.sorted("SELECT id FROM lake.t") == [(0,), (1,)]
+
+
+def test_a_condition_of_more_levels_than_python_can_parse_is_cut(spark):
+    # Spark has a stack for them only where it was given a larger one.
+    jvm = spark.sparkContext._jvm
+    expressions = jvm.org.apache.spark.sql.connector.expressions
+    sides = spark.sparkContext._gateway.new_array(expressions.Expression, 1)
+    sides[0] = expressions.FieldReference.apply("id")
+    for _ in range(2000):
+        sides[0] = expressions.GeneralScalarExpression("-", sides)
+    predicate = expressions.filter.Predicate("BOOLEAN_EXPRESSION", sides)
+    both = jvm.scala.jdk.javaapi.CollectionConverters.asScala([predicate, predicate]).toSeq()
+    told = jvm.org.apache.spark.sql.lakelog.Frame.apply(
+        1, jvm.org.apache.spark.sql.lakelog.Predicates.toJson(both)
+    ).text()
+    assert (
+        str(Predicate.from_json(msgspec.json.decode(bytes(told)))).count("nested deeper than 200 levels") == 2
+    )

@@ -16,7 +16,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * Spark's predicates in the two forms that others understand: JSON for Python, and filters by the files' names for the
  * reader.
  *
- * Nothing is left out here. What Python does not know it treats as "may match" in a scan and refuses in a delete.
+ * Nothing is left out here but what is nested too deeply to be sent. What Python does not know it treats as "may match"
+ * in a scan and refuses in a delete.
  */
 private[lakelog] object Predicates {
 
@@ -24,8 +25,8 @@ private[lakelog] object Predicates {
   def toJson(predicates: Seq[Predicate]): JObject =
     predicates.flatMap(operands("AND", _)) match {
       case Seq() => op("ALWAYS_TRUE", Nil)
-      case Seq(one) => condition(one)
-      case several => op("AND", several.map(condition))
+      case Seq(one) => condition(one, 0)
+      case several => op("AND", several.map(condition(_, 1)))
     }
 
   /** What `name` combines, at any depth: Spark nests pairs, and Python takes a list of any length but few levels. */
@@ -35,30 +36,32 @@ private[lakelog] object Predicates {
   }
 
   /** An expression where a condition is expected: a constant and a column of booleans may be one. */
-  private def condition(expression: Expression): JObject = expression match {
+  private def condition(expression: Expression, level: Int): JObject = expression match {
     case literal: Literal[_] if literal.value == true => op("ALWAYS_TRUE", Nil)
     case literal: Literal[_] if literal.value == false => op("ALWAYS_FALSE", Nil)
     // NOT of it is NULL too.
     case literal: Literal[_] if literal.dataType == BooleanType => op("AND", Seq(literalJson(null, BooleanType)))
-    case column: NamedReference => op("=", Seq(toJson(column), literalJson(true, BooleanType)))
+    case column: NamedReference => op("=", Seq(toJson(column, level), literalJson(true, BooleanType)))
+    case _: Predicate if level > Levels => tooDeep
     case pair @ (_: And | _: Or) =>
       val name = pair.asInstanceOf[Predicate].name
-      op(name, operands(name, pair).map(condition))
-    case not: Not => op(not.name, Seq(condition(not.child)))
-    case other => toJson(other)
+      op(name, operands(name, pair).map(condition(_, level + 1)))
+    case not: Not => op(not.name, Seq(condition(not.child, level + 1)))
+    case other => toJson(other, level)
   }
 
-  private def toJson(expression: Expression): JObject = expression match {
+  private def toJson(expression: Expression, level: Int): JObject = expression match {
     case reference: NamedReference => Json.obj("col" -> Json.texts(reference.fieldNames))
     case literal: Literal[_] if !isHeld(literal) => op("SPARK:Literal", Nil)
     case literal: Literal[_] => literalJson(literal.value, literal.dataType)
-    case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toJson))
+    case _ if level > Levels => tooDeep
+    case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toJson(_, level + 1)))
     case function: UserDefinedScalarFunc if function.canonicalName.startsWith("lakelog.") =>
       Json.obj("transform" -> JString(function.name), "args" -> JArray(function.children.toList.map {
         case number: Literal[_] => encode(number.value, number.dataType)
-        case column => toJson(column)
+        case column => toJson(column, level + 1)
       }))
-    case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toJson))
+    case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toJson(_, level + 1)))
   }
 
   /**
@@ -70,6 +73,11 @@ private[lakelog] object Predicates {
     case (nanos: Long, _: TimeType) => nanos % NanosPerMicro == 0
     case _ => true
   }
+
+  /** Python reads as many levels of a predicate, and cannot parse JSON of many more. */
+  private val Levels = 200
+
+  private def tooDeep: JObject = op("SPARK:Nested", Nil)
 
   private def op(name: String, arguments: Seq[JObject]): JObject =
     Json.obj("op" -> JString(name), "args" -> JArray(arguments.toList))
