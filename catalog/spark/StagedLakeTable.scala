@@ -22,10 +22,10 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   override def hashCode(): Int = System.identityHashCode(this)
 
   private var files: Seq[String] = Nil
-  private var unknown = false
+  private var asked = false
 
-  /** Whether the table may have become visible although [[commit]] failed. */
-  def outcomeUnknown: Boolean = unknown
+  /** Whether the table may be visible, even where [[commit]] failed. */
+  def mayHaveHappened: Boolean = asked
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     refuseUnknown(info)
@@ -54,20 +54,22 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   override def commitStagedChanges(): Unit = commit()
 
   /** Makes the table visible and returns it. The same stage may be committed again; it happens once. */
-  def commit(): LakeTable =
+  def commit(): LakeTable = {
+    val params = Json.obj("stage" -> stage, "files" -> JArray(files.map(JsonMethods.parse(_)).toList))
+    asked = true
     try {
-      val params = Json.obj("stage" -> stage, "files" -> JArray(files.map(JsonMethods.parse(_)).toList))
       val committed = new LakeTable(access, TableFacts(access.channel.change("commit_stage", params)))
       access.wrote(facts.location, files)
       committed
     } catch {
       case failure: LakelogFailure =>
-        unknown = failure.outcomeUnknown
+        asked = failure.outcomeUnknown
         throw access.failures.ofTable(failure, access.ident)
     }
+  }
 
   /** Removes the files, unless the commit may have happened after all. */
-  override def abortStagedChanges(): Unit = if (!outcomeUnknown) {
+  override def abortStagedChanges(): Unit = if (!mayHaveHappened) {
     DataFiles.deleteAll(facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
     files = Nil
   }

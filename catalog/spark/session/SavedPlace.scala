@@ -89,13 +89,10 @@ private final class CreatingCommit(staged: StagedLakeTable) extends FileCommit {
 
   override def nextValues: Map[Long, BigInt] = files.nextValues
 
-  private var happened = false
-
-  override def mayHaveHappened: Boolean = happened || staged.outcomeUnknown
+  override def mayHaveHappened: Boolean = staged.mayHaveHappened
 
   override def commit(operation: WriteOperation, written: Seq[String], values: List[JObject]): Unit = {
     files.commit(operation, written, values)
     staged.commit()
-    happened = true
   }
 }
