@@ -286,6 +286,89 @@ def test_a_stopped_child_does_not_answer_for_another_warehouse(make_lake, tmp_pa
     assert free.sql("SELECT * FROM lake.t") == [(2,)]
 
 
+def interrupt_who_asks(lake):
+    """Interrupt the thread of Spark's that waits for an answer, as the end of a query or of its session does."""
+    threads = lake.spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces()
+    asking = [
+        thread for thread, frames in threads.items() if any("lakelog.Child.ask" in str(f) for f in frames)
+    ]
+    assert len(asking) == 1
+    asking[0].interrupt()
+
+
+def wait_for(path):
+    for _ in range(600):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} never came")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["INSERT INTO lake.t VALUES (2)", "CREATE OR REPLACE TABLE lake.t AS SELECT id FROM range(1, 3)"],
+)
+def test_who_is_interrupted_while_its_commit_s_answer_is_lost_asks_again(
+    make_lake, warm, tmp_path, statement
+):
+    committed, go_on = tmp_path / "committed", tmp_path / "go_on"
+    dying = f"""
+import os, pathlib, signal, time
+from lakelog.spark.dispatch import Dispatch
+committed, go_on = pathlib.Path({str(committed)!r}), pathlib.Path({str(go_on)!r})
+def once(original):
+    def call(self, params):
+        answer = original(self, params)
+        if not committed.exists():
+            committed.touch()
+            while not go_on.exists():
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+    return call
+Dispatch.on_commit_write = once(Dispatch.on_commit_write)
+Dispatch.on_commit_stage = once(Dispatch.on_commit_stage)
+"""
+    make_lake().sql("CREATE TABLE lake.t AS SELECT 1L AS id")
+    lake = make_lake(python=warm.program(tmp_path, dying))
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(lake.sql, statement)
+        wait_for(committed)
+        interrupt_who_asks(lake)
+        go_on.touch()
+        done.result(60)
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+    assert lake.catalog.load_table("t").version == 2
+
+
+def test_an_answer_that_the_driver_has_no_room_for_is_an_error_of_its_own_request(make_lake, warm, tmp_path):
+    # As long as a frame can be, which is more than a JVM has for one array.
+    huge = f"""
+import pathlib, struct
+import lakelog.spark.bridge as bridge
+original = bridge.write_frame
+def write_frame(stream, frame):
+    if not pathlib.Path({str(tmp_path)!r}, "armed").exists():
+        return original(stream, frame)
+    stream.write(struct.pack(">IIQ", 2**31 - 1, 2, frame.number) + b"{{}}")
+    left, zeros = 2**31 - 1 - 14, bytes(1 << 20)
+    while left:
+        left -= stream.write(zeros[:left])
+    stream.flush()
+bridge.write_frame = write_frame
+"""
+    lake = make_lake(python=warm.program(tmp_path, huge))
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    (tmp_path / "armed").touch()
+    with pytest.raises(Exception, match=r"2147483647 bytes.*spark\.driver\.memory"):
+        lake.sql(f"SHOW TABLES IN {lake.name}")
+    (tmp_path / "armed").unlink()
+    lake.sql("CALL lake.system.commit_transaction()")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+
+
 # Does what it is asked, and dies before it can say so: every time, so that Spark never learns what happened.
 MUTE = """
 import os, signal

@@ -11,13 +11,14 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import msgspec
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.spark.asking import Answer
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
 from lakelog.spark.open_transactions import NotCommitted
@@ -36,20 +37,18 @@ def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
     def next_request() -> Frame | None:
         nonlocal ended
         with reading:
-            if ended:
-                return None
-            ended = True  # and so it stays where reading fails: what follows is no frame
-            request = read_frame(requests)
+            request = None if ended else read_frame(requests)
             ended = request is None
             return request
 
     def write(frame: Frame) -> None:
-        with writing:
+        with writing, _or_die():
             write_frame(answers, frame)
 
     def read_and_answer() -> None:
-        while (request := next_request()) is not None:
-            write(_answer(dispatch, request, write))
+        with _or_die():
+            while (request := next_request()) is not None:
+                write(_answer(dispatch, request, write))
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="lakelog") as pool:
         served = [pool.submit(read_and_answer) for _ in range(THREADS)]
@@ -57,36 +56,64 @@ def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
         each.result()
 
 
-def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Frame:
-    number, params = request.json["id"], request.json["params"]
-    first = request.json.get("first")
+@contextlib.contextmanager
+def _or_die() -> Iterator[None]:
+    """End the process where a frame stays half read or written, or a request without an answer.
+
+    Spark would wait for ever; but what a process that died has not answered is asked again.
+    """
     try:
-        if first:
-            # What makes it the same request when it is asked again: told before anything can have happened.
-            made, _ = dispatch.answer(first["method"], first["params"])
-            begun = {first["as"]: made}
-            # As bytes, for nobody ever reads them unless this process dies.
-            tell(Frame({"id": number, "begun": True}, msgspec.json.encode(begun)))
-            params |= begun
-        ok, body = dispatch.answer(request.json["method"], params, is_first=first is not None)
-        return Frame({"id": number, "ok": ok}, body)
+        yield
+    except BrokenPipeError:
+        raise  # Nobody waits any more.
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Frame:
+    """Return the answer to a request; one with an error for whatever is raised."""
+    failed: Mapping[str, Any]
+    try:
+        json, body = _asked(dispatch, request, tell)
+        return Frame(request.number, msgspec.json.encode({"ok": json}), body)
     except LakelogError as error:
         # Whoever wrote files for a commit may remove them only when it is certain that it did not happen.
         known = not isinstance(error, CommitUnknown | StorageError) or isinstance(error, NotCommitted)
-        failed = {"kind": error.kind, "message": error.message, "outcome_known": known}
-        return Frame({"id": number, "error": failed})
-    except Exception as error:
+        failed = {"kind": error.kind, "message": _in_unicode(error.message), "outcome_known": known}
+    except BaseException as error:
         # A bug, or something that no contract foresees: the trace goes to Spark's log, one line to the user.
         traceback.print_exc()
-        return Frame({"id": number, "error": _internal(error)})
+        failed = _internal(error)
+    return Frame(request.number, msgspec.json.encode({"error": failed}))
 
 
-def _internal(error: Exception) -> Mapping[str, Any]:
+def _asked(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Answer:
+    asked = msgspec.json.decode(request.text, type=dict[str, Any])
+    params = asked["params"]
+    first = asked.get("first")
+    if first is not None:
+        # What makes it the same request when it is asked again: told before anything can have happened.
+        made, _ = dispatch.answer(first["method"], first["params"])
+        begun = {first["as"]: made}
+        # As bytes, for nobody ever reads them unless this process dies.
+        tell(Frame(request.number, b"", msgspec.json.encode(begun)))
+        params |= begun
+    return dispatch.answer(asked["method"], params, is_first=first is not None)
+
+
+def _internal(error: BaseException) -> Mapping[str, Any]:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return {
         "kind": "internal",
-        "message": f"lakelog failed: {what}. The trace is in the log of Spark's driver.",
+        "message": _in_unicode(f"lakelog failed: {what}. The trace is in the log of Spark's driver."),
     }
+
+
+def _in_unicode(message: str) -> str:
+    """A message may name a file whose name is no Unicode, which JSON cannot hold."""
+    return message.encode(errors="backslashreplace").decode()
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -76,6 +76,10 @@ class Dispatch(
             )
         self._catalogs = Catalogs(params["settings"], params["spark"])
         self._handles = Handles(self._catalogs)
+        # Here, while nothing else is asked: of two threads that import a package and a module of it at the same
+        # moment, Python gives one of them what is half made.
+        import lakelog.catalog  # noqa: F401
+
         return {"version": ours}
 
     # Namespaces

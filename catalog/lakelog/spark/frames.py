@@ -1,45 +1,51 @@
 """Messages on the pipes between Spark and Python: JSON, and bytes beside it.
 
-On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the JSON, the
-bytes. The Scala side of the same is `bridge/Frame.scala`.
+On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
+request that the message is or is about (eight bytes), the JSON, the bytes. So whose a message is can be told even where
+its JSON cannot be read. The Scala side of the same is `bridge/Frame.scala`.
 """
 
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-import msgspec
-
-_LENGTHS = struct.Struct(">II")
-_BODY_LIMIT_BYTES = 2**31 - 1
+_LENGTHS_AND_NUMBER = struct.Struct(">IIQ")
+_COUNTED_BYTES = 12
+_LIMIT_BYTES = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    json: Mapping[str, Any]
+    """`text` is JSON; of a request that has begun, there is none of it. ValueError for more than a JVM can take."""
+
+    number: int
+    text: bytes
     body: bytes = b""
+
+    def __post_init__(self) -> None:
+        if self.length > _LIMIT_BYTES:
+            raise ValueError(f"a message of {self.length} bytes is larger than a JVM can take")
+
+    @property
+    def length(self) -> int:
+        return _COUNTED_BYTES + len(self.text) + len(self.body)
 
 
 def read_frame(stream: BinaryIO) -> Frame | None:
     """Return the next frame, None at the end of the stream."""
-    header = _read(stream, _LENGTHS.size)
+    header = _read(stream, _LENGTHS_AND_NUMBER.size)
     if header is None:
         return None
-    length, json_length = _LENGTHS.unpack(header)
-    payload = _read(stream, length - 4)
+    length, text_length, number = _LENGTHS_AND_NUMBER.unpack(header)
+    payload = _read(stream, length - _COUNTED_BYTES)
     if payload is None:
         return None
-    return Frame(msgspec.json.decode(payload[:json_length], type=dict[str, Any]), payload[json_length:])
+    return Frame(number, payload[:text_length], payload[text_length:])
 
 
 def write_frame(stream: BinaryIO, frame: Frame) -> None:
     """Write one frame and flush. The caller sees to it that only one thread writes."""
-    json = msgspec.json.encode(frame.json)
-    length = 4 + len(json) + len(frame.body)
-    if length > _BODY_LIMIT_BYTES:
-        raise ValueError(f"an answer of {length} bytes is larger than a JVM can take")
-    stream.write(_LENGTHS.pack(length, len(json)) + json)
+    stream.write(_LENGTHS_AND_NUMBER.pack(frame.length, len(frame.text), frame.number) + frame.text)
     stream.write(frame.body)
     stream.flush()
 

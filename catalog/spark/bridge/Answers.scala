@@ -13,7 +13,7 @@ import org.json4s.JsonAST.JObject
  */
 private[lakelog] final class Answers(read: () => Option[Frame]) {
 
-  private final class Expected(var begun: Option[Frame] = None, var answer: Option[Frame] = None)
+  private final class Expected(var begun: Option[Array[Byte]] = None, var answer: Option[Frame] = None)
 
   private val expected = mutable.LongMap.empty[Expected]
   private var isRead = false
@@ -26,7 +26,7 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
   def forget(number: Long): Unit = synchronized(expected.remove(number))
 
   /** What the request needs to be asked again, if it has begun. */
-  def begun(number: Long): Option[JObject] = synchronized(expected(number).begun).map(frame => Frame.parsed(frame.body))
+  def begun(number: Long): Option[JObject] = synchronized(expected(number).begun).map(Frame.parsed)
 
   /** Waits, through interrupts, for the answer to a request that is expected; None where the end comes first. */
   def await(number: Long): Option[Frame] = {
@@ -50,8 +50,8 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
       isRead = false
       ended = frame.isEmpty
       // Nobody waits any more where the sender failed before it could wait.
-      for (read <- frame; request <- expected.get(Json.long(read.json, "id"))) {
-        if (Json.get(read.json, "begun").isDefined) request.begun = frame else request.answer = frame
+      for (read <- frame; request <- expected.get(read.number)) {
+        if (read.isOfBegin) request.begun = Some(read.body) else request.answer = frame
       }
       notifyAll()
     }

@@ -3,6 +3,8 @@ package org.apache.spark.sql.lakelog
 import java.util.Properties
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.util.control.NonFatal
+
 import org.json4s.JsonAST.{JObject, JString}
 
 import org.apache.spark.internal.Logging
@@ -68,9 +70,9 @@ private[lakelog] final class Bridge private (settings: BridgeSettings) extends L
       started
     } catch {
       case died: ChildDied => throw Bridge.noPython(settings.python, died.lastWords)
-      case refused: LakelogFailure =>
+      case failed: Throwable =>
         started.stop()
-        throw refused
+        throw failed
     }
   }
 
@@ -79,11 +81,14 @@ private[lakelog] final class Bridge private (settings: BridgeSettings) extends L
     "spark" -> JString(org.apache.spark.SPARK_VERSION),
     "settings" -> JObject(settings.settings.toList.sorted.map { case (key, value) => key -> JString(value) }))
 
-  private def answered(frame: Frame): Answer = Json.get(frame.json, "error") match {
-    case Some(error: JObject) =>
-      throw new LakelogFailure(Json.string(error, "kind"), Json.string(error, "message"), error)
-    case _ =>
-      Answer(Json.get(frame.json, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil)), frame.body)
+  private def answered(frame: Frame): Answer = {
+    val json = try frame.json catch { case NonFatal(wrong) => throw Bridge.unreadable(wrong) }
+    Json.get(json, "error") match {
+      case Some(error: JObject) =>
+        throw new LakelogFailure(Json.string(error, "kind"), Json.string(error, "message"), error)
+      case _ =>
+        Answer(Json.get(json, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil)), frame.body)
+    }
   }
 }
 
@@ -102,6 +107,9 @@ private[lakelog] object Bridge {
     if (in != null) try properties.load(in) finally in.close()
     properties.getProperty("version", "unknown")
   }
+
+  private def unreadable(wrong: Throwable) =
+    new LakelogFailure("internal", s"Spark cannot read what lakelog's Python side answered: ${wrong.getMessage}")
 
   private def gone(method: String, died: ChildDied) = new LakelogFailure(
     "commit-unknown",

@@ -6,15 +6,14 @@ import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
 
-import org.json4s.JsonAST.{JInt, JObject, JString}
+import org.json4s.JsonAST.{JObject, JString}
 
 /** What Python is asked; `first` as long as it is not known to have begun. */
 private[lakelog] final case class Request(method: String, params: JObject, first: Option[First]) {
 
-  def toJson(number: Long): JObject = JObject(List(
-    "id" -> JInt(number), "method" -> JString(method), "params" -> params) ++ first.map { asked =>
-      "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
-    })
+  def toJson: JObject = JObject(List("method" -> JString(method), "params" -> params) ++ first.map { asked =>
+    "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
+  })
 }
 
 /** The child ended before it answered: whether it did what it was asked is not known, but what it told before it began. */
@@ -36,6 +35,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private val answers = new Answers(() => read())
   private val numbers = new AtomicLong()
   private val words = mutable.Queue.empty[String]
+  @volatile private var broke = false
 
   private val listener = {
     val thread = new Thread(() => listen(), "lakelog-child-errors")
@@ -46,32 +46,44 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   def isAlive: Boolean = process.isAlive && !answers.haveEnded
 
-  def stop(): Unit = process.destroy()
+  def stop(): Unit = process.destroyForcibly()
 
-  /** Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. */
+  /**
+   * Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. Throws
+   * [[ChildDied]] where it can be asked again, [[LakelogFailure]] where it is not known what to ask.
+   */
   def ask(request: Request): Frame = {
     val number = numbers.incrementAndGet()
+    val sent = Frame(number, request.toJson)
     answers.expect(number)
     try {
       if (!isAlive) throw died()
-      send(Frame(request.toJson(number)))
-      answers.await(number).getOrElse(throw died(answers.begun(number)))
+      send(sent)
+      answers.await(number).getOrElse(throw unanswered(number, request))
     } finally answers.forget(number)
   }
 
   private def send(frame: Frame): Unit =
     try out.synchronized(Frame.write(out, frame))
-    catch { case _: IOException => throw died() }
+    catch {
+      case _: IOException => throw died()
+      case broken: Throwable =>
+        // What was to follow is missing, and everything that is sent from here on would be taken for it.
+        stop()
+        throw broken
+    }
 
   private def read(): Option[Frame] = {
     val frame =
       try Frame.read(in)
       catch {
-        case broken: Exception =>
+        // An error of the JVM too: whoever reads does so for all who wait.
+        case broken: Throwable =>
+          broke = true
           log(s"The pipe from Python broke: $broken")
           None
       }
-    if (frame.isEmpty) process.destroy()
+    if (frame.isEmpty) stop()
     frame
   }
 
@@ -84,9 +96,21 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     catch { case _: IOException => }
   }
 
+  private def unanswered(number: Long, request: Request): Throwable = {
+    val begun = answers.begun(number)
+    // Where the pipe broke, it may have told and done what nobody has heard of.
+    if (broke && begun.isEmpty && request.first.isDefined) {
+      new LakelogFailure(
+        "commit-unknown",
+        s"The pipe from the Python side of lakelog broke during '${request.method}'. Whether it took effect is not known: " +
+          "look at the table's history.")
+    } else died(begun)
+  }
+
   private def died(begun: Option[JObject] = None): ChildDied = {
-    // What Python said as it ended may still be on its way.
-    listener.join(Child.LastWordsWaitMs)
+    // What Python said as it ended may still be on its way. Who is interrupted asks again all the same.
+    try listener.join(Child.LastWordsWaitMs)
+    catch { case _: InterruptedException => Thread.currentThread().interrupt() }
     new ChildDied(words.synchronized(words.mkString("\n")), begun)
   }
 }

@@ -3,28 +3,45 @@ package org.apache.spark.sql.lakelog
 import java.io.{DataInputStream, DataOutputStream, EOFException}
 import java.nio.charset.StandardCharsets.UTF_8
 
-import org.json4s.JsonAST.JObject
+import org.json4s.JsonAST.{JObject, JString}
 import org.json4s.jackson.JsonMethods
 
 /**
  * One message on the pipes between Spark and Python: JSON, and bytes beside it (an Arrow IPC stream, or nothing).
  *
- * On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the JSON, the
- * bytes. A frame is at most 2 GiB, as a JVM's array is.
+ * On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
+ * request that the message is or is about (eight bytes), the JSON, the bytes. A frame is at most 2 GiB, as a JVM's array
+ * is. Whoever wants the JSON parses it: one that cannot be parsed is no matter of those who share the pipe.
  */
-private[lakelog] final case class Frame(json: JObject, body: Array[Byte] = Array.emptyByteArray)
+private[lakelog] final case class Frame(number: Long, text: Array[Byte], body: Array[Byte] = Array.emptyByteArray) {
+
+  def json: JObject = Frame.parsed(text)
+
+  /** Whether it is no answer yet, and its bytes are JSON: what the request needs to be asked again. */
+  def isOfBegin: Boolean = text.isEmpty
+}
 
 private[lakelog] object Frame {
 
-  /** Reads the next frame; None where the stream ends between two frames. */
+  private val CountedBytes = 12
+
+  def apply(number: Long, json: JObject): Frame = Frame(number, textOf(json))
+
+  /** Reads the next frame; None where the stream ends. One that memory has no room for becomes an answer that says so. */
   def read(in: DataInputStream): Option[Frame] =
     try {
       val length = in.readInt()
-      val text = new Array[Byte](in.readInt())
-      in.readFully(text)
-      val body = new Array[Byte](length - 4 - text.length)
-      in.readFully(body)
-      Some(Frame(parsed(text), body))
+      val textLength = in.readInt()
+      val number = in.readLong()
+      empty(number, textLength, length - CountedBytes - textLength) match {
+        case Some(frame) =>
+          in.readFully(frame.text)
+          in.readFully(frame.body)
+          Some(frame)
+        case None =>
+          in.skipNBytes(length - CountedBytes)
+          Some(Frame(number, tooLarge(length)))
+      }
     } catch {
       case _: EOFException => None
     }
@@ -37,11 +54,23 @@ private[lakelog] object Frame {
 
   /** Writes one frame and flushes; callers take turns. */
   def write(out: DataOutputStream, frame: Frame): Unit = {
-    val text = JsonMethods.compact(JsonMethods.render(frame.json)).getBytes(UTF_8)
-    out.writeInt(4 + text.length + frame.body.length)
-    out.writeInt(text.length)
-    out.write(text)
+    out.writeInt(CountedBytes + frame.text.length + frame.body.length)
+    out.writeInt(frame.text.length)
+    out.writeLong(frame.number)
+    out.write(frame.text)
     out.write(frame.body)
     out.flush()
   }
+
+  private def textOf(json: JObject): Array[Byte] = JsonMethods.compact(JsonMethods.render(json)).getBytes(UTF_8)
+
+  private def empty(number: Long, textLength: Int, bodyLength: Int): Option[Frame] =
+    try Some(Frame(number, new Array[Byte](textLength), new Array[Byte](bodyLength)))
+    catch { case _: OutOfMemoryError => None }
+
+  private def tooLarge(length: Int) = Json.obj("error" -> Json.obj(
+    "kind" -> JString("too-large"),
+    "message" -> JString(
+      s"What lakelog's Python side answered, $length bytes, does not fit into the memory of Spark's driver: give it more, " +
+        "by spark.driver.memory.")))
 }

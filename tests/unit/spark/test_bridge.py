@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
+import subprocess
+import sys
 import threading
 from unittest.mock import patch
 
@@ -235,6 +236,21 @@ def test_a_table_that_was_dropped_and_created_again_is_not_taken_for_the_old_one
         )
 
 
+def request(number, method, **more):
+    return Frame(number, msgspec.json.encode({"method": method, "params": {}, **more}))
+
+
+def answers_to(dispatch, *requests):
+    """Return the frames that come, in their order."""
+    asked, out = io.BytesIO(), io.BytesIO()
+    for each in requests:
+        write_frame(asked, each)
+    asked.seek(0)
+    serve(asked, out, dispatch)
+    out.seek(0)
+    return list(iter(lambda: read_frame(out), None))
+
+
 def test_requests_are_answered_as_they_are_done_and_errors_name_their_kind():
     go_on = threading.Event()
 
@@ -253,22 +269,99 @@ def test_requests_are_answered_as_they_are_done_and_errors_name_their_kind():
         def on_mistake(self, params):
             raise InvalidInput("that is wrong")
 
-    requests = io.BytesIO()
-    for number, method in enumerate(("slow", "bug", "mistake", "quick")):
-        write_frame(requests, Frame({"id": number, "method": method, "params": {}}))
-    requests.seek(0)
-    reading, writing = os.pipe()
-    with os.fdopen(reading, "rb") as answers, os.fdopen(writing, "wb") as out:
-        serve(requests, out, Slow())
-        out.close()
-        frames = {}
-        while (frame := read_frame(answers)) is not None:
-            frames[frame.json["id"]] = frame.json
-    assert frames[3] == {"id": 3, "ok": {"done": True}}
-    assert frames[0] == {"id": 0, "ok": {}}
+    methods = ("slow", "bug", "mistake", "quick")
+    answers = answers_to(Slow(), *(request(number, method) for number, method in enumerate(methods)))
+    frames = {answer.number: msgspec.json.decode(answer.text) for answer in answers}
+    assert frames[3] == {"ok": {"done": True}}
+    assert frames[0] == {"ok": {}}
     assert frames[2]["error"] == {"kind": "invalid-input", "message": "that is wrong", "outcome_known": True}
     assert frames[1]["error"]["kind"] == "internal"
     assert "ZeroDivisionError" in frames[1]["error"]["message"]
+
+
+def test_whatever_becomes_of_a_request_it_is_answered_and_so_are_the_others():
+    class Odd(Dispatch):
+        def on_unsayable(self, params):
+            return {"name": "\ud800"}
+
+        def on_unsayable_mistake(self, params):
+            raise InvalidInput("no \udcff")
+
+        def on_unsayable_bug(self, params):
+            raise FileNotFoundError("no \udcff")
+
+        def on_large(self, params):
+            class Large(bytes):
+                def __len__(self):
+                    return 2**31
+
+            return {}, Large()
+
+        def on_end(self, params):
+            raise SystemExit(3)
+
+        def on_right(self, params):
+            return {}
+
+    deep = b'{"method":"right","params":' + b'{"a":[' * 600 + b"]}" * 600 + b"}"
+    methods = ("unsayable", "unsayable_mistake", "unsayable_bug", "large", "end", "right")
+    requests = [request(number, method) for number, method in enumerate(methods)]
+    # More than there are threads: each of them is there for the next request.
+    answers = answers_to(Odd(), Frame(99, deep), Frame(98, b"no JSON"), *(4 * requests))
+    assert len(answers) == 2 + 4 * len(methods)
+    errors = {answer.number: msgspec.json.decode(answer.text).get("error") for answer in answers}
+    assert "UnicodeEncodeError" in errors[0]["message"]
+    assert errors[1] == {"kind": "invalid-input", "message": "no \\udcff", "outcome_known": True}
+    assert "FileNotFoundError: no \\udcff" in errors[2]["message"]
+    assert "larger than a JVM can take" in errors[3]["message"]
+    assert "SystemExit" in errors[4]["message"]
+    assert errors[5] is None
+    assert "RecursionError" in errors[99]["message"]
+    assert "DecodeError" in errors[98]["message"]
+
+
+def test_a_process_that_cannot_write_an_answer_ends_so_that_it_is_asked_again():
+    program = """
+import lakelog.spark.bridge as bridge
+def broken(stream, frame):
+    stream.write(b"half of it")
+    raise MemoryError
+bridge.write_frame = broken
+bridge.main()
+"""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        write_frame(process.stdin, request(1, "procedures"))
+        assert process.wait(30) == 1
+        assert b"MemoryError" in process.stderr.read()
+
+
+def test_the_first_requests_may_be_many_at_once(tmp_path):
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "lakelog.spark.bridge"]
+    catalog = {"catalog_name": "lake", "current_namespace": []}
+    requests = [
+        request(1, "list_namespaces", params={"namespace": []}),
+        request(2, "load_table", params={"identifier": ["t"]}),
+        request(3, "system_tables"),
+        request(4, "procedures"),
+        request(5, "token", params={"identifier": ["t"]}),
+        request(6, "table_exists", params={"location": str(tmp_path / "t")}),
+        request(7, "call_token", params={"procedure": "begin_transaction", "arguments": {}, **catalog}),
+        request(8, "list_functions", params={"namespace": []}),
+        request(9, "load_relation", params={"identifier": ["t"]}),
+    ]
+    for _ in range(2):
+        settings = {"warehouse": str(tmp_path / "lake"), "fsync": "off"}
+        hello = {"version": version(), "spark": "4.3.0", "settings": settings}
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+            write_frame(process.stdin, request(0, "hello", params=hello))
+            read_frame(process.stdout)
+            for each in requests:
+                write_frame(process.stdin, each)
+            answers = [read_frame(process.stdout).text for _ in requests]
+            process.stdin.close()
+        assert [answer for answer in answers if b'"internal"' in answer] == []
 
 
 def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
@@ -287,7 +380,7 @@ def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
 
     def asked(number, first):
         first = {"method": first, "params": {"identifier": ["t"]}, "as": "token"}
-        return Frame({"id": number, "method": "change", "params": {}, "first": first})
+        return request(number, "change", first=first)
 
     requests, out = io.BytesIO(), io.BytesIO()
     write_frame(requests, asked(1, "token"))
@@ -295,15 +388,12 @@ def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
     serve(requests, out, Careful())
     out.seek(0)
     first, last = read_frame(out), read_frame(out)
-    assert first.json == {"id": 1, "begun": True}
+    assert (first.number, first.text) == (1, b"")
     assert msgspec.json.decode(first.body) == {"token": {"of": ["t"]}}
-    assert last.json == {"id": 1, "ok": {"token": {"of": ["t"]}}}
+    assert last.number == 1
+    assert msgspec.json.decode(last.text) == {"ok": {"token": {"of": ["t"]}}}
     assert len(told) == 1 and 0 < len(told[0]) < len(out.getvalue())
 
-    requests, out = io.BytesIO(), io.BytesIO()
-    write_frame(requests, asked(2, "mistake"))
-    requests.seek(0)
-    serve(requests, out, Careful())
-    out.seek(0)
-    assert read_frame(out).json["error"]["kind"] == "invalid-input"
+    (answer,) = answers_to(Careful(), asked(2, "mistake"))
+    assert msgspec.json.decode(answer.text)["error"]["kind"] == "invalid-input"
     assert len(told) == 1
