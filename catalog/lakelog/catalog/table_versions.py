@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog import referring
 from lakelog.catalog.commits import NothingToDo, Token
+from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.line_log import LineLog, seen_on, whole
 from lakelog.catalog.log_cache import LogCache, TrackedLog
 from lakelog.catalog.refs import BRANCH, MAIN, TAG, Ref
@@ -221,7 +222,13 @@ class TableVersions:
     def _commit_refs(self, what: str, decide: Any, token: Token | None) -> Table:
         """Commit a change of tags and branches, which may be asked for by any handle, and return the table itself."""
         self._logs.check_writable()
-        table = self._made(self._whole_log, whole(self._view), of_the_past=False)
+        view = whole(self._view)
+        if self._of_the_past:
+            # What was committed since then is nothing that the change could conflict with, or that has to be read.
+            view = self._whole_log.at_least(self.version)
+            if view.log_id != self.id:
+                raise NoSuchTable(f"there is no table {self.name} any more: another one is at its place")
+        table = self._made(self._whole_log, view, of_the_past=False)
         try:
             return table._commit(decide, token)
         except NothingToDo:

@@ -227,6 +227,20 @@ def test_a_branch_that_was_dropped_is_made_again_from_the_past(table: Table) -> 
     assert ids(made) == [1, 2, 3]
 
 
+def test_a_tag_of_the_past_does_not_ask_what_happened_since(catalog: Catalog, client: Client) -> None:
+    table = catalog.create_table("t", rows().schema).append(rows(1)).create_branch("b")
+    branch = table.at(ref="b").append(rows(2))
+    branch.drop_branch("b").append(rows(3))
+    catalog.drop_table("t")
+    client().undrop_table("t")
+    now = client().load_table("t")
+    now.at(version=2).create_tag("x")
+    now.at(version=branch.version, ref="b").create_branch("y")
+    made = client().load_table("t")
+    assert (ids(made.at(ref="x")), ids(made.at(ref="y"))) == ([1], [1, 2])
+    assert list(made.at(version=2).drop_tag("x").refs) == ["y"]
+
+
 def test_the_past_has_the_refs_of_its_time(table: Table) -> None:
     version = table.create_branch("b").version
     branch = table.refresh().at(ref="b").append(rows(4))
