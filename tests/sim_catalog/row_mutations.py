@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog import reachable, row_changes, steps
+from lakelog.catalog import contents, reachable, row_changes, steps
 from lakelog.catalog.conflicts import Operation
 
 ROW_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
@@ -64,3 +64,8 @@ def whole_files_are_removed_whatever_was_deleted_in_them(real: Any, draft: Any) 
 @removes(reachable, "_vectors")
 def vacuum_does_not_know_vectors(real: Any, listed: Any) -> Any:
     return real([])
+
+
+@removes(contents, "_replaced")
+def overwrites_look_at_no_files(real: Any, *rest: Any) -> bool:
+    return False

@@ -73,7 +73,11 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
     amount = world.rng.choice((world.rng.randint(1, 9), accounts[pair[0]][2]))
     new = [(pair[0], accounts[pair[0]][2] - amount), (pair[1], accounts[pair[1]][2] + amount)]
     condition = col("account").is_in(pair)
-    if world.rng.random() < 0.5:
+    how = world.rng.random()
+    if how < 0.2:
+        overwrite(world, table, new, condition)
+        return
+    if how < 0.6:
         changed = [accounts[account] for account in pair]
         commit(world, table, "update", new, condition, deletes=changed)
         return
@@ -208,6 +212,16 @@ def commit(
             write, operation, files, removed=removed, deletes=positions(deletes), condition=condition
         ),
     )
+
+
+def overwrite(world: CatalogWorld, table: Table, rows: Sequence[Row], condition: Predicate) -> None:
+    """Replace the rows that match, most often some of those in a file."""
+    write: WriteRef = table.begin_write()
+    files = ingest.written_files(table._tracked, table.metadata, write, arrow(rows))
+    request = Request("overwrite of rows", write.id)
+    world.requests.append(request)
+    world.ask(request, lambda: table.commit_write(write, "overwrite", files, filter=condition))
+    world.count("rows: overwrites that cut through files")
 
 
 def look(catalog: Catalog) -> dict[str, list[Row]]:

@@ -28,6 +28,7 @@ def test_no_row_is_lost_doubled_or_resurrected_in_hundreds_of_seeds() -> None:
         "done: merge of rows",
         "done: move of all accounts",
         "done: move of an account",
+        "done: overwrite of rows",
         "done: update of rows",
         "expiries",
         "looks at rows",

@@ -7,9 +7,9 @@ overwrite cuts through files, the rows that have to go are found by reading (see
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -36,6 +36,7 @@ from lakelog.catalog.data_file import (
     is_elsewhere,
     of_write,
 )
+from lakelog.catalog.deletes import Positions, positions_of
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.events import FilesChanged, encode
 from lakelog.catalog.file_tables import empty, joined
@@ -58,6 +59,9 @@ from lakelog.catalog.taking import with_values
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
 
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
 
 class CutsThroughFiles(Unsupported):
     """A filter of a delete matches some rows of a file, or may do so, and whole files are all that goes here."""
@@ -69,7 +73,8 @@ class Change:
 
     A delete has files only where they have no rows: they stand for partitions that are to stay. `batch` tells of which
     stream the rows are, and that they are committed once. `values` were taken of identity columns for the rows of
-    `files`, and nobody knows of it yet.
+    `files`, and nobody knows of it yet. `deletes` are the positions of all rows that an overwrite replaces in files
+    with others, by path; None where nobody has looked.
     """
 
     operation: Operation
@@ -78,6 +83,7 @@ class Change:
     filter_text: str | None = None
     batch: StreamBatch | None = None
     values: Sequence[ValuesTaken] = ()
+    deletes: Mapping[str, BitMap] | None = None
 
 
 def change_of(
@@ -86,6 +92,7 @@ def change_of(
     filter: Filter | None,
     batch: StreamBatch | None,
     values: Sequence[ValuesTaken],
+    deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
 ) -> Change:
     """Return what a writer asks for. InvalidInput for a filter where none belongs, and for none where one does."""
     if operation == Operation.TRUNCATE.value and files:
@@ -105,6 +112,7 @@ def change_of(
         filter_text=None if predicate is None else str(predicate),
         batch=batch,
         values=values,
+        deletes=None if deletes is None else positions_of(deletes),
     )
 
 
@@ -276,7 +284,7 @@ def _cut_files(
         _, some = _replaced_files(tracked, base, change, bound)
         return some, bound or _bound_of_partitions(change.files, base.state.current)
 
-    return CutFiles(tracked, base, write, name, find)
+    return CutFiles(tracked, base, write, name, find, change.deletes)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:

@@ -27,6 +27,7 @@ from lakelog.catalog.properties import COPY_ON_WRITE, WRITE_MODES, value_of
 from lakelog.catalog.pruning import match
 from lakelog.catalog.table_state import TableState
 from lakelog.log import View, WriteRef
+from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -64,7 +65,8 @@ class CutFiles:
     """The rows that an overwrite replaces in files that it cuts through. Nothing is read before they are asked for.
 
     `find` gives these files, of the base, and what is true for the rows. Costs a read of the files, of their columns
-    in the filter, in bounded memory; where the table deletes by copying, of what stays too, which is written.
+    in the filter, in bounded memory, unless somebody has found all `positions` there; where the table deletes by
+    copying, of what stays too, which is written.
     """
 
     def __init__(
@@ -74,12 +76,14 @@ class CutFiles:
         write: WriteRef,
         name: str,
         find: Callable[[], tuple[pa.Table, Bound]],
+        positions: Mapping[str, BitMap] | None = None,
     ) -> None:
         self._tracked = tracked
         self._base = base
         self._write = write
         self._name = name
         self._find = find
+        self._given = positions
         self.written: list[DataFile] = []
         """The files that were written for it so far, which nobody needs where the commit does not happen."""
 
@@ -109,8 +113,20 @@ class CutFiles:
         from lakelog.catalog.parquet_read import read_positions
 
         tracked, (files, bound) = self._tracked, self._found
+        if self._given is not None:
+            return self._checked(self._given, files["path"].to_pylist())
         schema, open_url = self._base.state.current.schema, tracked.log.replay.open_url
         return dict(read_positions(tracked.store, tracked.prefix, files, schema, bound, open_url))
+
+    def _checked(self, positions: Mapping[str, BitMap], paths: Sequence[str]) -> Mapping[str, BitMap]:
+        entries = entries_of(self._tracked, self._base, positions)
+        for path, rows in positions.items():
+            if path not in paths:
+                raise InvalidInput(f"the overwrite of {self._name} does not cut through a file {path}")
+            file = entries[path]
+            if rows.max() >= file.physical_rows or self._vector(file) & rows:
+                raise InvalidInput(f"the overwrite of {self._name} names rows of {path} that are not there")
+        return positions
 
     @cached_property
     def _copies(self) -> Sequence[DataFile]:

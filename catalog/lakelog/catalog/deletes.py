@@ -12,8 +12,8 @@ import base64
 import binascii
 import hashlib
 import zlib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -49,6 +49,22 @@ def deletes_to_json(deletes: Deletes) -> str:
 
 def deletes_from_json(text: str) -> Deletes:
     return msgspec.json.decode(text, type=Deletes)
+
+
+class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64."""
+
+    path: str
+    positions: str
+
+
+def positions_of(deletes: Sequence[Positions | Mapping[str, Any]]) -> dict[str, BitMap]:
+    """Return what an engine sends, by path, without files of which it names no row. InvalidInput for a path twice."""
+    listed = [msgspec.convert(each, Positions, from_attributes=True) for each in deletes]
+    if len({each.path for each in listed}) < len(listed):
+        raise InvalidInput("a file is named twice by the rows that are to be deleted: name each file once")
+    positions = {each.path: bitmap_of(each.positions) for each in listed}
+    return {path: bitmap for path, bitmap in positions.items() if bitmap}
 
 
 def bitmap_of(encoded: str) -> BitMap:

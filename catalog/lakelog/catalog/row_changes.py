@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,7 +35,8 @@ from lakelog.catalog.data_file import (
     of_write,
     removed_file,
 )
-from lakelog.catalog.deletes import bitmap_of, deletes_to_json, read_vector
+from lakelog.catalog.deletes import Positions as Positions
+from lakelog.catalog.deletes import deletes_to_json, positions_of, read_vector
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
 from lakelog.catalog.events import (
     FastForwarded,
@@ -71,13 +71,6 @@ _OPERATIONS = {
 
 
 _GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value, Operation.FAST_FORWARD.value)
-
-
-class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64."""
-
-    path: str
-    positions: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,16 +111,14 @@ def row_change(
         raise InvalidInput(
             f"{operation!r} is not an operation on rows: it is one of {', '.join(_OPERATIONS)}"
         )
-    listed = [msgspec.convert(each, Positions, from_attributes=True) for each in deletes]
-    paths = [each.path for each in listed]
-    if len({*paths, *removed}) < len(paths) + len(removed):
+    positions = positions_of(deletes)
+    if len({*positions, *removed}) < len(positions) + len(removed):
         raise InvalidInput("a file is named twice by what is to be removed and deleted: name each file once")
-    positions = {each.path: bitmap_of(each.positions) for each in listed}
     return RowChange(
         operation=_OPERATIONS[operation],
         files=files,
         removed=frozenset(removed),
-        deletes={path: bitmap for path, bitmap in positions.items() if bitmap},
+        deletes=positions,
         condition=condition,
         values=values,
         reads_others=reads_others,

@@ -329,9 +329,7 @@ class Table(TableCompaction, TableVersions):
 
     def delete(self, filter: Filter, *, token: Token | None = None) -> Table:
         """Remove the rows that match: whole files where that suffices, else by reading those that may hold some.
-
-        Unsupported for a condition that lakelog does not understand.
-        """
+        Unsupported for a condition that lakelog does not understand."""
         self._check_writable("delete from")
         predicate, new_id = as_predicate(filter), self._logs.new_id
         return self._with(
@@ -465,18 +463,19 @@ class Table(TableCompaction, TableVersions):
         files: Sequence[DataFile],
         *,
         filter: Filter | None = None,
+        deletes: Sequence[row_changes.Positions | Mapping[str, Any]] | None = None,
         batch: StreamBatch | None = None,
         values: Sequence[ValuesTaken] = (),
         token: Token | None = None,
     ) -> Table:
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
-        `values` are those of identity columns that the write took for their rows. CommitConflict, NoSuchTable,
-        WriteFenced; BatchCommitted where the table has the batch of a stream already.
+        `values` are those of identity columns that it took for their rows, `deletes` all rows that match in files that
+        are cut, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
         """
         self._check_writable("write to")
         check_written_by(files, write)
-        change = contents.change_of(operation, files, filter, batch, values)
+        change = contents.change_of(operation, files, filter, batch, values, deletes)
         if token is None and write is not None:
             # One write is one commit: committing its files again must not add them twice.
             token = Token(commit_id=write.id, bases={self._tracked.location: write.version})

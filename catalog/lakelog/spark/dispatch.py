@@ -216,6 +216,18 @@ class Dispatch(
         planned = planned.select([name for name in PLANNED_COLUMNS if name in planned.column_names])
         return in_arrow(planned.schema, planned.to_batches())
 
+    def on_plan_cut(self, params: Params) -> Answer:
+        """Answer the files in which an overwrite by a filter may replace some rows and not all."""
+        from lakelog.catalog.binding import bind
+        from lakelog.catalog.cutting import matching_files
+        from lakelog.catalog.predicate import as_predicate
+
+        table = self._handles.loaded(params)
+        bound = bind(as_predicate(params["predicate"]), table.schema)
+        _, cut = matching_files(table._tracked, table._view, bound)
+        cut = cut.select([name for name in PLANNED_COLUMNS if name in cut.column_names])
+        return in_arrow(cut.schema, cut.to_batches())
+
     def on_read_together(self, params: Params) -> Params:
         """Answer a version of each table, all of one moment. One that is `settled` (not -1) cannot move any more."""
         from lakelog.catalog.errors import CommitConflict
@@ -291,6 +303,7 @@ class Dispatch(
                 params["operation"],
                 _files(params),
                 filter=params["filter"],
+                deletes=params.get("deletes"),
                 batch=batch_of(params),
                 values=msgspec.convert(params.get("values", ()), list[ValuesTaken]),
                 token=token_of(params),

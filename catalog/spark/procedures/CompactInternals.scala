@@ -47,7 +47,8 @@ private[lakelog] object CompactInternals extends PredicateHelper {
     val context = session.sparkContext
     val own = SparkInternals.withoutCharVarchar(table.schema)
     val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
-    SQLExecution.withSQLConfPropagated(session)(described(context, table, groups) {
+    SQLExecution.withSQLConfPropagated(session)(described(
+      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups") {
       val (rows, owners) = new CompactRows(session, table, own).of(groups)
       val found = new Array[Array[String]](owners.length)
       val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
@@ -62,10 +63,10 @@ private[lakelog] object CompactInternals extends PredicateHelper {
   }
 
   /** What Spark's page of jobs says of those that `run` starts. */
-  private def described[T](context: SparkContext, table: LakeTable, groups: Seq[CompactGroup])(run: => T): T = {
+  def described[T](text: String)(run: => T): T = {
+    val context = session.sparkContext
     val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
-    context.setJobDescription(
-      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups")
+    context.setJobDescription(text)
     try run finally context.setJobDescription(before)
   }
 }

@@ -30,11 +30,7 @@ private[lakelog] final class RowCommit(
         "condition" -> together.fold[JValue](JNull)(RowCommit.condition(table, _)),
         "reads_others" -> JBool(readsOthers),
         "removed" -> Json.texts(removed),
-        "deletes" -> JArray(deleted.toList.sortBy(_._1).map { case (file, positions) =>
-          Json.obj(
-            "path" -> JString(path(file)),
-            "positions" -> JString(Base64.getEncoder.encodeToString(Positions.bytes(positions))))
-        }))
+        "deletes" -> RowCommit.toJson(deleted, path))
       table.access.wrote(table.facts.location, files)
     }
 
@@ -57,6 +53,14 @@ private[lakelog] final class RowCommit(
 }
 
 private[lakelog] object RowCommit {
+
+  /** Positions by the names of files, as Python takes them, by their paths. */
+  def toJson(rows: Map[String, RoaringBitmap], path: String => String): JArray =
+    JArray(rows.toList.sortBy(_._1).map { case (file, positions) =>
+      Json.obj(
+        "path" -> JString(path(file)),
+        "positions" -> JString(Base64.getEncoder.encodeToString(Positions.bytes(positions))))
+    })
 
   /** What all rows of the table match that the statement has read: rows like them that others add may conflict. */
   def condition(table: LakeTable, together: ReadTogether): JValue = {

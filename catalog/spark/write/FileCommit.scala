@@ -53,6 +53,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
       val answer = write.commit(
         "commit_write", files,
         "operation" -> JString(operation.name), "filter" -> operation.filter.getOrElse(JNull),
+        "deletes" -> operation.cut,
         "batch" -> batch.getOrElse(JNull), "values" -> JArray(values))
       if (Json.bool(answer, "written")) access.wrote(facts.location, files)
       else DataFiles.deleteAll(

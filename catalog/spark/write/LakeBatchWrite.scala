@@ -1,5 +1,7 @@
 package org.apache.spark.sql.lakelog
 
+import org.json4s.JsonAST.JNull
+
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, LogicalWriteInfo, MergeSummary, PhysicalWriteInfo, WriterCommitMessage, WriteSummary}
 import org.apache.spark.sql.types.StructType
 
@@ -33,7 +35,8 @@ private[lakelog] final class LakeBatchWrite(
 
   private def commit(messages: Array[WriterCommitMessage], as: WriteOperation): Unit = {
     val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten
-    commit.commit(as, filesOf(messages), IdentityValues.toJson(table.identities, nextValues, taken))
+    val cut = if (as.replaced.isEmpty) JNull else CutRows.find(table, as.replaced)
+    commit.commit(as.copy(cut = cut), filesOf(messages), IdentityValues.toJson(table.identities, nextValues, taken))
   }
 
   /** Removes the files, unless they may have become part of the table. */

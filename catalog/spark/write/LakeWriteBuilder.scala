@@ -1,15 +1,17 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JValue
+import org.json4s.JsonAST.{JNull, JValue}
 
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2, Write, WriteBuilder}
 
 /**
  * What a write does with the rows that are there: keeps them all, or replaces some. The filter says which these are, or,
- * of a MERGE that only adds rows, which ones it has looked at.
+ * of a MERGE that only adds rows, which ones it has looked at. An overwrite by `replaced` has found which rows these are in
+ * files that it `cut`s through, as Python takes them; JNull where it has not.
  */
-private[lakelog] final case class WriteOperation(name: String, filter: Option[JValue] = None)
+private[lakelog] final case class WriteOperation(
+    name: String, filter: Option[JValue] = None, replaced: Seq[Predicate] = Nil, cut: JValue = JNull)
 
 private[lakelog] object WriteOperation {
   val Merge = "merge"
@@ -24,7 +26,7 @@ private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWri
   override def canOverwrite(predicates: Array[Predicate]): Boolean = table.canOverwrite(predicates)
 
   override def overwrite(predicates: Array[Predicate]): WriteBuilder = {
-    operation = WriteOperation("overwrite", Some(Predicates.toJson(predicates.toSeq)))
+    operation = WriteOperation("overwrite", Some(Predicates.toJson(predicates.toSeq)), predicates.toSeq)
     this
   }
 

@@ -6,11 +6,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.catalog.rows_changed import compacted, deleted, rows, rows_of, two_files
+from tests.integration.catalog.rows_changed import (
+    compacted,
+    deleted,
+    path_with,
+    positions,
+    rows,
+    rows_of,
+    two_files,
+)
 
 from lakelog.catalog import Catalog, CommitConflict, Table, col, fsck
 from lakelog.catalog.predicate import Predicate
-from lakelog.log import Unsupported
+from lakelog.log import InvalidInput, Unsupported
 
 MODES = ("merge-on-read", "copy-on-write")
 
@@ -132,6 +140,16 @@ def test_others_cannot_change_rows_that_were_overwritten(client: Any, table: Tab
     with pytest.raises(CommitConflict):
         other.overwrite(rows(range(60, 61)), col("id") == 5)
     assert ids(table) == [*range(3, 20), 50]
+
+
+def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(table: Table) -> None:
+    path, other = path_with(table, 3), path_with(table, 13)
+    asked = {"operation": "overwrite", "files": (), "filter": col("name").is_in(["n3", "n5"])}
+    for wrong in ([positions(other, [3])], [positions(path, [10])], [positions(path, [3])] * 2):
+        with pytest.raises(InvalidInput):
+            table.commit_write(table.begin_write(), deletes=wrong, **asked)
+    table = table.commit_write(table.begin_write(), deletes=[positions(path, [3, 5])], **asked)
+    assert ids(table) == [0, 1, 2, 4, *range(6, 20)]
 
 
 def test_a_write_that_is_committed_again_is_one_commit(client: Any, table: Table) -> None:

@@ -1,0 +1,82 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST._
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions.{And, Expression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.types.{CharType, StructField, StructType}
+
+/**
+ * Finds by a job which rows an overwrite replaces in files that hold others too. Python says which files these are, and
+ * would read them itself, one after the other.
+ */
+private[lakelog] object CutRows {
+
+  /** The rows as Python takes them; JNull where Python has to look for them, as Spark has no such condition. */
+  def find(table: LakeTable, predicates: Seq[Predicate]): JValue = condition(table, predicates) match {
+    case None => JNull
+    case Some(condition) =>
+      val files = plan(table, predicates)
+      if (files.paths.isEmpty) JNull
+      else {
+        val paths = files.paths.indices.map(i => files.name(i) -> files.paths(i)).toMap
+        RowCommit.toJson(Positions.united(matching(table, files, predicates, condition), once = true), paths)
+      }
+  }
+
+  /**
+   * All of `predicates` as Spark evaluates them. A text of a CHAR column is padded where Spark reads it for a query, and so is
+   * what it is compared with: such a comparison is Python's.
+   */
+  private def condition(table: LakeTable, predicates: Seq[Predicate]): Option[Expression] = {
+    val columns = named(table, predicates)
+    if (columns.exists(_.dataType.existsRecursively(_.isInstanceOf[CharType]))) None
+    else {
+      val all = predicates.map(V2ExpressionUtils.toCatalyst(_))
+      if (all.isEmpty || all.exists(_.isEmpty)) None else Some(all.flatten.reduce[Expression](And(_, _)))
+    }
+  }
+
+  private def named(table: LakeTable, predicates: Seq[Predicate]): Seq[StructField] = {
+    val names = predicates.flatMap(_.references().map(_.fieldNames.head)).toSet
+    table.schema.fields.toSeq.filter(field => names(field.name))
+  }
+
+  private def plan(table: LakeTable, predicates: Seq[Predicate]): PlannedFiles =
+    table.access.failures.table(table.access.ident) {
+      val params = Json.merge(table.facts.reference, "predicate" -> Predicates.toJson(predicates))
+      SparkInternals.plannedFiles(table.access.channel.ask("plan_cut", params).body, table.facts.location)
+    }
+
+  private def matching(
+      table: LakeTable, files: PlannedFiles, predicates: Seq[Predicate], condition: Expression): Seq[FilePositions] = {
+    val session = SparkSession.active
+    val metadata = table.physical.metadata
+    val places = Seq(RowPlace.File, RowPlace.Position).map(fact => StructField(metadata.name(fact), fact.dataType))
+    val columns = SparkInternals.withoutCharVarchar(StructType(named(table, predicates)))
+    val schema = StructType(columns.fields ++ places)
+    val text = s"lakelog overwrite of ${table.name}: rows to be replaced in ${files.paths.length} files"
+    SQLExecution.withSQLConfPropagated(session)(CompactInternals.described(text) {
+      val reading = new FileReading(table, schema, predicates)
+      val readers = reading.factory(files)
+      val parts = reading.partitions(files).toSeq.map(Seq(_))
+      val rows = session.sparkContext.parallelize(parts, parts.length).mapPartitions(CompactTask.read(_, readers))
+      val read = session.internalCreateDataFrame(rows, schema).queryExecution.analyzed
+      val wanted = Project(
+        places.map(place => UnresolvedAttribute.quoted(place.name)), Filter(condition, read))
+      val found = Dataset.ofRows(session, wanted).queryExecution.toRdd
+      session.sparkContext.runJob(found, positions).toSeq.flatten
+    })
+  }
+
+  private val positions = (rows: Iterator[InternalRow]) => {
+    val found = new Positions
+    rows.foreach(row => found.add(row.getUTF8String(0), row.getLong(1)))
+    found.toMessage
+  }
+}
