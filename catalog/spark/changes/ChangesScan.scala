@@ -38,6 +38,7 @@ private[lakelog] final class ChangesScan(
   extends Scan with Batch with SupportsReportStatistics {
 
   private val table = changes.table
+  @volatile private var isStream = false
 
   override def readSchema(): StructType = required
 
@@ -53,8 +54,10 @@ private[lakelog] final class ChangesScan(
     this
   }
 
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
+    isStream = true
     new LakeStream(table, required, StreamOptions.ofChanges(options, changes))
+  }
 
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
     if (reading.readsColumns) Scan.ColumnarSupportMode.SUPPORTED
@@ -64,7 +67,8 @@ private[lakelog] final class ChangesScan(
 
   override def createReaderFactory(): PartitionReaderFactory = reading.factory(files)
 
-  override def estimateStatistics(): Statistics = {
+  /** Of a stream, nothing: what it began with says nothing of a batch, may be all that ever changed, and may have expired. */
+  override def estimateStatistics(): Statistics = if (isStream) ChangesScan.Unknown else {
     val share = (8.0 + required.defaultSize) / (8.0 + changes.schema.defaultSize)
     val (rows, bytes) = (files.totalRows, (files.totalBytes * math.min(share, 1.0)).toLong)
     new Statistics {
@@ -90,4 +94,11 @@ private[lakelog] final class ChangesScan(
   }
 
   override def hashCode(): Int = (changes, required, predicates.toSet).hashCode
+}
+
+private[lakelog] object ChangesScan {
+  private val Unknown: Statistics = new Statistics {
+    override def sizeInBytes(): OptionalLong = OptionalLong.empty
+    override def numRows(): OptionalLong = OptionalLong.empty
+  }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from tests.spark.sql.rows import in_mode
 
 RAW = {"deduplicationMode": "none"}
@@ -144,6 +145,29 @@ def test_a_copy_that_is_kept_up_by_changes_is_the_same(table, streams):
         )
         streams.kept(query.trigger(availableNow=True).start()).awaitTermination()
         assert table.sorted("SELECT x FROM lake.copy") == table.sorted("SELECT x FROM lake.t")
+
+
+@pytest.mark.adapter
+def test_versions_and_tables_that_are_gone_stop_it_where_it_has_not_read_them(table, streams):
+    def expire() -> None:
+        table.catalog.expire("t", retain_last=1, dry_run=False)
+
+    assert set(UPDATE) < set(all_of(streams.batches(frame(table, startingVersion=3, **RAW), "c")))
+    expire()
+    table.sql("INSERT INTO lake.t VALUES (5)")
+    # What it began with need not be there when it goes on, nor the first version when the contents come first.
+    assert streams.batches(frame(table, startingVersion=3, **RAW), "c") == [["6 insert 5"]]
+    assert all_of(streams.batches(frame(table), "d")) == ["6 insert 1", "6 insert 20", "6 insert 5"]
+    for value in (6, 7):
+        table.sql(f"INSERT INTO lake.t VALUES ({value})")
+    expire()
+    with pytest.raises(StreamingQueryException, match="let go of by expire"):
+        streams.batches(frame(table, startingVersion=3, **RAW), "c")
+    table.sql("CREATE OR REPLACE TABLE lake.t (x INT)")
+    table.sql("INSERT INTO lake.t VALUES (9)")
+    with pytest.raises(StreamingQueryException, match="was replaced in version"):
+        streams.batches(frame(table), "d")
+    assert table.sql("SELECT * FROM lake.t") == [(9,)]
 
 
 @pytest.mark.parametrize("options", [{}, RAW], ids=["compared", "raw"])
