@@ -39,6 +39,44 @@ def test_what_is_not_there_is_refused_and_changes_nothing(lake, statement):
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
 
 
+NOT_THERE = {
+    "SELECT * FROM lake.t VERSION AS OF 99": "has no version 99",
+    "SELECT * FROM lake.t VERSION AS OF 'none'": "no tag or branch none",
+    "SELECT * FROM lake.t TIMESTAMP AS OF '2001-01-01'": "no version of 2001-01-01",
+    "SELECT * FROM lake.t CHANGES FROM VERSION 99": "has no version 99",
+    "CALL lake.system.set_current_version('t', 99)": "has no version 99",
+    "ALTER TABLE lake.t CREATE TAG x AS OF VERSION 99": "no version 99",
+    "SELECT * FROM lake.t VERSION AS OF 2": "version 2 .*has expired",
+    "SELECT * FROM lake.t TIMESTAMP AS OF {then}": "expired|no version of",
+    "SELECT * FROM lake.t CHANGES FROM VERSION 2": "not known any more: .*let go of by expire",
+    "INSERT INTO lake.t SELECT * FROM lake.t VERSION AS OF 2": "version 2 .*has expired",
+    "CALL lake.system.rollback_to_version('t', 2)": "version 2 .*has expired",
+    "CALL lake.system.set_current_version('t', 2)": "version 2 .*has expired",
+    "ALTER TABLE lake.t CREATE TAG x AS OF VERSION 2": "version 2 .*has expired",
+}
+
+
+def test_versions_that_are_not_there_or_not_any_more_are_refused_and_nothing_changes(lake):
+    lake.sql("CREATE TABLE lake.t (a INT)")
+    lake.sql("INSERT INTO lake.t VALUES (1)")
+    then = f"timestamp_micros({lake.catalog.load_table('t').timestamp_us})"
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    lake.sql("CALL lake.system.expire('t', retain_last => 1, dry_run => false)")
+    version = lake.catalog.load_table("t").version
+    for statement, words in NOT_THERE.items():
+        with pytest.raises(AnalysisException, match=words):
+            lake.sql(statement.format(then=then))
+    for option, value in (("versionAsOf", 99), ("versionAsOf", 2), ("timestampAsOf", "2001-01-01")):
+        with pytest.raises(AnalysisException, match="has no version|has expired"):
+            lake.spark.read.option(option, value).table(f"{lake.name}.t").collect()
+    for timed, condition in (("'soon'", "INPUT"), ("rand()", "NON_DETERMINISTIC")):
+        with pytest.raises(AnalysisException) as error:
+            lake.sql(f"SELECT * FROM lake.t TIMESTAMP AS OF {timed}")
+        assert error.value.getCondition() == f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{condition}"
+    assert lake.catalog.load_table("t").version == version
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+
+
 def test_options_that_would_be_ignored_are_refused_by_name(lake):
     lake.sql("CREATE TABLE lake.t PARTITIONED BY (k) AS SELECT 1L AS id, 'a' AS k")
     frame = lake.spark.sql("SELECT 2L AS id, 'b' AS k")

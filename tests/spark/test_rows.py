@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
+from pyspark.errors import PySparkException
 from tests.spark.sessions import another_session
 from tests.spark.sql.rows import MODES, in_mode
 
@@ -114,18 +115,25 @@ def test_checks_not_null_and_defaults_hold(lake, mode):
     )
     lake.sql("INSERT INTO lake.t VALUES (1, 1), (2, 2), (3, 3)")
     version = lake.catalog.load_table("t").version
+    merge = "MERGE INTO lake.t USING"
+    matched, missing = "ON t.id = s.id WHEN MATCHED THEN", "ON t.id = s.id WHEN NOT MATCHED THEN INSERT"
     for statement, error in {
         "UPDATE lake.t SET v = NULL WHERE id = 1": "CHECK_CONSTRAINT_VIOLATION",
         "UPDATE lake.t SET id = -1 WHERE id = 1": "CHECK_CONSTRAINT_VIOLATION",
         "UPDATE lake.t SET id = NULL WHERE id = 1": "NOT_NULL_ASSERT_VIOLATION",
-        "MERGE INTO lake.t USING (SELECT 1L AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = -7": "CHECK_CON",
-        "MERGE INTO lake.t USING (SELECT -9L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)": (
-            "CHECK_CONSTRAINT_VIOLATION"
-        ),
+        f"{merge} (SELECT 1L AS id) s {matched} UPDATE SET id = -7": "CHECK_CONSTRAINT_VIOLATION",
+        f"{merge} (SELECT 1L AS id) s {matched} UPDATE SET id = NULL": "NOT_NULL_ASSERT_VIOLATION",
+        f"{merge} (SELECT 1L AS id) s {matched} UPDATE SET v = 3000000000": "CAST_OVERFLOW_IN_TABLE_INSERT",
+        f"{merge} (SELECT -9L AS id) s {missing} (id) VALUES (s.id)": "CHECK_CONSTRAINT_VIOLATION",
+        f"{merge} (SELECT 9L AS id) s {missing} (id) VALUES (nullif(s.id, 9))": "NOT_NULL_ASSERT_VIOLATION",
+        f"{merge} (SELECT 9L AS id) s {missing} (id, v) VALUES (1, s.id + 3000000000)": "CAST_OVERFLOW_IN_TABLE_INSERT",
+        f"{merge} (SELECT explode(array(1L, 1L)) AS id) s {matched} UPDATE SET v = 5": "MERGE_CARDINALITY_VIOLATION",
     }.items():
-        with pytest.raises(Exception, match=error):
+        with pytest.raises(PySparkException) as failed:
             lake.sql(statement)
+        assert failed.value.getCondition() == error, statement
     assert lake.catalog.load_table("t").version == version
+    assert another_session(lake).sorted("SELECT * FROM lake.t") == [(1, 1), (2, 2), (3, 3)]
     lake.sql("DELETE FROM lake.t WHERE id = 2")
     # A row that goes needs no values.
     lake.sql(

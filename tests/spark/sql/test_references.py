@@ -366,7 +366,7 @@ def test_main_takes_over_what_was_tried_on_a_branch(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH trial")
     shop.sql("UPDATE lake.a.t.branch_trial SET k = 'tried' WHERE id < 3")
     assert shop.sql("CALL lake.system.fast_forward('a.t', 'main', 'trial')") == [("main", 5, 6)]
-    assert shop.sorted("SELECT * FROM lake.a.t") == [(1, "tried"), (2, "tried"), (3, "a")]
+    assert another_session(shop).sorted("SELECT * FROM lake.a.t") == [(1, "tried"), (2, "tried"), (3, "a")]
     assert in_python(shop) == [1, 2, 3]
     assert shop.sql("CALL lake.system.fast_forward(table => 'a.t', branch => 'main', to => 'trial')") == [
         ("main", 6, 6)
@@ -400,6 +400,33 @@ def test_a_tag_is_not_written_to(shop):
             shop.sql(write)
     assert shop.catalog.load_table("a.t").version == 4
     assert len(list(Path(shop.catalog.load_table("a.t").location).rglob("*.parquet"))) == 3
+
+
+NOWHERE = [
+    "INSERT INTO lake.a.t.branch_none VALUES (4, 'd')",
+    "INSERT OVERWRITE lake.a.t.tag_none VALUES (4, 'd')",
+    "DELETE FROM lake.a.t.branch_none WHERE id = 1",
+    "UPDATE lake.a.t.branch_none SET id = 7",
+    "MERGE INTO lake.a.t.branch_none b USING lake.a.t t ON b.id = t.id WHEN MATCHED THEN DELETE",
+    "TRUNCATE TABLE lake.a.t.branch_none",
+    "ALTER TABLE lake.a.t.branch_none CREATE TAG x",
+]
+
+
+@adapter
+def test_a_branch_that_is_not_there_is_not_written_to(shop):
+    for write in NOWHERE:
+        with pytest.raises(AnalysisException) as error:
+            shop.sql(write)
+        assert condition(error) == "TABLE_OR_VIEW_NOT_FOUND", write
+    frame = shop.spark.createDataFrame([(4, "d")], "id BIGINT, k STRING")
+    for append in (frame.writeTo(f"{shop.name}.a.t.branch_none").append,
+                   lambda: frame.write.insertInto(f"{shop.name}.a.t.branch_none")):  # fmt: skip
+        with pytest.raises(AnalysisException) as error:
+            append()
+        assert condition(error) == "TABLE_OR_VIEW_NOT_FOUND"
+    assert shop.catalog.load_table("a.t").version == 3 and refs(shop) == []
+    assert ids(shop) == [1, 2, 3]
 
 
 OF_THE_TABLE = [

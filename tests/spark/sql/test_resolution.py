@@ -6,6 +6,7 @@ The examples are those of Spark's own tests of catalogs (`DataSourceV2SQLSuite`,
 from contextlib import contextmanager
 
 import pytest
+from pyspark.sql.functions import expr
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
@@ -172,6 +173,49 @@ def test_the_default_catalog_is_where_names_without_one_are(lake):
         assert default.sql("SHOW NAMESPACES IN spark_catalog") == [("default",)]
     assert lake.sorted("SELECT * FROM lake.a.u") == [(2,), (3,), (5,)]
     assert sorted(lake.catalog.load_table("t").to_arrow()["id"].to_pylist()) == [1, 4]
+
+
+def test_all_that_works_by_full_names_works_where_the_catalog_is_the_default_one(lake, tmp_path):
+    for namespace in ("a", "a.b"):
+        lake.sql(f"CREATE NAMESPACE lake.{namespace}")
+    default = another_session(lake)
+    default.spark.conf.set("spark.sql.defaultCatalog", lake.name)
+    with active(default.spark):
+        for statement in (
+            f"USE {lake.name}.a.b",
+            "CREATE TABLE t (id BIGINT, k STRING)",
+            "INSERT INTO t SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+            "DELETE FROM t WHERE id = 1",
+            "UPDATE t SET k = 'u' WHERE id = (SELECT min(id) FROM t)",
+            "MERGE INTO t USING (SELECT 3 AS id UNION ALL SELECT 4) AS s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET k = 'm' WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 'n')",
+        ):
+            default.sql(statement)
+        assert default.sql("SELECT * FROM t ORDER BY id") == [(2, "u"), (3, "m"), (4, "n")]
+        assert default.sql("SELECT count(*) FROM t VERSION AS OF 2") == [(3,)]
+        assert default.spark.read.option("versionAsOf", 2).table("t").count() == 3
+        assert default.sql("SELECT id, _change_type FROM t CHANGES FROM VERSION 3 TO VERSION 3") == [
+            (1, "delete")
+        ]
+        assert default.spark.read.options(startingVersion=3, endingVersion=3).changes("t").count() == 1
+        assert default.sql("SELECT max(_version) FROM t") == [(5,)]
+        # What stands behind a table is named from the catalog on, as all that is in a namespace.
+        assert default.sql("SELECT count(*) FROM a.b.t.history") == [(5,)]
+        default.sql("ALTER TABLE t CREATE BRANCH trial")
+        default.sql("INSERT INTO a.b.t.branch_trial VALUES (5, 'o')")
+        assert default.sql("SELECT count(*) FROM t VERSION AS OF 'trial'") == [(4,)]
+        assert default.sql("CALL system.fast_forward('t', 'main', 'trial')")[0][0] == "main"
+        assert default.sql("CALL system.compact('a.b.t')")[0][0] > 0
+        changed = default.spark.sql("SELECT 5L AS new, 'end' AS k")
+        changed.mergeInto("t", expr("t.id = new")).whenMatched().update({"k": expr("'end'")}).merge()
+        copy = default.spark.readStream.table("t").writeStream.option(
+            "checkpointLocation", str(tmp_path / "c")
+        )
+        copy.trigger(availableNow=True).toTable("copy").awaitTermination()
+    rows = [(2, "u"), (3, "m"), (4, "n"), (5, "end")]
+    assert lake.sorted("SELECT * FROM lake.a.b.t") == lake.sorted("SELECT * FROM lake.a.b.copy") == rows
+    python = lake.catalog.load_table("a.b.t").to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in python) == rows
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.functions import expr, lit
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import MODES, in_mode
@@ -84,16 +86,71 @@ def test_statements_do_what_they_do_in_sparks_own_catalog(lake, memory_rows, mod
             "INSERT INTO lake.s VALUES (4, 'a'), (5, 'b'), (NULL, 'c')",
         ):
             assert outcome(place, statement).condition is None, statement
+    reader = lake if layout else another_session(lake)
     for statement in STATEMENTS[kind]:
         ours, theirs = outcome(lake, statement), outcome(memory_rows, statement)
         assert ours.condition == theirs.condition, statement
-        rows = outcome(lake, "SELECT * FROM lake.t")
+        rows = outcome(reader, "SELECT * FROM lake.t")
         assert rows.condition is None, rows
         assert rows == outcome(memory_rows, "SELECT * FROM lake.t"), statement
+        arrow = lake.catalog.load_table("t").to_arrow().select(["id", "k", "v"])
+        python = sorted((tuple(row.values()) for row in arrow.to_pylist()), key=repr)
+        assert python == sorted((row[:3] for row in rows.rows), key=repr), statement
     found = lake.sorted("SELECT id, k, v FROM lake.t")
     assert another_session(lake).sorted("SELECT id, k, v FROM lake.t") == found
-    arrow = lake.catalog.load_table("t").to_arrow().select(["id", "k", "v"])
-    assert sorted((tuple(row.values()) for row in arrow.to_pylist()), key=repr) == found
+
+
+MERGES = {
+    "all clauses": lambda rows, t: (
+        rows.mergeInto(t, expr(f"{t}.id = new"))
+        .whenMatched(expr("word = 'gone'")).delete()
+        .whenMatched().update({"k": expr("word")})
+        .whenNotMatched(expr("new > 6")).insert({"id": expr("new"), "k": expr("word")})
+        .whenNotMatchedBySource(expr(f"{t}.id = 1")).update({"k": lit("left")})
+        .whenNotMatchedBySource(expr(f"{t}.id = 4")).delete()
+    ),
+    "one row twice": lambda rows, t: (
+        rows.union(rows).mergeInto(t, expr(f"{t}.id = new")).whenMatched().update({"k": expr("word")})
+    ),
+    "no such column": lambda rows, t: (
+        rows.mergeInto(t, expr(f"{t}.id = new")).whenMatched().update({"nothing": expr("word")})
+    ),
+    "no clause": lambda rows, t: rows.mergeInto(t, expr(f"{t}.id = new")),
+    "all columns": lambda rows, t: (
+        rows.toDF("id", "k").alias("s").mergeInto(t, expr(f"{t}.id = s.id"))
+        .whenMatched().updateAll().whenNotMatched().insertAll()
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.adapter
+def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mode):
+    other, frame = another_session(lake), lake.spark.createDataFrame
+    for place, how in ((lake, in_mode(mode)), (memory_rows, "PARTITIONED BY (k)")):
+        outcome(place, f"CREATE TABLE lake.t (id BIGINT, k STRING) {how}")
+        outcome(place, "INSERT INTO lake.t SELECT id, 'old' FROM range(1, 5, 1, 1)")
+
+    def merged(place, merge):
+        rows = frame([(2, "gone"), (3, "new"), (6, "six"), (7, "seven")], "new BIGINT, word STRING")
+        try:
+            merge(rows, f"{place.name}.t").merge()
+        except PySparkException as error:
+            return error.getCondition()
+        return None
+
+    for name, merge in MERGES.items():
+        assert merged(lake, merge) == merged(memory_rows, merge), name
+        assert outcome(other, "SELECT * FROM lake.t") == outcome(memory_rows, "SELECT * FROM lake.t"), name
+    version = lake.catalog.load_table("t").version
+    rows = frame([(2, "evolved", 20)], "id BIGINT, k STRING, more INT").alias("s")
+    merge = rows.mergeInto(f"{lake.name}.t", expr(f"{lake.name}.t.id = s.id")).whenMatched().updateAll()
+    merge.withSchemaEvolution().merge()
+    assert lake.catalog.load_table("t").version == version + 1
+    expected = [(1, "left", None), (2, "evolved", 20), (3, "new", None), (6, "six", None), (7, "seven", None)]
+    assert other.sorted("SELECT * FROM lake.t") == expected
+    assert (
+        sorted(tuple(row.values()) for row in lake.catalog.load_table("t").to_arrow().to_pylist()) == expected
+    )
 
 
 @pytest.mark.adapter
