@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from tests.ddl.columns import Column, Refused, Type, find
 from tests.ddl.model import Condition, Model, Row, State, Step
 from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
+from tests.spark.sql.rows import MODES, in_mode
 
 SHORT = {"byte": "TINYINT", "integer": "INT", "long": "BIGINT"}
 
@@ -122,7 +123,9 @@ def statements(step: Step, columns: tuple[Column, ...]) -> list[str]:
 def _definition(step: Step) -> str:
     columns = ", ".join(f"`{each['name']}` {type_in_sql(each['type'])}" for each in step["columns"])
     by = ", ".join(f"`{each}`" for each in step["partitions"])
-    return f"({columns}) PARTITIONED BY ({by})" if by else f"({columns})"
+    # One way or the other, whichever it is, so that the model need not know.
+    mode = in_mode(MODES[len(step["columns"]) % 2])
+    return f"({columns}) PARTITIONED BY ({by}) {mode}" if by else f"({columns}) {mode}"
 
 
 def _rows(step: Step, columns: tuple[Column, ...]) -> str:

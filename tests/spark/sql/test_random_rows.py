@@ -182,18 +182,48 @@ def merge(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
     return f"MERGE INTO lake.t AS t USING {values(source)} AS s ON t.id = s.id {' '.join(clauses)}", after
 
 
-STEPS = (insert, delete, delete_of_rows_in_the_table, update, update, merge, merge, merge)
+def overwrite(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
+    new = draw(st.lists(ROWS, min_size=1, max_size=8))
+    return f"INSERT OVERWRITE lake.t SELECT * FROM {values(new)}", new
+
+
+def compact(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
+    return "CALL lake.system.compact('t', deleted_ratio => 0)", rows
+
+
+def widen(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
+    return "ALTER TABLE lake.t ALTER COLUMN v TYPE BIGINT", rows
+
+
+PARTITIONINGS = (
+    "ADD PARTITION FIELD truncate(1, k) AS by_k",
+    "ADD PARTITION FIELD bucket(5, v) AS by_v",
+    "DROP PARTITION FIELD by_k",
+    "DROP PARTITION FIELD by_v",
+)
+"""One after the other."""
+
+STEPS = (
+    insert, delete, delete_of_rows_in_the_table, update, update, merge, merge, merge, overwrite, compact, widen,
+)  # fmt: skip
 
 
 def run(lake: Any, draw: Draw, mode: str, count: int) -> None:
     lake.sql("DROP TABLE IF EXISTS lake.t")
-    lake.sql(
-        f"CREATE TABLE lake.t (id BIGINT, k STRING, v INT) {draw(st.sampled_from(LAYOUTS))} {in_mode(mode)}"
-    )
+    layout = draw(st.sampled_from(LAYOUTS))
+    lake.sql(f"CREATE TABLE lake.t (id BIGINT, k STRING, v INT) {layout} {in_mode(mode)}")
+    partitionings = iter(() if layout.startswith("CLUSTER") else PARTITIONINGS)
+
+    def partition(draw: Draw, rows: list[Row]) -> tuple[str, list[Row]]:
+        change = next(partitionings, None)
+        return (f"ALTER TABLE lake.t {change}", rows) if change else compact(draw, rows)
+
     rows: list[Row] = []
     past = {lake.catalog.load_table("t").version: rows}
     for number in range(count):
-        sql, rows = (insert if number < 2 else draw(st.sampled_from(STEPS)))(draw, rows)
+        sql, rows = (insert if number < 2 else draw(st.sampled_from((*STEPS, partition, partition))))(
+            draw, rows
+        )
         note(sql)
         lake.sql(sql)
         version = lake.catalog.load_table("t").version
