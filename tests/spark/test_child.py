@@ -313,7 +313,7 @@ def test_who_is_interrupted_while_its_commit_s_answer_is_lost_asks_again(
 ):
     committed, go_on = tmp_path / "committed", tmp_path / "go_on"
     dying = f"""
-import os, pathlib, signal, time
+import os, pathlib, signal, subprocess, time
 from lakelog.spark.dispatch import Dispatch
 committed, go_on = pathlib.Path({str(committed)!r}), pathlib.Path({str(go_on)!r})
 def once(original):
@@ -323,6 +323,8 @@ def once(original):
             committed.touch()
             while not go_on.exists():
                 time.sleep(0.01)
+            # It keeps the end of standard error from being seen at once.
+            subprocess.Popen(["sleep", "2"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
             os.kill(os.getpid(), signal.SIGKILL)
         return answer
     return call

@@ -11,7 +11,7 @@ from lakelog.log.errors import InvalidInput
 from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
 
 if TYPE_CHECKING:
-    # At run time it is imported by the first request that needs it: that takes longer than the start.
+    # At run time `hello` imports it, once it is known that the versions fit: that takes longer than the start.
     from lakelog.catalog import Catalog
 
 STORE = frozenset({"endpoint", "region", "path_style", "fsync"})

@@ -30,7 +30,7 @@ from lakelog.spark.on_streams import OnStreams, batch_of
 from lakelog.spark.on_views import OnViews
 
 if TYPE_CHECKING:
-    # At run time these are imported by the first request that needs them: they take longer than the start.
+    # At run time `hello` imports these, once it is known that the versions fit: they take longer than the start.
     from lakelog.catalog import Catalog
     from lakelog.catalog.data_file import DataFile
     from lakelog.catalog.staging import Stage
