@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
 import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
@@ -92,12 +93,23 @@ def test_each_batch_has_later_times_than_all_before_it(table: Table) -> None:
                 batch["_commit_timestamp"].cast(pa.int64()).to_pylist(),
                 strict=True,
             ):
-                assert times.setdefault(version, time) == time
+                assert times.setdefault(version, time) == time >= table.at(version=version).timestamp_us
                 assert time % 1000 == 0 and time > latest
             latest = max(times.values())
+    ahead = msgspec.structs.replace(source.start(version=5), time_ms=10**13)
+    [batch] = batches(source, ahead)
+    assert set(batch["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {(10**13 + 1) * 1000}
     exact = stream(table, compared=False)
     [batch] = batches(exact, exact.start(version=5))
     assert set(batch["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {table.timestamp_us}
+
+
+def test_a_first_batch_is_the_same_for_who_has_forgotten_where_it_began(table: Table) -> None:
+    source = stream(table)
+    for start in (source.start(version=3), source.start()):
+        end = source.next(start, ALL)
+        for other in (source.start(version=5), source.start()):
+            assert source.files(other, end) == source.files(start, end)
 
 
 def test_it_ends_where_it_is_told_to(table: Table) -> None:

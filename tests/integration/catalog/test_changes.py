@@ -7,11 +7,20 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.integration.catalog.rows_changed import compacted, deleted, rows, rows_of, two_files, updated
+from tests.integration.catalog.rows_changed import (
+    compacted,
+    deleted,
+    paths_of,
+    rows,
+    rows_of,
+    two_files,
+    updated,
+)
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.changelog import Asked, Changelog, versions_of
 from lakelog.catalog.errors import NoSuchRef
+from lakelog.catalog.parquet_write import write_files
 from lakelog.log.errors import InvalidInput, NotFound
 
 Change = tuple[int, str, int, str | None]
@@ -31,6 +40,23 @@ def changes(table: Table, first: int, last: int | None = None, **more: bool) -> 
 
 def log_of(table: Table, first: int, last: int) -> Changelog:
     return Changelog(table._tracked, table._view, first, last, table.name)
+
+
+def moved(table: Table) -> Table:
+    """Rewrite all files as one, with the ids and versions of rows."""
+    write, tracked, metadata = table.begin_write(), table._tracked, table.metadata
+    files = write_files(
+        tracked.store,
+        tracked.prefix,
+        write,
+        table.scan(row_ids=True).to_reader(),
+        metadata.schema,
+        metadata.spec,
+        metadata.sort_order,
+        properties={},
+        row_ids=True,
+    )
+    return table.commit_rows(write, "compact", files, removed=paths_of(table))
 
 
 def inserts(version: int, ids: range) -> list[Change]:
@@ -136,6 +162,44 @@ def test_several_steps_of_one_transaction_are_one_change(catalog: Catalog, table
         deleted(inner, [4])
     table = table.refresh()
     assert changes(table, 4) == [(4, "delete", 3, "n3"), (4, "delete", 4, "n4"), (4, "insert", 51, "n51")]
+
+
+def test_each_kind_of_step_counts_where_a_transaction_has_several(catalog: Catalog, table: Table) -> None:
+    table.alter([{"change": "set-property", "key": "lakelog.write.delete.mode", "value": "copy-on-write"}])
+    with catalog.begin() as tx:
+        tx.load_table("t").delete(col("id") == 3).append(rows(range(50, 51)))
+    assert changes(table.refresh(), 5) == [(5, "delete", 3, "n3"), (5, "insert", 50, "n50")]
+    with catalog.begin() as tx:
+        moved(tx.load_table("t").append(rows(range(60, 62))))
+    assert changes(table.refresh(), 6) == inserts(6, range(60, 62))
+
+
+def test_files_that_stand_beside_their_commit_are_changes_too(table: Table) -> None:
+    with patch("lakelog.catalog.commits._is_bulk", bool):
+        table = updated(table.append(rows(range(50, 51))), [4], "new").overwrite(rows(range(60, 61)))
+    found = table.changes(4, 4).to_arrow()
+    assert found["_row_version"].to_pylist() == [4]
+    assert [id for _, _, id, _ in changes(table, 5, 5)] == [4, 4]
+    gone = [id for _, kind, id, _ in changes(table, 6, 6) if kind == "delete"]
+    assert gone == [*range(20), 50]
+
+
+def test_partitions_without_rows_come_and_go_without_changes(catalog: Catalog) -> None:
+    schema = pa.schema({"id": pa.int64(), "name": pa.string()})
+    table = catalog.create_table("p", schema, partition_by=["name"]).add_partitions([{"name": "a"}])
+    assert changes(table.drop_partitions([{"name": "a"}]), 1) == []
+
+
+def test_a_file_that_is_removed_and_added_once_more_has_other_rows(
+    catalog: Catalog, tmp_path: object
+) -> None:
+    pq.write_table(pa.table({"id": [7], "name": ["n7"]}), f"{tmp_path}/a.parquet")
+    catalog.create_table("o", pa.schema({"id": pa.int64(), "name": pa.string()})).add_files(str(tmp_path))
+    with catalog.begin() as tx:
+        tx.load_table("o").truncate().add_files(str(tmp_path))
+    table = catalog.load_table("o")
+    found = table.changes(3, updates=True).to_arrow().select(["_change_type", "_row_id"])
+    assert sorted(map(tuple, zip(*found.to_pydict().values(), strict=True))) == [("delete", 0), ("insert", 1)]
 
 
 def test_a_transaction_sees_changes_up_to_its_start(catalog: Catalog, table: Table) -> None:
@@ -391,7 +455,7 @@ def test_what_cannot_be_among_changes_is_known_without_reading_them(table: Table
     assert said(table, 1) == (False, False, False)
     gone = deleted(table, [1])
     assert said(gone, 4) == (False, False, False)
-    assert said(gone, 1) == (False, False, True)
+    assert said(gone, 1) == said(gone, 3) == (False, False, True)
     changed = updated(gone, [2], "new")
     assert said(changed, 5) == (False, True, False)
     over = changed.overwrite(rows(range(5)))
