@@ -173,6 +173,18 @@ def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_is_told_of_the
     assert files["deletes"][0].as_py() is not None
 
 
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_rows_overwritten_within_a_file_stop_it(table, mode):
+    table = table.alter([{"change": "set-property", "key": "lakelog.write.delete.mode", "value": mode}])
+    source = stream(table)
+    _, position = batches(source, source.start())
+    table.overwrite(rows(8), col("x") == 1).append(rows(9))
+    source = refreshed(source)
+    with pytest.raises(StreamStopped, match=r"version 5 of lake.t \((delete, )?overwrite;"):
+        source.next(position, ALL)
+    assert batches(replace(source, skips_changes=True), position)[0] == [[9]]
+
+
 def test_rows_that_come_back_by_a_rollback_stop_it(table):
     gone = table.truncate()
     source = stream(gone)
