@@ -98,6 +98,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     refuseStreaming()
     refuseTag()
     refuseUncomputed()
+    PlaceCatalog.check(access.ident, access.catalog, info.options)
     IdentityColumns.refuseGiven(identities, info.schema)
     val commit = StreamSinks.prepared(info.schema) match {
       case Some(prepared) =>

@@ -11,14 +11,14 @@ from tests.spark.test_child import wrapper
 __all__ = ["another_session", "wrapper"]
 
 
-def another_session(lake: Lake) -> Lake:
-    """The same catalog in a session of its own."""
+def another_session(lake: Lake, *others: Lake) -> Lake:
+    """The same catalog, and others, in a session of its own."""
     spark: SparkSession = lake.spark.newSession()
-    prefix = f"spark.sql.catalog.{lake.name}"
+    prefixes = [f"spark.sql.catalog.{each.name}" for each in (lake, *others)]
     for key, value in lake.spark.sparkContext._jvm.scala.jdk.javaapi.CollectionConverters.asJava(
         lake.spark._jsparkSession.sessionState().conf().getAllConfs()
     ).items():
-        if key == prefix or key.startswith(prefix + "."):
+        if any(key == prefix or key.startswith(prefix + ".") for prefix in prefixes):
             spark.conf.set(key, value)
     return Lake(spark, lake.name, lake.warehouse)
 

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * Which catalog a table is asked of that is named by its place alone: the one that the option `catalog` names, or the
@@ -35,6 +37,19 @@ private[lakelog] object PlaceCatalog {
               "by USE.")
         }
     }
+  }
+
+  /**
+   * Refuses to write to a place by a catalog that the rows' session would not have taken: Spark asks for one in whatever
+   * session the thread has, and runs the statement in that of the rows.
+   */
+  def check(ident: Identifier, taken: String, options: CaseInsensitiveStringMap): Unit = ident match {
+    case place: SavedPlace if !options.containsKey("catalog") =>
+      val own = choose(None)
+      if (own != taken) throw Failures.invalid(
+        s"The rows for $place are of a session whose catalog is $own, and Spark took $taken, which is that of another " +
+          "session in use: name the catalog by the option catalog.")
+    case _ =>
   }
 
   private def known(lakes: Seq[String]): String =

@@ -55,7 +55,7 @@ private[lakelog] trait SavedPlaces extends TableCatalog { self: LakeCatalog =>
     case place: SavedPlace =>
       try loadTable(place: Identifier)
       catch {
-        case _: NoSuchTableException => new PlaceToBe(place, schema => stage(
+        case _: NoSuchTableException => new PlaceToBe(place, name, schema => stage(
           "create", place, schema, Array.empty[Transform], JMap.of(TableCatalog.PROP_PROVIDER, LakeDataSource.Name)))
       }
     case _ => loadTable(ident)
@@ -63,7 +63,7 @@ private[lakelog] trait SavedPlaces extends TableCatalog { self: LakeCatalog =>
 }
 
 /** A place where a table will be once its first rows are there: one commit makes it, with the rows' columns. */
-private[lakelog] final class PlaceToBe(place: SavedPlace, stage: StructType => StagedLakeTable)
+private[lakelog] final class PlaceToBe(place: SavedPlace, catalog: String, stage: StructType => StagedLakeTable)
   extends Table with SupportsWrite {
 
   override def name: String = place.name
@@ -74,6 +74,7 @@ private[lakelog] final class PlaceToBe(place: SavedPlace, stage: StructType => S
     JSet.of(TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    PlaceCatalog.check(place, catalog, info.options)
     val staged = stage(SessionInternals.columnsToBe(info.schema))
     staged.refuseUnknown(info)
     new LakeWriteBuilder(staged, info, new CreatingCommit(staged))

@@ -164,6 +164,23 @@ def test_writes_are_part_of_the_open_transaction(used, tmp_path):
 # ---- which catalog
 
 
+def test_rows_are_not_written_by_the_catalog_of_another_session_than_theirs(used, make_lake, tmp_path):
+    other, place = make_lake(str(tmp_path / "other")), str(tmp_path / "t")
+    used.sql(f"CREATE TABLE lake.`{place}` (id BIGINT, k STRING)")
+    second = another_session(used, other).spark
+    second.catalog.setCurrentCatalog(other.name)
+    writer = frame(second, (1, "a")).write.format("lakelog").mode("append")
+    writer.save(place)
+    frame(used.spark, (2, "b"))  # by which its session is the one in use
+    with pytest.raises(AnalysisException, match=f"catalog is {other.name}, and Spark took {used.name}"):
+        writer.save(place)
+    if second.version >= "4.3":
+        with pytest.raises(AnalysisException, match=f"catalog is {other.name}, and Spark took {used.name}"):
+            writer.save(str(tmp_path / "new"))
+    writer.option("catalog", other.name).save(place)
+    assert at(tmp_path / "t") == [(1, "a")] * 2
+
+
 def test_the_catalog_is_named_or_the_current_one_and_never_guessed(lake, make_lake, tmp_path):
     other = make_lake(str(tmp_path / "other"))
     place = str(tmp_path / "t")
