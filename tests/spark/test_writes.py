@@ -3,6 +3,7 @@
 import datetime
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql.functions import col
 
 from lakelog.catalog import col as table_col
@@ -52,8 +53,10 @@ def test_columns_are_matched_by_name_and_left_out_ones_get_their_default(lake):
 
 def test_null_is_refused_where_the_table_says_not_null(lake):
     lake.sql("CREATE TABLE lake.t (a INT NOT NULL)")
-    with pytest.raises(Exception, match="NOT_NULL|NULL"):
-        lake.sql("INSERT INTO lake.t SELECT CAST(NULL AS INT)")
+    for insert in ("INTO", "OVERWRITE"):
+        with pytest.raises(PySparkException) as error:
+            lake.sql(f"INSERT {insert} lake.t SELECT CAST(NULL AS INT)")
+        assert error.value.getCondition() == "NOT_NULL_ASSERT_VIOLATION"
     assert lake.sql("SELECT * FROM lake.t") == []
 
 

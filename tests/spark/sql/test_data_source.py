@@ -299,15 +299,19 @@ def test_what_others_append_while_a_frame_is_written_stays(used, monkeypatch, wr
 def test_constraints_hold_for_rows_of_frames(used):
     used.sql("CREATE TABLE lake.t (id BIGINT NOT NULL CHECK (id > 0), k STRING DEFAULT 'd')")
     place = used.catalog.load_table("t").location
-    for value in ("-1L", "CAST(NULL AS BIGINT)"):
+    for value, condition in {
+        "-1L": "CHECK_CONSTRAINT_VIOLATION",
+        "CAST(NULL AS BIGINT)": "NOT_NULL_ASSERT_VIOLATION",
+    }.items():
         rows = used.spark.sql(f"SELECT {value} AS id, 'x' AS k")
         for write, target in (
             ("saveAsTable", f"{used.name}.t"),
             ("insertInto", f"{used.name}.t"),
             ("save", place),
         ):
-            with pytest.raises((PySparkException, Py4JJavaError)):
+            with pytest.raises(PySparkException) as error:
                 getattr(rows.write.format("lakelog").mode("append"), write)(target)
+            assert error.value.getCondition() == condition
     assert used.sql("SELECT * FROM lake.t") == []
     used.spark.sql("SELECT 1L AS id").write.mode("append").saveAsTable(f"{used.name}.t")
     assert used.sql("SELECT * FROM lake.t") == [(1, "d")]
