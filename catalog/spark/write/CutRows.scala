@@ -42,9 +42,10 @@ private[lakelog] object CutRows {
     }
   }
 
+  /** The columns that predicates name, as the statement spells them. */
   private def named(table: LakeTable, predicates: Seq[Predicate]): Seq[StructField] = {
-    val names = predicates.flatMap(_.references().map(_.fieldNames.head)).toSet
-    table.schema.fields.toSeq.filter(field => names(field.name))
+    val names = predicates.flatMap(_.references().map(_.fieldNames.head)).distinct
+    table.schema.fields.toSeq.filter(field => names.exists(SparkInternals.conf.resolver(_, field.name)))
   }
 
   private def plan(table: LakeTable, predicates: Seq[Predicate]): PlannedFiles =
