@@ -94,6 +94,13 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     new LakeScanBuilder(this, ReadTogether.joined(this), options)
   }
 
+  /** How large the table's files are together that a read with these options sees. */
+  def bytes(options: CaseInsensitiveStringMap): Long = {
+    val columns = SparkInternals.withoutCharVarchar(schema)
+    val all = new LakeScan(this, ReadTogether.joined(this), columns, Nil, None, options, ScanUse.Query, None)
+    all.estimateStatistics().sizeInBytes().getAsLong
+  }
+
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     refuseStreaming()
     refuseTag()

@@ -351,6 +351,8 @@ private[lakelog] object SparkInternals {
         .withPageSize(ParquetOutputFormat.getPageSize(configuration))
         .withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(configuration))
         .withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(configuration))
+        // No two rows have the same one, so that a dictionary would be all of them once more.
+        .withDictionaryEncoding(RowIds.own(RowIds.Id).name, false)
         .withPageWriteChecksumEnabled(true)
         .withWriteMode(ParquetFileWriter.Mode.CREATE)
         .build()

@@ -18,6 +18,7 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
     LakeExtensions.early.foreach(rule => extensions.injectHintResolutionRule(rule))
     LakeExtensions.resolution.foreach(rule => extensions.injectResolutionRule(rule))
     LakeExtensions.late.foreach(rule => extensions.injectPostHocResolutionRule(rule))
+    LakeExtensions.optimizer.foreach(rule => extensions.injectPreCBORule(rule))
     LakeExtensions.strategies.foreach(strategy => extensions.injectPlannerStrategy(strategy))
   }
 }
@@ -41,6 +42,9 @@ private[lakelog] object LakeExtensions {
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MergeChecks)
+
+  /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
+  val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
   val strategies: Seq[SparkSession => SparkStrategy] = Seq(ShowCreateTables)

@@ -107,6 +107,12 @@ private[lakelog] final class LakeScan(
     }
   }
 
+  /** How large the files are that are left after pruning; as [[estimateStatistics]]. */
+  def meanFileBytes: Long = {
+    val files = filesOf(together.versionIfSettled(table))
+    files.totalBytes / math.max(files.paths.length, 1)
+  }
+
   /**
    * A join can tell while it runs which partitions matter, and a first look at the rows which files are to be written anew.
    * To find rows to be changed, Spark would collect all different values that such rows have in these columns, so that it is

@@ -10,11 +10,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * Collects what a query wants of a table.
  *
- * Every filter is kept for choosing files and row groups, and given back too, for Spark to apply to the rows.
+ * Every filter is kept for choosing files and row groups, and given back too, for Spark to apply to the rows. A scan that
+ * does not count reads what another one of the statement reads.
  */
 private[lakelog] final class LakeScanBuilder(
     table: LakeTable, together: ReadTogether, options: CaseInsensitiveStringMap, use: ScanUse = ScanUse.Query,
-    built: LakeScan => Unit = _ => ())
+    built: LakeScan => Unit = _ => (), counts: Boolean = true)
   extends ScanBuilder
   with SupportsPushDownV2Filters
   with SupportsPushDownRequiredColumns
@@ -63,7 +64,7 @@ private[lakelog] final class LakeScanBuilder(
   /** Who takes aggregates from metadata has read all rows, as far as others' changes of these are concerned. */
   override def build(): Scan = {
     val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use, top)
-    together.reads(scan)
+    if (counts) together.reads(scan)
     built(scan)
     aggregates.foreach(_ => StreamOptions.refuseInBatch(options))
     aggregates.getOrElse(scan)

@@ -15,12 +15,20 @@ import org.apache.spark.sql.types.CharType
 private[lakelog] final class CopyOnWrite(table: LakeTable, kind: Command)
   extends RowOperation(table, kind, ScanUse.WholeFiles(firstLook = CopyOnWrite.canLookFirst(table, kind))) {
 
+  /** Whether a MERGE leaves rows of a file with the task that has read them: see [[SmallSources]]. */
+  @volatile var staysTogether: Boolean = false
+
+  /** By what rows meet again that were read together. Small files meet others then, which large ones need not. */
+  private def parted(scan: Option[LakeScan]): Seq[NamedReference] =
+    if (kind != Command.MERGE || (staysTogether && scan.exists(_.meanFileBytes >= table.facts.targetFileBytes / 8))) Nil
+    else Seq(fact(RowPlace.File))
+
   override def requiredMetadataAttributes(): Array[NamedReference] = MetadataColumns.all.map(fact).toArray
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     val prepared = commit
     new WriteBuilder {
-      override def build(): Write = new RewrittenRows(table, kind, info, fact(RowPlace.File), prepared)
+      override def build(): Write = new RewrittenRows(table, kind, info, parted(prepared.scan), prepared)
     }
   }
 }
@@ -36,15 +44,14 @@ private object CopyOnWrite {
       !table.schema.existsRecursively(_.isInstanceOf[CharType])
 }
 
-/** What a scan has read together is written together; only the rows that a MERGE has joined have lost their places. */
+/** What a scan has read together is written together; rows that have lost their places on the way meet again by `parted`. */
 private final class RewrittenRows(
-    table: LakeTable, kind: Command, info: LogicalWriteInfo, file: NamedReference, commit: RowCommit)
+    table: LakeTable, kind: Command, info: LogicalWriteInfo, parted: Seq[NamedReference], commit: RowCommit)
   extends RowWrite(table) {
 
   override def description(): String = s"lakelog files written anew of ${table.name}"
 
-  override def requiredDistribution(): Distribution =
-    order.distribution(otherwise = if (kind == Command.MERGE) Seq(file) else Nil)
+  override def requiredDistribution(): Distribution = order.distribution(otherwise = parted)
 
   override def toBatch: BatchWrite = new RewriteBatch(table, kind, info, commit)
 }

@@ -53,14 +53,20 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
   private val whole = new JoinedRow
 
   def write(row: InternalRow): Unit = {
-    ids.indices.foreach(own.setNullAt)
+    var i = 0
+    while (i < ids.length) {
+      own.setNullAt(i)
+      i += 1
+    }
     writeWhole(row)
   }
 
   def write(metadata: InternalRow, row: InternalRow): Unit = {
-    ids.indices.foreach { i =>
+    var i = 0
+    while (i < ids.length) {
       if (ids(i) < 0 || metadata.isNullAt(ids(i))) own.setNullAt(i)
       else own.setLong(i, metadata.getLong(ids(i)))
+      i += 1
     }
     writeWhole(row)
   }

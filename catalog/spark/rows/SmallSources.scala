@@ -1,0 +1,58 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, WriteDelta}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationTable}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+/**
+ * A MERGE of few rows joins them to the rows of the table where these are read.
+ *
+ * Spark wants rows of the source that match nothing too, and no join that sends one side everywhere knows these: it would
+ * send the whole table through a shuffle, sort it, and, where files are written anew, shuffle it once more to bring
+ * together what was read together. So rows of the table are joined to a source that is sent everywhere, which moves none
+ * of them; what matches nothing is found by itself, which takes the columns of the condition only.
+ *
+ * The source is read several times then, as it is for Spark's first look. That has to be cheap, and to give the same rows.
+ */
+private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan]) {
+
+  override def apply(session: SparkSession): Rule[LogicalPlan] = Joining
+
+  private object Joining extends Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+      case replace: ReplaceData => joined(replace, replace.query).fold(plan)(query => replace.copy(query = query))
+      case delta: WriteDelta => joined(delta, delta.query).fold(plan)(query => delta.copy(query = query))
+      case _ => plan
+    }
+  }
+
+  /** The plan with another join; None where it has to stay. */
+  private def joined(write: RowLevelWrite, query: LogicalPlan): Option[LogicalPlan] = for {
+    (table, operation) <- target(write.table)
+    rows <- query.collectFirst { case rows: MergeRows => rows }
+    join <- beneath(rows.child)
+  } yield {
+    val small = SmallSource.of(join, table)
+    operation match {
+      case whole: CopyOnWrite => whole.staysTogether = small.isDefined
+      case _ =>
+    }
+    small.fold(query)(found => query.transform { case same: Join if same eq join => found.joined })
+  }
+
+  private def target(plan: LogicalPlan): Option[(LakeTable, RowLevelOperation)] = plan match {
+    case relation: DataSourceV2Relation => relation.table match {
+      case RowLevelOperationTable(table: LakeTable, operation) => Some((table, operation))
+      case _ => None
+    }
+    case _ => None
+  }
+
+  private def beneath(plan: LogicalPlan): Option[Join] = plan match {
+    case project: Project => beneath(project.child)
+    case join: Join => Some(join)
+    case _ => None
+  }
+}
