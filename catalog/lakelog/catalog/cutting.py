@@ -7,7 +7,7 @@ now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -114,11 +114,11 @@ class CutFiles:
 
         tracked, (files, bound) = self._tracked, self._found
         if self._given is not None:
-            return self._checked(self._given, files["path"].to_pylist())
+            return self._checked(self._given, set(files["path"].to_pylist()))
         schema, open_url = self._base.state.current.schema, tracked.log.replay.open_url
         return dict(read_positions(tracked.store, tracked.prefix, files, schema, bound, open_url))
 
-    def _checked(self, positions: Mapping[str, BitMap], paths: Sequence[str]) -> Mapping[str, BitMap]:
+    def _checked(self, positions: Mapping[str, BitMap], paths: Set[str]) -> Mapping[str, BitMap]:
         entries = entries_of(self._tracked, self._base, positions)
         for path, rows in positions.items():
             if path not in paths:

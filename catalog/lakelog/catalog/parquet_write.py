@@ -193,7 +193,7 @@ class _Writing:
     def _to_physical(self, rows: pa.Table) -> pa.Table:
         if rows.schema.types == self._physical.types:
             return pa.Table.from_arrays(rows.columns, schema=self._physical)
-        physical = to_physical(rows, self._schema)
+        physical = to_physical(rows.select(range(len(self._schema.fields))), self._schema)
         if self._row_ids:
             for name, column in zip((ROW_ID, ROW_VERSION), rows.columns[-2:], strict=True):
                 physical = physical.append_column(name, column)

@@ -59,6 +59,25 @@ def test_rows_that_match_are_replaced_and_those_beside_them_stay_as_they_are(
     assert fsck.check(catalog._logs, deep=True, all_versions=True).found == []
 
 
+def test_columns_of_structs_and_what_became_of_them_stay_as_they_are(catalog: Catalog, table: Table) -> None:
+    """Their parts are called otherwise in files."""
+    kind = {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}
+    table = table.alter([{"change": "add-column", "name": ["s"], "type": kind}])
+    new = rows(range(20, 23)).append_column("s", pa.array([{"x": 1}, {"x": None}, None]))
+    table = table.append(new.cast(table.to_arrow().schema))
+    table = table.alter([{"change": "rename-column", "name": ["s", "x"], "new_name": "y"}])
+    before = row_facts(table)
+    table = table.overwrite(table.to_arrow().slice(0, 0), (col("s", "y") == 1) | (col("id") < 9))
+    assert dict(zip(ids(table), table.to_arrow().sort_by("id")["s"].to_pylist(), strict=True)) == {
+        **dict.fromkeys([*range(9, 20), 22]), 21: {"y": None},
+    }  # fmt: skip
+    assert row_facts(table) == {id: before[id] for id in ids(table)}
+    assert row_facts(table.delete(col("id") == 10).compact()) == {
+        id: before[id] for id in ids(table) if id != 10
+    }
+    assert fsck.check(catalog._logs, deep=True).found == []
+
+
 def test_rows_for_which_the_condition_is_null_stay(catalog: Catalog, table: Table) -> None:
     table = table.append(pa.table({"id": [20, 21], "name": [None, "n21"]}))
     table = table.overwrite(rows(range(0)), col("name") != "n3")
