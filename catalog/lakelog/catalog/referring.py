@@ -18,6 +18,7 @@ from lakelog.catalog.live_files import files_only_in
 from lakelog.catalog.log_cache import TrackedLog
 from lakelog.catalog.refs import BRANCH, MAIN, TAG, check_ref_name
 from lakelog.catalog.rolling_back import check_fits
+from lakelog.catalog.row_ids import UNCOMMITTED
 from lakelog.catalog.table_state import TableState, line_of
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
@@ -62,7 +63,7 @@ def setting(
         origin = line[0] if then is None else _origin(view.state, then.state)
         of = MAIN if origin is None else origin
         now = seen_on(view, of, line[1] if then is None else None)
-        source = now if then is None else then
+        source = now if then is None else _as_it_will_be(view, then)
         metadata, before = view.state.current, source.state.current
         if then is not None and view.state.expired > then.version:
             raise NotFound(
@@ -79,7 +80,7 @@ def setting(
             kind=kind,
             id=id,
             of=of,
-            version=None if then is None else _version_of(then),
+            version=None if then is None else _version_of(source),
             ahead=differs,
             apart=differs and origin is None,
             metadata=before if kind == TAG and before != metadata else None,
@@ -99,10 +100,23 @@ def _origin(state: TableState, then: TableState) -> str | None:
     return next((name for name in (MAIN, *state.branches) if line_of(state, name)[0] == id), None)
 
 
-def _version_of(then: View[TableState]) -> int:
-    """Return the version whose contents these are: of a tag, the one that it names."""
-    ref = then.state.refs.get(then.state.line)
-    return ref.version if ref is not None and ref.kind == TAG else then.version
+def _as_it_will_be(view: View[TableState], then: View[TableState]) -> View[TableState]:
+    """Return a view as it is by now: a tag that the transaction at hand has made, too, has what that is to commit.
+
+    NoSuchRef where such a tag is gone.
+    """
+    name, ref = then.state.line, then.state.refs.get(then.state.line)
+    if ref is None or ref.kind != TAG or ref.version != UNCOMMITTED:
+        return then
+    return seen_on(view, name, ref.id)
+
+
+def _version_of(source: View[TableState]) -> int | None:
+    """Return the version whose contents these are: of a tag, the one that it names; None for that of the commit."""
+    ref = source.state.refs.get(source.state.line)
+    if ref is None or ref.kind != TAG:
+        return source.version
+    return None if ref.version == UNCOMMITTED else ref.version
 
 
 def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) -> Decision:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from tests.integration.catalog.conftest import rows
-from tests.integration.catalog.test_refs import ids, sound
+from tests.integration.catalog.test_refs import ids, row_ids, sound
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.errors import CommitConflict, NoSuchRef
 from lakelog.log import LogOptions, wait_for_background
 from lakelog.log.errors import InvalidInput
@@ -105,6 +105,31 @@ def test_a_branch_that_a_transaction_makes_of_a_tag_keeps_its_rows(
     refused(client().load_table("t"), "y", "main", "nothing tells")
     assert ids(client().load_table("t", ref="y")) == [1, 2]
     sound(client)
+
+
+def test_what_a_transaction_makes_of_its_own_tag_has_what_the_tag_gets_by_its_commit(
+    catalog: Catalog, table: Table, client: Client
+) -> None:
+    with catalog.transaction() as tx:
+        tx.load_table("t").append(rows(2)).create_tag("g").delete(col("id") == 2)
+        tagged = tx.load_table("t", ref="g")
+        tagged.create_branch("y")
+        tagged.create_tag("h")
+        client().load_table("t").append(rows(3))
+    now = client().load_table("t")
+    assert ids(now) == [1, 3]
+    assert {ref.version for ref in now.refs.values()} == {now.version}
+    assert [row_ids(now.at(ref=name)) for name in "ghy"] == 3 * [{1: 0, 2: 2, 3: 1}]
+    sound(client)
+
+
+def test_a_transaction_makes_nothing_of_its_own_tag_once_that_is_gone(catalog: Catalog, table: Table) -> None:
+    tx = catalog.begin()
+    tx.load_table("t").append(rows(2)).create_tag("g")
+    tagged = tx.load_table("t", ref="g")
+    tx.load_table("t").drop_tag("g")
+    with pytest.raises(NoSuchRef):
+        tagged.create_branch("y")
 
 
 def test_what_is_the_same_as_main_goes_on_with_main(table: Table) -> None:
