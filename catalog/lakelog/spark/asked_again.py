@@ -14,6 +14,7 @@ from lakelog.log.errors import CommitUnknown, NotFound
 from lakelog.spark.asking import Params, token_of
 
 if TYPE_CHECKING:
+    from lakelog.catalog.commits import Token
     from lakelog.spark.catalogs import Catalogs
 
 
@@ -29,7 +30,7 @@ def telling_what_happened(catalogs: Catalogs, params: Params) -> Iterator[None]:
     except NotFound as gone:
         from lakelog.catalog.outcome import has_happened
 
-        token = token_of(params) if "token" in params else None
+        token = _token(catalogs, params)
         if token is not None and has_happened(catalogs.outside._logs, token):
             raise CommitUnknown(
                 f"commit {token.commit_id} happened, but not all that it needs is there any more: {gone}",
@@ -37,3 +38,21 @@ def telling_what_happened(catalogs: Catalogs, params: Params) -> Iterator[None]:
                 location=catalogs.outside.warehouse,
             ) from gone
         raise
+
+
+def _token(catalogs: Catalogs, params: Params) -> Token | None:
+    """Return what makes a request the same when it is asked again: where it has no token, its write, as a batch of a
+    stream."""
+    import msgspec
+
+    from lakelog.catalog.commits import Token
+    from lakelog.log import WriteRef
+
+    if params.get("token") is not None:
+        return token_of(params)
+    if params.get("write") is None or "transaction" in params:
+        return None
+    write = msgspec.convert(params["write"], WriteRef)
+    return Token(
+        commit_id=write.id, bases={catalogs.outside._logs.location(params["location"]): write.version}
+    )

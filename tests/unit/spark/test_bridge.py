@@ -14,7 +14,7 @@ import pytest
 
 from lakelog.catalog import Catalog, outcome
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
-from lakelog.log.errors import CommitUnknown, InvalidInput
+from lakelog.log.errors import CommitUnknown, InvalidInput, NotFound
 from lakelog.spark.bridge import serve
 from lakelog.spark.dispatch import Dispatch, VersionMismatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
@@ -103,6 +103,45 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_go
         ask(fresh(), "commit_write", **write)
     with pytest.raises((NoSuchRef, NoSuchTable)):
         ask(fresh(), "commit_write", **{**write, **other})
+
+
+@pytest.mark.parametrize("gone", ["branch", "table", "version"])
+def test_a_batch_of_a_stream_that_is_asked_again_keeps_its_files_where_what_it_needs_is_gone(
+    fresh, gone, tmp_path
+):
+    facts, _ = create(fresh(), "t")
+    made = {"kind": "branch", "name": "b"}
+    token = ask(fresh(), "token", identifier=["t"])
+    ask(fresh(), "create_ref", **reference(facts), **made, where="new", as_of={}, token=token)
+    loaded = ask(fresh(), "load_table", identifier=["t"], on=made)
+    branch = {**reference(loaded), "ref": loaded["ref"]}
+
+    def batch():
+        begun = ask(fresh(), "begin_batch", **branch, name="t", written_as=loaded["version"])
+        files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
+        stream = {
+            "batch": {"stream": "s", "number": 0},
+            "operation": "append",
+            "filter": None,
+            "files": files,
+        }
+        return {**branch, **begun, **stream}
+
+    write, other = batch(), batch()
+    ask(fresh(), "commit_write", **write)
+    if gone == "branch":
+        token = ask(fresh(), "token", identifier=["t"])
+        ask(fresh(), "drop_ref", **reference(facts), **made, if_exists=False, token=token)
+    elif gone == "table":
+        ask(fresh(), "drop_table", identifier=["t"], token=ask(fresh(), "token", identifier=["t"]))
+    else:
+        catalog = Catalog(str(tmp_path / "lake"))
+        catalog.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}])
+        catalog.expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(CommitUnknown, match="happened"):
+        ask(fresh(), "commit_write", **write)
+    with pytest.raises(NotFound):
+        ask(fresh(), "commit_write", **other)
 
 
 CHANGES = {
