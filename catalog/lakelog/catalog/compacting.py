@@ -136,6 +136,7 @@ def _left_out(
         return []
     try:
         then = view if view.version == version else tracked.view_at(version)
+        there = entries_of(tracked, then, [group.files[0].path for group in groups])
     except NotFound as error:
         raise CommitUnknown(
             f"a compaction was committed as version {version}, which is let go of since: which of its groups are in it "
@@ -143,7 +144,6 @@ def _left_out(
             commit_id=commit_id,
             location=tracked.log.location,
         ) from error
-    there = entries_of(tracked, then, [group.files[0].path for group in groups])
     return [at for at, group in enumerate(groups) if group.files[0].path not in there]
 
 

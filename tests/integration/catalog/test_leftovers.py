@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, col, copying, ingest
-from lakelog.log import CommitUnknown
+from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, col, compacting, copying, ingest
+from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
 
@@ -91,3 +91,17 @@ def test_what_may_have_been_committed_stays(catalog: Catalog, table: Table) -> N
     with patch("lakelog.catalog.contents.commit", lost), pytest.raises(CommitUnknown):
         table.append(rows(8))
     assert len(unused(catalog)) == 1
+
+
+def test_a_compaction_whose_version_cannot_be_read_any_more_keeps_its_files(
+    catalog: Catalog, table: Table
+) -> None:
+    table = table.append(rows(6))
+    before = compacting.entries_of(table._tracked, table._view, table.plan()["path"].to_pylist())
+    answers = [before, NotFound("it was let go of")]
+    with (
+        patch.object(compacting, "entries_of", side_effect=answers),
+        pytest.raises(CommitUnknown, match="let go of"),
+    ):
+        table.compact()
+    assert sorted(table.refresh().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 5, 6]
