@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from lakelog.log.errors import NotFound
 from lakelog.spark.asking import Answer, Params, in_arrow
 from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import PLANNED_COLUMNS, Handles
@@ -45,8 +46,12 @@ class OnChanges:
         end = newest.at(version=last) if 1 <= last < newest.version else newest
         told = {"may_carry": True, "may_update": True, "may_repeat": True}
         if asked is not None and asked.end_version is not None:
-            log = self._log(params, newest, first, last)
-            told = {name: getattr(log, name) for name in told}
+            try:
+                log = self._log(params, newest, first, last)
+                told = {name: getattr(log, name) for name in told}
+            except NotFound:
+                # A stream may have read them before they were let go of; who has not is told when they are read.
+                pass
         step = self._catalogs.step(params)
         self._handles.remember(params, end, past=True, step=step)
         return {

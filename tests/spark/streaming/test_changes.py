@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from tests.spark.sql.rows import in_mode
 
 RAW = {"deduplicationMode": "none"}
@@ -152,11 +152,18 @@ def test_versions_and_tables_that_are_gone_stop_it_where_it_has_not_read_them(ta
     def expire() -> None:
         table.catalog.expire("t", retain_last=1, dry_run=False)
 
-    assert set(UPDATE) < set(all_of(streams.batches(frame(table, startingVersion=3, **RAW), "c")))
+    ended = {"startingVersion": 3, "endingVersion": 4, **RAW}
+    for checkpoint, asked in (("c", {"startingVersion": 3, **RAW}), ("e", ended)):
+        assert set(UPDATE) < set(all_of(streams.batches(frame(table, **asked), checkpoint)))
     expire()
     table.sql("INSERT INTO lake.t VALUES (5)")
     # What it began with need not be there when it goes on, nor the first version when the contents come first.
     assert streams.batches(frame(table, startingVersion=3, **RAW), "c") == [["6 insert 5"]]
+    assert streams.batches(frame(table, **ended), "e") == []
+    for mode in ("none", "dropCarryovers"):
+        lost = table.spark.read.options(startingVersion=3, endingVersion=6, deduplicationMode=mode)
+        with pytest.raises(AnalysisException, match="let go of by expire"):
+            lost.changes(f"{table.name}.t").collect()
     assert all_of(streams.batches(frame(table), "d")) == ["6 insert 1", "6 insert 20", "6 insert 5"]
     for value in (6, 7):
         table.sql(f"INSERT INTO lake.t VALUES ({value})")

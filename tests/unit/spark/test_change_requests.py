@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from tests.unit.spark.test_procedures import append, ask, begin, create, fresh
+
+from lakelog.log.errors import NotFound
 
 __all__ = ["fresh"]
 
@@ -54,3 +57,18 @@ def test_changes_are_not_of_what_their_transaction_has_done_nor_is_the_version_t
         assert files(dispatch, "plan", past, transaction=id) == 0
     now = ask(dispatch, "load_table", identifier=["t"], transaction=id)
     assert files(dispatch, "plan", now, transaction=id) == 1
+
+
+def test_changes_up_to_a_version_are_loaded_where_some_expired_and_refused_where_they_are_read(fresh):
+    dispatch = fresh()
+    create(dispatch, "t")
+    for _ in range(3):
+        append(dispatch, ask(dispatch, "load_table", identifier=["t"]))
+    dispatch._catalogs.outside.expire("t", retain_last=2, dry_run=False)
+    found = load(dispatch, start_version=1, end_version=4)
+    assert [found[name] for name in ("first", "last", "may_carry", "end")] == [
+        1, 4, True, {"last": 4, "last_us": None},
+    ]  # fmt: skip
+    with pytest.raises(NotFound, match="no changes from version 1 to 4 any more"):
+        files(dispatch, "plan_changes", found, first=1, last=4)
+    assert files(dispatch, "plan_changes", found, first=4, last=4) == 1
