@@ -43,12 +43,14 @@ def setting(
     It has the contents of `then`; without that, those of the branch `line` (its name and id), or of main, as they are
     by then. Deciding raises RefExists, NothingToDo if it may exist and does, NoSuchRef if it has to be `is_known` and
     is not, or if the line is another one by then, NotFound where `then` is let go of meanwhile, and InvalidInput where
-    its rows do not fit the table as it is, which a branch shares.
+    its rows do not fit the table as it is, which a branch shares. In a transaction, CommitConflict where it would
+    replace another one than the transaction has seen.
     """
     kind, name, id = ref
     check_ref_name(name, kind)
     if replace and if_not_exists:
         raise InvalidInput(f"the {kind} {name} cannot be replaced and left as it is: ask for one of both")
+    check_same = _SameRefs(title)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
@@ -60,6 +62,8 @@ def setting(
         if known is not None and (not replace or known.kind != kind):
             what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
             raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
+        if tracked.in_transaction:
+            check_same(view, name)
         origin = line[0] if then is None else _origin(view.state, then.state)
         of = MAIN if origin is None else origin
         now = seen_on(view, of, line[1] if then is None else None)
@@ -148,12 +152,13 @@ class _SameRefs:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._ids: dict[str, str] = {}
+        self._ids: dict[str, str | None] = {}
 
     def __call__(self, view: View[TableState], *names: str) -> None:
         for name in names:
             ref = view.state.refs.get(name)
-            if ref is not None and self._ids.setdefault(name, ref.id) != ref.id:
+            id = None if ref is None else ref.id
+            if self._ids.setdefault(name, id) != id:
                 raise CommitConflict(
                     f"{name} of {self._title} was made anew by somebody else since this change began. Nothing was "
                     "changed: run it again",

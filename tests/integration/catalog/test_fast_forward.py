@@ -182,6 +182,22 @@ def test_a_transaction_neither_joins_nor_drops_another_branch_of_the_same_name(
     assert (ids(now), ids(now.at(ref="x"))) == ([1], [1, 9])
 
 
+@pytest.mark.parametrize("was_there", [True, False])
+def test_a_transaction_replaces_no_other_branch_than_it_has_seen(
+    catalog: Catalog, table: Table, client: Client, was_there: bool
+) -> None:
+    if was_there:
+        table.create_branch("x").at(ref="x").append(rows(2))
+    tx = catalog.begin()
+    tx.load_table("t").create_branch("x", replace=True)
+    client().load_table("t").create_branch("x", replace=True).at(ref="x").append(rows(9))
+    with pytest.raises(CommitConflict, match="x of .* was made anew"):
+        tx.commit()
+    assert ids(client().load_table("t", ref="x")) == [1, 9]
+    # By itself, it replaces whatever there is.
+    assert ids(catalog.load_table("t").create_branch("x", replace=True).at(ref="x")) == [1]
+
+
 def test_a_transaction_drops_and_joins_what_others_have_changed_only(
     catalog: Catalog, table: Table, client: Client
 ) -> None:
