@@ -72,6 +72,16 @@ def plan_of(lake, statement):
     return lake.sql(f"EXPLAIN {statement}")[0][0].partition("Subqueries")[0]
 
 
+def last_plan(lake):
+    """Return how the last statement that changed rows was carried out, without what it began with."""
+    session = lake.spark._jsparkSession
+    session.sparkContext().listenerBus().waitUntilEmpty()
+    executions = session.sharedState().statusStore().executionsList()
+    plans = [executions.apply(i).physicalPlanDescription() for i in range(executions.size())]
+    last = [plan for plan in plans if "ReplaceData" in plan or "WriteDelta" in plan][-1]
+    return last.partition("== Initial Plan ==")[0].partition("\n\n")[0]
+
+
 def test_a_small_source_gives_the_rows_of_sparks_join(lake, by_sparks_join):
     lake.sql(f"CREATE TABLE lake.s AS SELECT * FROM {ROWS} AS v(id, d, w)")
     lake.spark.sql(f"CACHE TABLE kept AS SELECT * FROM {ROWS} AS v(id, d, w)")
@@ -124,6 +134,37 @@ def test_what_could_be_dear_or_cannot_be_compared_is_joined_by_spark(lake, sourc
     assert "FullOuter" in plan_of(lake, merge)
 
 
+def test_what_may_be_others_when_it_is_read_again_is_joined_by_spark(lake, tmp_path):
+    lake.sql(f"CREATE TABLE lake.t {in_mode('merge-on-read')} AS SELECT id FROM range(0, 10, 1, 1)")
+    lake.sql("CREATE TABLE lake.s AS SELECT id FROM range(5, 15, 1, 1)")
+    lake.spark.udf.register("called", lambda id: id, "bigint")
+    lake.spark.sql("CACHE LAZY TABLE by_call AS SELECT called(id) AS id FROM range(9)")
+    lake.spark.sql("CACHE LAZY TABLE any_three AS SELECT id FROM range(9) LIMIT 3")
+    lake.spark.sql(
+        "CREATE TABLE spark_catalog.default.by_day (id BIGINT, k INT) USING parquet PARTITIONED BY (k) "
+        f"LOCATION '{tmp_path / 'by_day'}'"
+    )
+    merge = (
+        "MERGE INTO lake.t USING {} AS s ON t.id = s.id\n"
+        "WHEN MATCHED THEN UPDATE SET id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    try:
+        for source in [
+            "(SELECT called(id) AS id FROM lake.s)",
+            "by_call",
+            "any_three",
+            "spark_catalog.default.by_day",
+        ]:
+            plan = plan_of(lake, merge.format(source))
+            assert "RightOuter" in plan and "LeftAnti" not in plan, plan
+        assert "LeftAnti" in plan_of(lake, merge.format("lake.s"))
+    finally:
+        lake.spark.sql("UNCACHE TABLE by_call")
+        lake.spark.sql("UNCACHE TABLE any_three")
+        lake.spark.sql("DROP TABLE spark_catalog.default.by_day")
+        lake.spark.sql("DROP TEMPORARY FUNCTION called")
+
+
 @in_both_modes
 def test_sorted_and_partitioned_tables_keep_their_layout(lake, mode):
     lake.sql(
@@ -155,3 +196,39 @@ def test_large_files_that_are_written_anew_keep_their_rows_and_small_ones_meet(l
     assert lake.sql("SELECT count(*), sum(_row_id), sum(v) FROM lake.t WHERE id < 400") == [
         (400, 399 * 200, 399 * 200 - 5 - 106 - 206 - 306 - 4)
     ]
+
+
+@in_both_modes
+def test_what_the_condition_wants_of_the_table_alone_chooses_files(lake, mode):
+    lake.sql(
+        f"CREATE TABLE lake.t PARTITIONED BY (k) {in_mode(mode)} AS "
+        "SELECT * FROM VALUES ('n', '1'), ('n', '2'), ('w', 'one') AS v(k, v)"
+    )
+    merge = (
+        "MERGE INTO lake.t USING (VALUES (1), (3) AS s(id)) ON t.k = 'n' AND CAST(t.v AS INT) = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = '10' WHEN NOT MATCHED THEN INSERT (k, v) VALUES ('n', s.id)"
+    )
+    scans = [line for line in plan_of(lake, merge).splitlines() if "BatchScan" in line]
+    assert len(scans) > 1 and all("filters: k" in scan for scan in scans), scans
+    lake.sql(merge)
+    assert lake.sorted("SELECT k, v FROM lake.t") == [("n", "10"), ("n", "2"), ("n", "3"), ("w", "one")]
+
+
+@in_both_modes
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_the_source_is_read_once_and_no_broadcast_waits_for_the_table(lake, mode, adaptive):
+    lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id FROM range(0, 10, 1, 2)")
+    lake.sql("CREATE TABLE lake.s AS SELECT id FROM range(5, 15, 1, 1)")
+    lake.spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        lake.sql(
+            "MERGE INTO lake.t USING lake.s ON t.id = s.id "
+            "WHEN MATCHED AND t.id < 8 THEN UPDATE SET id = -s.id WHEN MATCHED THEN DELETE "
+            "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+        )
+    finally:
+        lake.spark.conf.unset("spark.sql.adaptive.enabled")
+    assert {id for (id,) in lake.sql("SELECT id FROM lake.t")} == {*range(-7, -4), *range(5), *range(10, 15)}
+    plan = last_plan(lake)
+    assert "ShuffledHashJoin LeftAnti" in plan, plan
+    assert plan.count("ReusedExchange (") == 2, plan

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import java.util.{Set => JSet}
 
 import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
-import org.apache.spark.sql.catalyst.expressions.{Alias, And, Attribute, AttributeMap, AttributeReference, AttributeSet, EqualNullSafe, Expression, Literal, SubqueryExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, And, Attribute, AttributeMap, AttributeReference, AttributeSet, EqualNullSafe, Expression, Literal, PredicateHelper, SubqueryExpression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.{FullOuter, Inner, JoinType, LeftAnti, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapabil
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitioningAwareFileIndex}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -21,57 +21,73 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * are those of `target` that `filters` leave.
  */
 private[lakelog] final class SmallSource private (
-    join: Join, table: LakeTable, target: DataSourceV2Relation, filters: Seq[Expression], condition: Expression) {
+    join: Join, table: LakeTable, target: DataSourceV2Relation, filters: Seq[Expression], condition: Expression)
+  extends PredicateHelper {
 
   private val ofSource: Seq[Attribute] = join.right.output.filter(condition.references.contains)
 
+  /**
+   * The source's rows by an exchange, which is the same wherever they are wanted, so that Spark reads them once, unless the
+   * condition has parts that are about the source alone. It names all columns, of which Spark would take fewer otherwise.
+   */
+  private val once: LogicalPlan = RepartitionByExpression(join.right.output, join.right, 1)
+
   /** The rows of the join, of which those without a row of the table come last. */
   def joined: LogicalPlan = join.joinType match {
-    case FullOuter => Union(Seq(matching(LeftOuter), unmatched))
-    case RightOuter => Union(Seq(matching(Inner), unmatched))
-    case same => matching(same)
+    case FullOuter => Union(Seq(matching(LeftOuter, once), unmatched))
+    case RightOuter => Union(Seq(matching(Inner, once), unmatched))
+    case same => matching(same, join.right)
   }
 
-  private def matching(kind: JoinType): Join =
-    join.copy(joinType = kind, hint = join.hint.copy(rightHint = Some(HintInfo(Some(BROADCAST)))))
+  private def matching(kind: JoinType, source: LogicalPlan): Join =
+    join.copy(right = source, joinType = kind, hint = join.hint.copy(rightHint = SmallSource.ToAll.rightHint))
 
-  /** Rows of the source that nothing matches, with NULLs for the table's columns; few, so that one task writes them. */
+  /**
+   * Rows of the source that nothing matches, with NULLs for the table's columns; few, so that one task writes them. What
+   * matches comes by a shuffle, as Spark does not wait long for a broadcast, and the whole table may have to be read first.
+   */
   private def unmatched: LogicalPlan = {
-    val (source, columns) = anew(join.right)
+    val (source, columns) = anew
     val (found, matched) = matches
     val same = ofSource.zip(matched).map { case (column, there) => EqualNullSafe(columns(column), there) }
-    val rest = Join(source, found, LeftAnti, same.reduceOption[Expression](And(_, _)), SmallSource.ToAll)
+    val rest = Join(
+      source, Repartition(1, shuffle = true, found), LeftAnti, same.reduceOption[Expression](And(_, _)), SmallSource.Here)
     val nulls = join.left.output.map(column => Alias(Literal(null, column.dataType), column.name)())
-    Project(nulls ++ join.right.output.map(columns(_)), Repartition(1, shuffle = true, rest))
+    Project(nulls ++ join.right.output.map(columns(_)), rest)
   }
 
-  /** What those rows of the source have in the condition's columns that match a row of the table, each once. */
+  /**
+   * What those rows of the source have in the condition's columns that match a row of the table, each once. What the
+   * condition wants of the table alone is a filter of its own, by which files of the table need not be read.
+   */
   private def matches: (LogicalPlan, Seq[Attribute]) = {
-    val (source, columns) = anew(join.right)
+    val (source, columns) = anew
     val fresh = target.output.map(_.newInstance().asInstanceOf[AttributeReference])
     val renamed = AttributeMap[Attribute](target.output.zip(fresh) ++ ofSource.map(column => column -> columns(column)))
-    def here(expression: Expression): Expression = expression.transform {
+    def here(expressions: Seq[Expression]): Option[Expression] = expressions.map(_.transform {
       case column: AttributeReference => renamed.get(column).getOrElse(column)
-    }
+    }).reduceOption(And(_, _))
+    val (ofTable, ofBoth) = splitConjunctivePredicates(condition).partition(_.references.subsetOf(target.outputSet))
     val rows: LogicalPlan = target.copy(table = new RowsAgain(table), output = fresh)
-    val left = filters.map(here).reduceOption[Expression](And(_, _)).fold(rows)(Filter(_, rows))
-    val wanted = target.output.filter(condition.references.contains).map(renamed(_))
+    val left = here(filters ++ ofTable).fold(rows)(Filter(_, rows))
+    val wanted = target.output.filter(AttributeSet(ofBoth.flatMap(_.references)).contains).map(renamed(_))
     val keys = ofSource.map(columns(_))
-    val pairs = Join(Project(wanted, left), Project(keys, source), Inner, Some(here(condition)), SmallSource.ToAll)
+    val pairs = Join(Project(wanted, left), Project(keys, source), Inner, here(ofBoth), SmallSource.ToAll)
     (Aggregate(keys, keys, Project(keys, pairs)), keys)
   }
 
   /** The source's rows once more, with columns of their own. */
-  private def anew(source: LogicalPlan): (LogicalPlan, AttributeMap[Attribute]) = {
-    val copy = DeduplicateRelations(Join(source, source, Inner, None, JoinHint.NONE)).children(1)
+  private def anew: (LogicalPlan, AttributeMap[Attribute]) = {
+    val copy = DeduplicateRelations(Join(once, once, Inner, None, JoinHint.NONE)).children(1)
     val named = copy.output.map(column => Alias(column, column.name)())
-    (Project(named, copy), AttributeMap(source.output.zip(named.map(_.toAttribute))))
+    (Project(named, copy), AttributeMap(join.right.output.zip(named.map(_.toAttribute))))
   }
 }
 
 private[lakelog] object SmallSource {
 
   private val ToAll = JoinHint(None, Some(HintInfo(Some(BROADCAST))))
+  private val Here = JoinHint(None, Some(HintInfo(Some(SHUFFLE_HASH))))
 
   /** None where the source is none, or where another join would not give the same rows. */
   def of(join: Join, table: LakeTable): Option[SmallSource] =
@@ -85,8 +101,10 @@ private[lakelog] object SmallSource {
       if isSmall(join.right)
     } yield new SmallSource(join, table, target, filters, condition)
 
+  /** Users' functions may be dear, and mostly nobody has said whether they give the same twice. */
   private def isPlain(expression: Expression): Boolean =
-    expression.deterministic && !SubqueryExpression.hasSubquery(expression)
+    expression.deterministic && !SubqueryExpression.hasSubquery(expression) &&
+      !expression.exists(_.isInstanceOf[UserDefinedExpression])
 
   /** The rows of the table that are to be changed, and what filters them. */
   private def reading(plan: LogicalPlan): Option[(DataSourceV2Relation, Seq[Expression])] = plan match {
@@ -97,24 +115,43 @@ private[lakelog] object SmallSource {
     case _ => None
   }
 
-  private def isSmall(source: LogicalPlan): Boolean = {
-    val limit = SparkInternals.conf.autoBroadcastJoinThreshold
-    source.deterministic && bytes(source).exists(_ <= limit)
-  }
+  private def isSmall(source: LogicalPlan): Boolean =
+    SparkInternals.conf.exchangeReuseEnabled &&
+      bytes(source).exists(_ <= SparkInternals.conf.autoBroadcastJoinThreshold)
 
   /** How large the source is; None where reading it again would cost much or give other rows. */
   private def bytes(source: LogicalPlan): Option[BigInt] = source match {
     case Project(columns, child) if columns.forall(isPlain) => bytes(child)
     case Filter(condition, child) if isPlain(condition) => bytes(child)
-    case _: LocalRelation | _: InMemoryRelation | _: OneRowRelation | _: Range => Some(source.stats.sizeInBytes)
-    case files: LogicalRelation if files.relation.isInstanceOf[HadoopFsRelation] => Some(files.stats.sizeInBytes)
-    case relation: DataSourceV2Relation => relation.table match {
+    case leaf if isRepeatable(leaf) => Some(leaf match {
       // Whatever Spark builds to ask for statistics counts as a scan by the statement.
-      case lake: LakeTable => Some(BigInt(lake.bytes(relation.options)))
-      case _: FileTable => Some(relation.stats.sizeInBytes)
-      case _ => None
-    }
+      case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
+        BigInt(relation.table.asInstanceOf[LakeTable].bytes(relation.options))
+      case other => other.stats.sizeInBytes
+    })
     case _ => None
+  }
+
+  /**
+   * Whether these rows are the same when they are read again. Of what is cached, a part may be lost and be computed anew. A
+   * table's partitions that a metastore lists are asked for by each scan.
+   */
+  private def isRepeatable(leaf: LogicalPlan): Boolean = leaf match {
+    case _: LocalRelation | _: OneRowRelation | _: Range => true
+    case cached: InMemoryRelation => isRepeatedly(cached.cacheBuilder.logicalPlan)
+    case files: LogicalRelation => files.relation match {
+      case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
+      case _ => false
+    }
+    case relation: DataSourceV2Relation => relation.table.isInstanceOf[LakeTable] || relation.table.isInstanceOf[FileTable]
+    case _ => false
+  }
+
+  /** Sorting and grouping may go by the order in which rows come, and so may limits. */
+  private def isRepeatedly(cached: LogicalPlan): Boolean = cached match {
+    case _: Project | _: Filter | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>
+      cached.expressions.forall(isPlain) && cached.children.forall(isRepeatedly)
+    case leaf => isRepeatable(leaf)
   }
 
   /** Whether values that are equal are the same, so that what holds for one of them holds for the other. */

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
  * together what was read together. So rows of the table are joined to a source that is sent everywhere, which moves none
  * of them; what matches nothing is found by itself, which takes the columns of the condition only.
  *
- * The source is read several times then, as it is for Spark's first look. That has to be cheap, and to give the same rows.
+ * The source is wanted in several places then, and by Spark's first look. To read it has to be cheap, and to give the same rows.
  */
 private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan]) {
 
