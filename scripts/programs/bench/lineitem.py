@@ -48,8 +48,11 @@ def main() -> None:
             engine.name: Worker(engine, folder, Path(arguments.environments), arguments.spark)
             for engine in chosen
         }
+        source = folder / "source"
+        first = next(iter(workers.values()))
+        first.check(f"INSERT OVERWRITE DIRECTORY '{source}' USING parquet {SOURCE.format(data=data)}")
         for worker in workers.values():
-            worker.check(f"CACHE TABLE source AS {SOURCE.format(data=data)}")
+            worker.check(f"CREATE TEMPORARY VIEW source AS SELECT * FROM parquet.`{source}`")
         for mode in arguments.modes.split(","):
             _run(workers, data, mode, arguments.rounds, arguments.scale)
         for worker in workers.values():
