@@ -78,7 +78,7 @@ def last_plan(lake):
     session.sparkContext().listenerBus().waitUntilEmpty()
     executions = session.sharedState().statusStore().executionsList()
     plans = [executions.apply(i).physicalPlanDescription() for i in range(executions.size())]
-    last = [plan for plan in plans if "ReplaceData" in plan or "WriteDelta" in plan][-1]
+    last = [plan for plan in plans if plan and ("ReplaceData" in plan or "WriteDelta" in plan)][-1]
     return last.partition("== Initial Plan ==")[0].partition("\n\n")[0]
 
 

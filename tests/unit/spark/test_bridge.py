@@ -52,6 +52,16 @@ def reference(facts):
     return {key: facts[key] for key in ("location", "id", "version", "past", "step")}
 
 
+BRANCH = {"kind": "branch", "name": "b"}
+
+
+def with_branch(dispatch, facts):
+    token = ask(dispatch, "token", identifier=["t"])
+    ask(dispatch, "create_ref", **reference(facts), **BRANCH, where="new", as_of={}, token=token)
+    loaded = ask(dispatch, "load_table", identifier=["t"], on=BRANCH)
+    return {**reference(loaded), "ref": loaded["ref"]}
+
+
 def test_a_jar_of_another_version_is_refused():
     with pytest.raises(VersionMismatch, match=r"0\.0\.0.*lakelog\.spark jar"):
         ask(Dispatch(), "hello", version="0.0.0", spark="4.3.0", settings={"warehouse": "/x"})
@@ -84,11 +94,7 @@ def test_a_request_that_is_asked_again_of_a_new_process_happens_once(fresh):
 @pytest.mark.parametrize("gone", ["branch", "table"])
 def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_gone(fresh, gone):
     facts, _ = create(fresh(), "t")
-    made = {"kind": "branch", "name": "b"}
-    token = ask(fresh(), "token", identifier=["t"])
-    ask(fresh(), "create_ref", **reference(facts), **made, where="new", as_of={}, token=token)
-    loaded = ask(fresh(), "load_table", identifier=["t"], on=made)
-    branch = {**reference(loaded), "ref": loaded["ref"]}
+    branch = with_branch(fresh(), facts)
     begun = ask(fresh(), "begin_write", **branch)
     files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
     write = {**branch, **begun, "operation": "append", "filter": None, "files": files}
@@ -96,7 +102,7 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_go
     ask(fresh(), "commit_write", **write)
     token = ask(fresh(), "token", identifier=["t"])
     if gone == "branch":
-        ask(fresh(), "drop_ref", **reference(facts), **made, if_exists=False, token=token)
+        ask(fresh(), "drop_ref", **reference(facts), **BRANCH, if_exists=False, token=token)
     else:
         ask(fresh(), "drop_table", identifier=["t"], token=token)
     with pytest.raises(CommitUnknown, match="happened"):
@@ -110,14 +116,10 @@ def test_a_batch_of_a_stream_that_is_asked_again_keeps_its_files_where_what_it_n
     fresh, gone, tmp_path
 ):
     facts, _ = create(fresh(), "t")
-    made = {"kind": "branch", "name": "b"}
-    token = ask(fresh(), "token", identifier=["t"])
-    ask(fresh(), "create_ref", **reference(facts), **made, where="new", as_of={}, token=token)
-    loaded = ask(fresh(), "load_table", identifier=["t"], on=made)
-    branch = {**reference(loaded), "ref": loaded["ref"]}
+    branch = with_branch(fresh(), facts)
 
     def batch():
-        begun = ask(fresh(), "begin_batch", **branch, name="t", written_as=loaded["version"])
+        begun = ask(fresh(), "begin_batch", **branch, name="t", written_as=branch["version"])
         files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
         stream = {
             "batch": {"stream": "s", "number": 0},
@@ -131,7 +133,7 @@ def test_a_batch_of_a_stream_that_is_asked_again_keeps_its_files_where_what_it_n
     ask(fresh(), "commit_write", **write)
     if gone == "branch":
         token = ask(fresh(), "token", identifier=["t"])
-        ask(fresh(), "drop_ref", **reference(facts), **made, if_exists=False, token=token)
+        ask(fresh(), "drop_ref", **reference(facts), **BRANCH, if_exists=False, token=token)
     elif gone == "table":
         ask(fresh(), "drop_table", identifier=["t"], token=ask(fresh(), "token", identifier=["t"]))
     else:
