@@ -9,6 +9,8 @@ from tests.sim_catalog.simulation import ROWS, simulate_catalog
 SHORT = range(1, 151)
 FULL = range(10_000, 15_000)
 SEEDS_OF_MUTATIONS = range(1, 2001)
+LATE = {"overwrites-look-at-no-files": 553, "rows-that-came-meanwhile-are-not-looked-at": 325}
+"""Seeds seen to fail, of mutations that few find: they save a search as long as the simulation stays as it is."""
 
 
 def test_no_row_is_lost_doubled_or_resurrected_in_hundreds_of_seeds() -> None:
@@ -50,4 +52,5 @@ def test_no_row_is_lost_doubled_or_resurrected_in_thousands_of_seeds() -> None:
 @pytest.mark.parametrize("mutation", sorted(ROW_MUTATIONS))
 def test_some_seed_fails_once_a_protection_of_rows_is_removed(mutation: str) -> None:
     with ROW_MUTATIONS[mutation]():
-        assert any(simulate_catalog(seed, ROWS).failures for seed in SEEDS_OF_MUTATIONS)
+        seeds = [LATE.get(mutation, 1), *SEEDS_OF_MUTATIONS]
+        assert any(simulate_catalog(seed, ROWS).failures for seed in seeds)
