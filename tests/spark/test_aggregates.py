@@ -94,6 +94,40 @@ def test_what_takes_a_look_at_the_rows_is_not_taken_from_metadata(all_types):
         all_types.sql(query)
 
 
+CONSTANTS = [
+    "SELECT count(1) FROM (SELECT sum(d) FROM {t})",
+    "SELECT EXISTS (SELECT max(d) FROM {t})",
+    "SELECT NOT EXISTS (SELECT count(*) FROM {t} HAVING false)",
+    "SELECT 1 WHERE 1 IN (SELECT 1 FROM (SELECT min(d) FROM {t}))",
+    "SELECT 7 FROM (SELECT max(d) FROM {t})",
+    "SELECT 1 FROM {t} HAVING 1 < 2",
+    "SELECT 1 FROM {t} HAVING 1 > 2",
+    "SELECT c IS NOT NULL FROM (SELECT count(*) c FROM {t})",
+    "SELECT count(*) FROM (SELECT 1 FROM {t} HAVING true)",
+    "SELECT 1 FROM {t} HAVING true UNION ALL SELECT 2 FROM {t} HAVING true",
+    "SELECT x FROM VALUES (1), (2) AS v(x) CROSS JOIN (SELECT max(d) FROM {t})",
+    "SELECT x, (SELECT 3 FROM (SELECT sum(d) FROM {t})) FROM VALUES (1), (2) AS v(x)",
+    "SELECT 1 FROM {t} GROUP BY GROUPING SETS ((), ())",
+    "SELECT 1 FROM {t} GROUP BY 'x'",
+    "SELECT DISTINCT 1 FROM {t}",
+    "SELECT 1 FROM {t} LIMIT 1",
+]
+
+
+def test_a_global_aggregate_of_which_only_constants_are_left_is_one_row(lake):
+    lake.sql("CREATE TABLE lake.empty (d INT)")
+    lake.sql("CREATE TABLE lake.t (d INT)")
+    lake.sql("INSERT INTO lake.t VALUES (1), (2), (NULL)")
+    for table in ("lake.empty", "lake.t"):
+        for query in CONSTANTS:
+            by_rows = query.replace(
+                "{t}", f"(SELECT * FROM {table} WHERE monotonically_increasing_id() >= 0)"
+            )
+            assert lake.sorted(query.replace("{t}", table)) == lake.sorted(by_rows), query
+    assert lake.sql("SELECT count(1) FROM (SELECT sum(d) FROM lake.t)") == [(1,)]
+    assert lake.sql("SELECT EXISTS (SELECT max(d) FROM lake.t)") == [(True,)]
+
+
 def test_a_table_without_rows_has_a_count_and_no_extremes(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING) PARTITIONED BY (k)")
     assert same(lake, "count(*), count(id), min(id), max(k)") == [(0, 0, None, None)]

@@ -51,12 +51,18 @@ private[lakelog] object AggregateScan {
     def json: JValue = Json.obj("kind" -> JString(kind), "column" -> column.map(JString(_)).getOrElse(JNull))
   }
 
-  /** The scan that gives these aggregates; None where they take a look at the rows. */
+  /**
+   * The scan that returns these aggregates; None where the rows have to be read.
+   *
+   * Also None where there are none: of a global aggregate whose outputs are all constants, such as an EXISTS of one, Spark
+   * pushes an aggregation without functions and groups, whose result is one row without columns. An answer of
+   * metadata has no row then.
+   */
   def of(aggregation: Aggregation, table: LakeTable, together: ReadTogether): Option[AggregateScan] = {
     val schema = SparkInternals.withoutCharVarchar(table.schema)
     val wanted = aggregation.aggregateExpressions.toSeq.map(this.wanted(_, schema))
     val groups = aggregation.groupByExpressions.toSeq.map(column(_, schema))
-    if ((wanted ++ groups).exists(_.isEmpty)) None
+    if ((wanted ++ groups).isEmpty || (wanted ++ groups).exists(_.isEmpty)) None
     else Some(new AggregateScan(table, together, wanted.flatten, groups.flatten)).filter(_.isPossible)
   }
 
