@@ -27,8 +27,6 @@ from lakelog.log.view import empty_view
 T = TypeVar("T")
 S = TypeVar("S")
 
-STEP_MARK = "+"
-
 
 @dataclass(frozen=True, slots=True)
 class Creation:
@@ -42,7 +40,7 @@ class Creation:
 class TakenLog(TrackedLog[S]):
     """One log in a transaction. `start` is what the cut has; `known` has the transaction's own changes too.
 
-    Views between steps have the version of `start`; their hash tells how many steps they have.
+    Views between steps have the version of `start`, and count in `steps` what is folded onto it.
     """
 
     def __init__(self, under: TrackedLog[S], logs: TakenLogs) -> None:
@@ -102,13 +100,12 @@ class TakenLog(TrackedLog[S]):
             return look(view)
         except NotFound:
             # Expiry has replaced parts of what was taken: the same version, read anew, has the same steps on top.
-            hash, _, _ = view.hash.partition(STEP_MARK)
             fresh = self.log.view_at(view.version)
-            if fresh.hash != hash:
+            if fresh.hash != view.hash:
                 raise
-            is_start = self.start is not None and self.start.hash == hash
+            is_start = self.start is not None and self.start.hash == view.hash
             drafts = [step.draft for step in self.steps] if is_start else self._decided
-            for draft in drafts[: self._steps_in(view)]:
+            for draft in drafts[: view.steps]:
                 fresh = folded(self.log, fresh, draft)
             return look(as_seen_in(view, fresh))
 
@@ -129,17 +126,13 @@ class TakenLog(TrackedLog[S]):
 
     def own_since(self, view: View[S]) -> list[Commit]:
         current = self.current()
-        return [commit_of(current, step.draft) for step in self.steps[self._steps_in(view) :]]
+        return [commit_of(current, step.draft) for step in self.steps[view.steps :]]
 
     def note_staged(self, commit_id: str, view: View[S]) -> None:
         self._staged[commit_id] = view
 
     def own_since_staged(self, commit_id: str) -> list[Commit]:
         return self.own_since(self._staged[commit_id]) if commit_id in self._staged else []
-
-    def _steps_in(self, view: View[S]) -> int:
-        _, mark, steps = view.hash.rpartition(STEP_MARK)
-        return int(steps) if mark else 0
 
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
         self._logs.check_writable()
@@ -154,7 +147,7 @@ class TakenLog(TrackedLog[S]):
                 view = replace(view, version=self.start.version + 1)
             self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
             self.steps = [Step(lambda _view, _passed: draft, draft, facts_now(), commit_id)]
-            self._view = _with_steps(folded(self.log, view, draft), len(self.steps))
+            self._view = folded(self.log, view, draft)
             return self._view
 
     def _check_free(self) -> None:
@@ -196,7 +189,7 @@ class TakenLog(TrackedLog[S]):
                 return decide(view, (*before, *passed))
 
             self.steps.append(Step(decide_after, draft, facts_now(), commit_id))
-            self._view = _with_steps(folded(self.log, now, draft), len(self.steps))
+            self._view = folded(self.log, now, draft)
             return Committed(self._view, self._view.version)
 
     def _passed_before(self, commit_id: str | None, base: int | None) -> tuple[Commit, ...] | None:
@@ -254,7 +247,7 @@ class TakenLog(TrackedLog[S]):
             )
             drafts.append(draft)
             passed = met_by_joined(passed, draft)
-            view = _with_steps(folded(self.log, view, draft), len(drafts))
+            view = folded(self.log, view, draft)
         return merged(drafts)
 
     def all_facts(self) -> dict[str, Json]:
@@ -395,10 +388,6 @@ class TakenLogs(LogCache):
                 for tracked, steps, view in before:
                     tracked.take_back(steps, view)
                 raise
-
-
-def _with_steps(view: View[S], steps: int) -> View[S]:
-    return replace(view, hash=f"{view.hash.partition(STEP_MARK)[0]}{STEP_MARK}{steps}")
 
 
 def _went_back(passed: Sequence[Commit]) -> bool:
