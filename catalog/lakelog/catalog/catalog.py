@@ -31,7 +31,7 @@ from lakelog.catalog.logs import (
     LogCache,
     NameTree,
     Places,
-    TakenLogs,
+    TransactionLogs,
     Token,
     check_at_place,
     new_token,
@@ -538,8 +538,8 @@ def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
     refusal = f"this catalog is read-only: it shows everything as of {as_of}"
     if isinstance(as_of, str) and not is_time(as_of):
         versions = saved_cuts.versions_of(NameTree(logs), as_of)
-        return TakenLogs(logs, Cut(logs, versions=versions), refusal=refusal)
+        return TransactionLogs(logs, Cut(logs, versions=versions), refusal=refusal)
     at_us = time_us(as_of)
     if at_us > logs.log_options.clock_us():
         raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
-    return TakenLogs(logs, Cut(logs, at_us=at_us), refusal=refusal)
+    return TransactionLogs(logs, Cut(logs, at_us=at_us), refusal=refusal)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakelog.catalog.catalog import Catalog
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
-from lakelog.catalog.logs import Change, Cut, TakenLog, TakenLogs, Token, seen_on, writing_as
+from lakelog.catalog.logs import Change, Cut, TransactionLog, TransactionLogs, Token, seen_on, writing_as
 from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
 from lakelog.catalog.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
@@ -51,7 +51,7 @@ class Transaction(Catalog):
         self._isolation = isolation
         if isolation not in (None, SNAPSHOT, SERIALIZABLE):
             raise InvalidInput(f"{isolation!r} is not an isolation: it is {SNAPSHOT} or {SERIALIZABLE}")
-        self._taken = TakenLogs(under, Cut(under, waits=self._is_serializable))
+        self._taken = TransactionLogs(under, Cut(under, waits=self._is_serializable))
         self._look_through(self._taken)
         self._taken.validate_written = self._validate_written
         self._under = under
@@ -130,7 +130,7 @@ class Transaction(Catalog):
 
     def _commit(self, was_unknown: bool) -> None:
         linked = _linked(self._taken.namespaces)
-        logs: list[TakenLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
+        logs: list[TransactionLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
         created = [log for log in logs if log.creation is not None and log.creation.log_id in linked]
         changed = [log for log in logs if log.creation is None and log.steps]
         read = [log for log in logs if not log.steps and log.creation is None and self._is_validated(log)]
@@ -149,17 +149,19 @@ class Transaction(Catalog):
                     _give_up(log)
             raise
 
-    def _has_happened(self, log: TakenLog[Any]) -> bool:
+    def _has_happened(self, log: TransactionLog[Any]) -> bool:
         """Look for this transaction's commit in a log that it changes. Where it is not, it may be under way."""
         assert log.start is not None
         head = log.under.settled()
         return log.log.find(self.commit_id, log.start.version + 1, head.version) is not None
 
-    def _create(self, created: Sequence[TakenLog[Any]]) -> None:
+    def _create(self, created: Sequence[TransactionLog[Any]]) -> None:
         if created:
             self._under.log_options.in_parallel([_creating(log) for log in created])
 
-    def _commit_changed(self, changed: Sequence[TakenLog[Any]], read: Sequence[TakenLog[Any]]) -> None:
+    def _commit_changed(
+        self, changed: Sequence[TransactionLog[Any]], read: Sequence[TransactionLog[Any]]
+    ) -> None:
         changes = [
             Change(log.under, log.start, log.decide_all, log.start.version)
             for log in changed
@@ -189,7 +191,7 @@ class Transaction(Catalog):
 
     def own_token(self) -> Token:
         """Return what `was_committed` needs to look for the outcome; it is to be kept elsewhere before the commit."""
-        every: list[TakenLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
+        every: list[TransactionLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
         logs = [log for log in every if log.steps and log.creation is None]
         bases = {log.location: log.start.version for log in logs if log.start is not None}
         return Token(commit_id=self.commit_id, bases=bases)
@@ -199,7 +201,7 @@ class Transaction(Catalog):
 
     # Isolation
 
-    def _is_validated(self, log: TakenLog[Any]) -> bool:
+    def _is_validated(self, log: TransactionLog[Any]) -> bool:
         if log.start is None or not self._is_serializable(log.start):
             return False
         # Whoever has a table has seen its columns and properties; of a namespace, only what was asked for.
@@ -215,17 +217,17 @@ class Transaction(Catalog):
             and value_of(state.metadata.properties, ISOLATION) == SERIALIZABLE
         )
 
-    def _validate_read(self, read: Sequence[TakenLog[Any]]) -> None:
+    def _validate_read(self, read: Sequence[TransactionLog[Any]]) -> None:
         """Look at what was only read, between the last intent and the decision."""
         for log in read:
             assert log.start is not None
             self._validate(log, log.under.settled())
 
-    def _validate_written(self, log: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
+    def _validate_written(self, log: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
         if passed and self._is_validated(log):
             self._validate(log, view)
 
-    def _validate(self, log: TakenLog[Any], now: View[Any]) -> None:
+    def _validate(self, log: TransactionLog[Any], now: View[Any]) -> None:
         then = log.start
         assert then is not None
         if now.version <= then.version:
@@ -253,7 +255,7 @@ class Transaction(Catalog):
 
     def _validate_line(
         self,
-        log: TakenLog[Any],
+        log: TransactionLog[Any],
         then: View[TableState],
         now: View[TableState],
         name: str,
@@ -271,7 +273,7 @@ class Transaction(Catalog):
         if changed_rows(log, before, after, bound):
             self._changed(log, now, f"has other rows on {name} now")
 
-    def _author(self, log: TakenLog[Any], now: View[Any]) -> str:
+    def _author(self, log: TransactionLog[Any], now: View[Any]) -> str:
         """Return who committed last in a log, as far as that is known."""
         first = log.start.version + 1 if log.start is not None else 1
         try:
@@ -281,7 +283,7 @@ class Transaction(Catalog):
         except NotFound:
             return ""  # expired by now
 
-    def _changed(self, log: TakenLog[Any], now: View[Any], what: str) -> NoReturn:
+    def _changed(self, log: TransactionLog[Any], now: View[Any], what: str) -> NoReturn:
         assert log.start is not None
         by = self._author(log, now)
         raise CommitConflict(
@@ -302,7 +304,7 @@ def _named(state: NamespaceState, space: str, name: str | None) -> Any:
     return state.entry(space, name), state.definition(space, name)
 
 
-def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:
+def _linked(namespaces: Sequence[TransactionLog[NamespaceState]]) -> set[str]:
     """Return the ids that the transaction's own view of the catalog leads to."""
     return {
         entry.id
@@ -313,7 +315,7 @@ def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:
     }
 
 
-def _creating(log: TakenLog[Any]) -> Any:
+def _creating(log: TransactionLog[Any]) -> Any:
     creation = log.creation
     assert creation is not None
 
@@ -330,7 +332,7 @@ def _creating(log: TakenLog[Any]) -> Any:
     return create
 
 
-def _give_up(log: TakenLog[Any]) -> None:
+def _give_up(log: TransactionLog[Any]) -> None:
     """Let the place of a log that nothing will ever lead to be used again. What fails here, vacuum does later."""
     assert log.creation is not None
     if not isinstance(log.log.projection.initial(), TableState):

@@ -42,7 +42,7 @@ from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.scope import Progress, Scope, Target, Unreadable, no_progress
 from lakelog.catalog.logs.table_version import TableVersion
 from lakelog.catalog.logs.this_process import writer_facts
-from lakelog.catalog.logs.transaction_log import TakenLog, TakenLogs
+from lakelog.catalog.logs.transaction_log import TransactionLog, TransactionLogs
 from lakelog.catalog.logs.transaction_steps import merged
 
 __all__ = [
@@ -59,8 +59,8 @@ __all__ = [
     "Progress",
     "Scope",
     "TableVersion",
-    "TakenLog",
-    "TakenLogs",
+    "TransactionLog",
+    "TransactionLogs",
     "Target",
     "Token",
     "TrackedLog",

@@ -355,7 +355,7 @@ class LogCache:
     def check_cut(self) -> None:
         """Make sure that what was read is as of one moment, where that is what is shown. CommitConflict."""
 
-    def take_path(self, namespace: Identifier, table: str | None) -> None:
+    def prepare_path(self, namespace: Identifier, table: str | None) -> None:
         """Prepare a walk down that path: a cut reads all levels that are known in one round."""
 
     def commit_together(

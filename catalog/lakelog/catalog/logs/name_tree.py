@@ -129,7 +129,7 @@ class NameTree:
 
     def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
         """Re-check all known levels of a path in one round; return the locations that are fresh now."""
-        self.logs.take_path(namespace, table)
+        self.logs.prepare_path(namespace, table)
         known: list[TrackedLog[Any]] = []
         tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
         for part in namespace:

@@ -37,13 +37,13 @@ class Creation:
     commit_id: str
 
 
-class TakenLog(TrackedLog[S]):
+class TransactionLog(TrackedLog[S]):
     """One log in a transaction. `start` is what the cut has; `known` has the transaction's own changes too.
 
     Views between steps have the version of `start`, and count in `steps` what is folded onto it.
     """
 
-    def __init__(self, under: TrackedLog[S], logs: TakenLogs) -> None:
+    def __init__(self, under: TrackedLog[S], logs: TransactionLogs) -> None:
         super().__init__(under.log, under.location, under.store, under.prefix, lambda time_us: None)
         self.under = under
         self.start: View[S] | None = None
@@ -73,7 +73,7 @@ class TakenLog(TrackedLog[S]):
         self._logs.check_open()
         with self._logs.changing:
             if self._view is None:
-                self.start = self._view = self._logs.cut.take(
+                self.start = self._view = self._logs.cut.view_of(
                     self.under, fresh=self._logs.is_fresh(self.location)
                 )
             return self._view
@@ -99,7 +99,7 @@ class TakenLog(TrackedLog[S]):
         try:
             return look(view)
         except NotFound:
-            # Expiry has replaced parts of what was taken: the same version, read anew, has the same steps on top.
+            # Expiry has replaced parts of what was read: the same version, read anew, has the same steps on top.
             fresh = self.log.view_at(view.version)
             if fresh.hash != view.hash:
                 raise
@@ -207,7 +207,7 @@ class TakenLog(TrackedLog[S]):
         placing = self.log.placing(start, never, commit_id or self._logs.new_id(), base)
         return None if placing.asked_before() is not None else tuple(placing.passed)
 
-    def take_back(self, steps: int, view: View[S] | None) -> None:
+    def undo_to(self, steps: int, view: View[S] | None) -> None:
         """Undo the newest steps, down to so many."""
         del self.steps[steps:]
         self._view = view
@@ -262,7 +262,7 @@ class TakenLog(TrackedLog[S]):
         return merged([step.draft for step in self.steps])
 
 
-class TakenLogs(LogCache):
+class TransactionLogs(LogCache):
     """All logs at one cut, over those that the process knows. `refusal` is why nothing can be changed, if so."""
 
     def __init__(self, under: LogCache, cut: Cut, *, refusal: str | None = None) -> None:
@@ -271,34 +271,34 @@ class TakenLogs(LogCache):
         self.cut = cut
         self.refusal = refusal
         self.closed: str | None = None
-        self.validate_written: Callable[[TakenLog[Any], View[Any], Sequence[Commit]], None] = _valid
+        self.validate_written: Callable[[TransactionLog[Any], View[Any], Sequence[Commit]], None] = _valid
         self.changing = threading.RLock()
         """Held by a step: two at once, in threads of one session, would each build on what was there before both."""
         self._fresh: set[str] = set()
-        self._taken_namespaces: dict[str, TakenLog[NamespaceState]] = {}
-        self._taken_tables: dict[str, TakenLog[TableState]] = {}
+        self._seen_namespaces: dict[str, TransactionLog[NamespaceState]] = {}
+        self._seen_tables: dict[str, TransactionLog[TableState]] = {}
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
-        taken = self._taken_namespaces.get(location)
-        if taken is None:
-            taken = self._taken_namespaces.setdefault(
-                location, TakenLog(self.under.namespace(location), self)
+        seen = self._seen_namespaces.get(location)
+        if seen is None:
+            seen = self._seen_namespaces.setdefault(
+                location, TransactionLog(self.under.namespace(location), self)
             )
-        return taken
+        return seen
 
     def table(self, location: str) -> TrackedLog[TableState]:
-        taken = self._taken_tables.get(location)
-        if taken is None:
-            taken = self._taken_tables.setdefault(location, TakenLog(self.under.table(location), self))
-        return taken
+        seen = self._seen_tables.get(location)
+        if seen is None:
+            seen = self._seen_tables.setdefault(location, TransactionLog(self.under.table(location), self))
+        return seen
 
     @property
-    def namespaces(self) -> list[TakenLog[NamespaceState]]:
-        return list(self._taken_namespaces.values())
+    def namespaces(self) -> list[TransactionLog[NamespaceState]]:
+        return list(self._seen_namespaces.values())
 
     @property
-    def tables(self) -> list[TakenLog[TableState]]:
-        return list(self._taken_tables.values())
+    def tables(self) -> list[TransactionLog[TableState]]:
+        return list(self._seen_tables.values())
 
     @property
     def is_a_cut(self) -> bool:
@@ -311,7 +311,7 @@ class TakenLogs(LogCache):
         level: list[tuple[Identifier, str]] = [((), "")]
         while level:
             path, location = level.pop()
-            parent = self._taken_namespaces.get(location)
+            parent = self._seen_namespaces.get(location)
             for view in (parent.start, parent.known) if parent is not None else ():
                 for space, names in view.state.entries.items() if view is not None else ():
                     for name, entry in names.items():
@@ -340,7 +340,7 @@ class TakenLogs(LogCache):
     def refresh(self, logs: Sequence[TrackedLog[Any]]) -> None:
         """Nothing to do: a cut does not move."""
 
-    def take_path(self, namespace: Identifier, table: str | None) -> None:
+    def prepare_path(self, namespace: Identifier, table: str | None) -> None:
         """Read all levels of the path that the process knows, and this cut does not have, in one round."""
         self.check_open()
         self.cut.begin_batch()
@@ -367,8 +367,8 @@ class TakenLogs(LogCache):
         self.cut.check()
 
     def _has(self, location: str) -> bool:
-        taken = self._taken_tables.get(location) or self._taken_namespaces.get(location)
-        return taken is not None and taken.known is not None
+        seen = self._seen_tables.get(location) or self._seen_namespaces.get(location)
+        return seen is not None and seen.known is not None
 
     def commit_together(
         self,
@@ -379,14 +379,14 @@ class TakenLogs(LogCache):
     ) -> None:
         """Take note of all of the changes, or of none."""
         with self.changing:
-            taken = [change.tracked for change in changes if isinstance(change.tracked, TakenLog)]
-            before = [(each, len(each.steps), each.known) for each in taken]
+            seen = [change.tracked for change in changes if isinstance(change.tracked, TransactionLog)]
+            before = [(each, len(each.steps), each.known) for each in seen]
             try:
                 for change in changes:
                     change.tracked.commit(change.view, change.decide, commit_id=commit_id, base=change.base)
             except Exception:
                 for tracked, steps, view in before:
-                    tracked.take_back(steps, view)
+                    tracked.undo_to(steps, view)
                 raise
 
 
@@ -399,5 +399,5 @@ def _went_back(passed: Sequence[Commit]) -> bool:
     )
 
 
-def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
+def _valid(seen: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
     """Snapshot isolation: what was read may have changed since."""
