@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakelog.catalog.catalog import Catalog
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
-from lakelog.catalog.logs import Change, Cut, TransactionLog, TransactionLogs, Token, seen_on, writing_as
+from lakelog.catalog.logs import Change, Cut, Token, TransactionLog, TransactionLogs, seen_on, writing_as
 from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
 from lakelog.catalog.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode

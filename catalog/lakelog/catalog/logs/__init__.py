@@ -26,6 +26,7 @@ from lakelog.catalog.logs.commits import (
 from lakelog.catalog.logs.consistent_cut import FOREVER_US, Cut
 from lakelog.catalog.logs.file_entries import entries_of, with_deletes
 from lakelog.catalog.logs.live_files import all_files, as_removed, chunks_of, file_keys, files_only_in
+from lakelog.catalog.logs.name_path import follow
 from lakelog.catalog.logs.name_tree import (
     Found,
     NameTree,
@@ -81,6 +82,7 @@ __all__ = [
     "file_keys",
     "files_event",
     "files_only_in",
+    "follow",
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",

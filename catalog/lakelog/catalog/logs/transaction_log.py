@@ -15,10 +15,11 @@ from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, as_seen_in, facts_now, write_as
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
+from lakelog.catalog.logs.name_path import known_on_path
 from lakelog.catalog.logs.transaction_steps import Step, check_same, commit_of, folded, merged, met_by_joined
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Filter
-from lakelog.catalog.state import NAMESPACE, RELATION, STATEMENT, NamespaceState, TableState, author_of, full
+from lakelog.catalog.state import NAMESPACE, STATEMENT, NamespaceState, TableState, author_of, full
 from lakelog.log import Commit, Committed, Draft, Json, View
 from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
@@ -344,22 +345,8 @@ class TransactionLogs(LogCache):
         """Read all levels of the path that the process knows, and this cut does not have, in one round."""
         self.check_open()
         self.cut.begin_batch()
-        path: list[TrackedLog[Any]] = []
-        tracked: TrackedLog[NamespaceState] = self.under.namespace("")
-        for part in namespace:
-            path.append(tracked)
-            entry = tracked.known.state.entry(NAMESPACE, part) if tracked.known is not None else None
-            if entry is None:
-                break
-            tracked = self.under.namespace(entry.location)
-        else:
-            path.append(tracked)
-            entry = None
-            if table is not None and tracked.known is not None:
-                entry = tracked.known.state.entry(RELATION, table)
-            if entry is not None:
-                path.append(self.under.table(entry.location))
-        wanted = [each for each in path if each.known is not None and not self._has(each.location)]
+        known = known_on_path(self.under, namespace, table)
+        wanted = [each for each in known if not self._has(each.location)]
         self.under.refresh(wanted)
         self._fresh = {each.location for each in wanted}
 
