@@ -34,7 +34,7 @@ class Scan:
             raise InvalidInput(f"the columns {', '.join(columns)} name one of them twice: leave one out")
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} rows is not possible: give 0 or more")
-        tracked.note_rows_read(filter)
+        tracked.transaction.note_rows_read(filter)
         metadata = view.state.current
         self._tracked = tracked
         self._view = view

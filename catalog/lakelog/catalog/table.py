@@ -171,18 +171,18 @@ class Table(TableCompaction, TableVersions):
 
     @property
     def row_count(self) -> int:
-        self._tracked.note_rows_read(None)
+        self._tracked.transaction.note_rows_read(None)
         return self._view.state.files.row_count
 
     @property
     def file_count(self) -> int:
-        self._tracked.note_rows_read(None)
+        self._tracked.transaction.note_rows_read(None)
         return self._view.state.files.file_count
 
     @property
     def size_bytes(self) -> int:
         """The size of the data files, compressed as they are."""
-        self._tracked.note_rows_read(None)
+        self._tracked.transaction.note_rows_read(None)
         return self._view.state.files.size_bytes
 
     # Other versions
@@ -202,8 +202,8 @@ class Table(TableCompaction, TableVersions):
         """Yield what happened to the table up to this version, the newest first."""
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} versions is not possible: give 0 or more")
-        self._tracked.note_rows_read(None)
-        if self._tracked.is_new:
+        self._tracked.transaction.note_rows_read(None)
+        if self._tracked.transaction.creates_log:
             return
         commits = self._tracked.log.commits(last=self.version, newest_first=True)
         for count, commit in enumerate(commits):
@@ -282,7 +282,7 @@ class Table(TableCompaction, TableVersions):
         self._check_main("altered")
         self._check_writable("alter")
         parsed = changes_from(changes)
-        own = self._tracked.own_since(self._view)
+        own = self._tracked.transaction.own_since(self._view)
         if own:
             written = Written(-1, self.schema, no_files)
             check(Operation.ALTER, self._tracked.current(), own, written, self.name)
@@ -340,7 +340,7 @@ class Table(TableCompaction, TableVersions):
 
     def can_delete(self, filter: Filter) -> bool:
         """Tell whether `delete` with this filter is decided by whole files."""
-        self._tracked.note_rows_read(filter)
+        self._tracked.transaction.note_rows_read(filter)
         return delete.is_by_files(self._tracked, self._view, as_predicate(filter))
 
     def can_overwrite(self, filter: Filter) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def listed(tracked: TrackedLog[TableState], view: View[TableState], where: Values | None) -> pa.Table:
     """Return the partitions of a view (see `list_partitions`)."""
-    tracked.note_rows_read(None)
+    tracked.transaction.note_rows_read(None)
     return list_partitions(chunks_of(tracked, view), view.state.current, where)
 
 

@@ -192,9 +192,9 @@ class TableVersions:
         then: View[TableState] | None = self._view
         if version is not None:
             then = self.at(version=version)._view
-        elif self._tracked.in_transaction and not self._of_the_past:
+        elif self._tracked.transaction.is_open and not self._of_the_past:
             # What the transaction itself has changed is to be in it, as it will be committed.
-            self._tracked.note_rows_read(None)
+            self._tracked.transaction.note_rows_read(None)
             then = None
         on_branch = self.ref != MAIN and self.refs[self.ref].kind == BRANCH
         decide = tags_and_branches.setting(

@@ -205,7 +205,7 @@ class Transaction(Catalog):
         if log.start is None or not self._is_serializable(log.start):
             return False
         # Whoever has a table has seen its columns and properties; of a namespace, only what was asked for.
-        return isinstance(log.start.state, TableState) or bool(log.names_read)
+        return isinstance(log.start.state, TableState) or bool(log.transaction.names_read)
 
     def _is_serializable(self, view: View[Any]) -> bool:
         if self._isolation is not None:
@@ -235,7 +235,7 @@ class Transaction(Catalog):
         if now.log_id != then.log_id or now.sealed != then.sealed:
             self._changed(log, now, "was dropped")
         if isinstance(then.state, NamespaceState):
-            for space, name in log.names_read:
+            for space, name in log.transaction.names_read:
                 before, after = (_named(view.state, space, name) for view in (then, now))
                 if before != after:
                     self._changed(
@@ -244,13 +244,13 @@ class Transaction(Catalog):
         else:
             if then.state.current != now.state.current:
                 self._changed(log, now, "has other columns or properties, or was replaced")
-            for predicate in log.rows_read:
+            for predicate in log.transaction.rows_read:
                 bound = (
                     None if predicate is None else bind(as_predicate(predicate), then.state.current.schema)
                 )
                 if changed_rows(log, then, now, bound):
                     self._changed(log, now, "has other rows now")
-            for name, id, predicate in log.lines_read:
+            for name, id, predicate in log.transaction.lines_read:
                 self._validate_line(log, then, now, name, id, predicate)
 
     def _validate_line(

@@ -129,7 +129,7 @@ def versions_of(asked: Asked, tracked: TrackedLog[TableState], newest: int, name
 
     NotFound for a version that does not exist.
     """
-    if tracked.is_new:
+    if tracked.transaction.creates_log:
         raise NotFound(f"{name} has no version yet: it is created by this transaction")
     for version in (asked.start_version, asked.end_version):
         if version is not None and not 1 <= version <= newest:
@@ -205,7 +205,7 @@ class Changelog:
         self.last = last
         self._name = name
         self._line_id = line_id
-        tracked.note_rows_read(None)
+        tracked.transaction.note_rows_read(None)
         if columns_of is not None or not 1 <= last < newest.version:
             self._end = columns_of or newest
         else:

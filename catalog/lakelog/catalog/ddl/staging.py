@@ -185,7 +185,7 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
-    own = tracked.own_since_staged(stage.commit_id)
+    own = tracked.transaction.own_since_staged(stage.commit_id)
     if own:
         check(Operation.REPLACE, tracked.current(), own, Written(-1, stage.schema, no_files), stage.title)
     view = tracked.at_least(stage.replaced)

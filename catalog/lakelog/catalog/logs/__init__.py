@@ -5,7 +5,7 @@ It must not know how rows are stored in data files, or what a statement wants to
 """
 
 from lakelog.catalog.logs.branch_log import LineLog, seen_on, whole
-from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, writing_as
+from lakelog.catalog.logs.cache import Change, LogCache
 from lakelog.catalog.logs.commit_files import CommitFiles, commit_files
 from lakelog.catalog.logs.commits import (
     NothingToDo,
@@ -43,8 +43,10 @@ from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.scope import Progress, Scope, Target, Unreadable, no_progress
 from lakelog.catalog.logs.table_version import TableVersion
 from lakelog.catalog.logs.this_process import writer_facts
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.logs.transaction_log import TransactionLog, TransactionLogs
 from lakelog.catalog.logs.transaction_steps import merged
+from lakelog.catalog.logs.writer_now import writing_as
 
 __all__ = [
     "Change",

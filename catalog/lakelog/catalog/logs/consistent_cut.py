@@ -19,7 +19,8 @@ from lakelog.log import View
 from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from lakelog.catalog.logs.cache import LogCache, S, TrackedLog
+    from lakelog.catalog.logs.cache import LogCache, S
+    from lakelog.catalog.logs.tracked_log import TrackedLog
 
 FOREVER_US = 2**62
 

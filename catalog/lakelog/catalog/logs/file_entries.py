@@ -21,8 +21,8 @@ from lakelog.catalog.files import (
     split_name,
     write_vectors,
 )
-from lakelog.catalog.logs.cache import TrackedLog
 from lakelog.catalog.logs.live_files import chunks_of
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Metadata, value_type
 from lakelog.catalog.state import TableState
 from lakelog.log import View, WriteRef

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lakelog.catalog.logs.cache import LogCache, TrackedLog
+from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NAMESPACE, RELATION, Entry, NamespaceState
 from lakelog.log import View

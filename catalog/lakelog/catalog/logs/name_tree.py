@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog
+from lakelog.catalog.logs.cache import Change, LogCache
 from lakelog.catalog.logs.commits import NothingToDo, Token, base_past_seals
 from lakelog.catalog.logs.name_path import Level, follow, known_on_path
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Definition
 from lakelog.catalog.state import (
@@ -78,7 +79,7 @@ class NameTree:
             if not namespace:
                 return NamespaceState()
             raise no_such_namespace(namespace)
-        found.tracked.note_name_read(space, None)
+        found.tracked.transaction.note_name_read(space, None)
         return found.view.state
 
     def find_table(self, identifier: Identifier, *, looks: int = LOOKS_MAX) -> Found[TableState] | None:
@@ -87,7 +88,7 @@ class NameTree:
         fresh = self._refreshed(namespace, name)
         found = self._walk(namespace, fresh)
         if found is not None:
-            found.tracked.note_name_read(RELATION, name)
+            found.tracked.transaction.note_name_read(RELATION, name)
         entry = found.view.state.entry(RELATION, name) if found is not None else None
         if found is None or entry is None:
             return None
@@ -155,7 +156,7 @@ class NameTree:
                     return self._walk(namespace, set(), looks=looks - 1)
                 return None
             if level.path != namespace:
-                level.tracked.note_name_read(NAMESPACE, namespace[len(level.path)])
+                level.tracked.transaction.note_name_read(NAMESPACE, namespace[len(level.path)])
             above = level
         if above is None or above.path != namespace:
             return None
@@ -250,8 +251,8 @@ class NameTree:
         entry = parent.view.state.entry(RELATION, name) if parent is not None else None
         if parent is None or entry is None:
             return False
-        is_new = self.logs.table(entry.location).is_new
-        unlinked = EntryUnlinked(space=RELATION, name=name, id=entry.id, dropped=not is_new)
+        was_seen = not self.logs.table(entry.location).transaction.creates_log
+        unlinked = EntryUnlinked(space=RELATION, name=name, id=entry.id, dropped=was_seen)
 
         def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
             events = (event for commit in passed for event in namespace_events(commit))

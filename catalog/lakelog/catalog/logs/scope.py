@@ -8,8 +8,9 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.logs.cache import LogCache, TrackedLog
+from lakelog.catalog.logs.cache import LogCache
 from lakelog.catalog.logs.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, TABLE, Entry, NamespaceState, TableState
 from lakelog.log import View

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakelog.catalog.files import StoredIn
-from lakelog.catalog.logs.cache import TrackedLog
 from lakelog.catalog.logs.live_files import chunks_of
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.planning import TopRows, bind, plan
 from lakelog.catalog.schema import Filter, Metadata, as_predicate
 from lakelog.catalog.state import TableState
@@ -37,7 +37,7 @@ class TableVersion:
     @property
     def is_new(self) -> bool:
         """Whether a transaction is about to create the table, so that it has no version yet."""
-        return self.tracked.is_new
+        return self.tracked.transaction.creates_log
 
     def commits(self, *, newest_first: bool = False) -> Iterator[Commit]:
         """Yield the commits up to this version that have not expired, none of another table before it."""
@@ -68,7 +68,7 @@ class TableVersion:
 
     def plan(self, predicate: Filter | None, top: TopRows | None) -> pa.Table:
         """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
-        self.tracked.note_rows_read(predicate)
+        self.tracked.transaction.note_rows_read(predicate)
         schema, specs = self.metadata.schema, self.metadata.specs
         bound = None if predicate is None else bind(as_predicate(predicate), schema)
         fetch = self.tracked.log.read_blobs
@@ -78,7 +78,7 @@ class TableVersion:
 
     def file_chunks(self) -> list[pa.Table]:
         """Return the live files (see `FileSet.chunks`)."""
-        self.tracked.note_rows_read(None)
+        self.tracked.transaction.note_rows_read(None)
         return chunks_of(self.tracked, self.view)
 
     @property

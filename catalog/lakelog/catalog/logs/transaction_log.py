@@ -9,14 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, as_seen_in, facts_now, write_as
+from lakelog.catalog.logs.cache import Change, LogCache
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
 from lakelog.catalog.logs.name_path import known_on_path
+from lakelog.catalog.logs.tracked_log import TrackedLog, as_seen_in
 from lakelog.catalog.logs.transaction_steps import Step, check_same, commit_of, folded, merged, met_by_joined
+from lakelog.catalog.logs.writer_now import facts_now, write_as
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import NAMESPACE, STATEMENT, NamespaceState, TableState, author_of, full
@@ -52,23 +54,12 @@ class TransactionLog(TrackedLog[S]):
         self.steps: list[Step[S]] = []
         self._decided: list[Draft] = []
         """How the steps came out when they were last decided on what others had committed."""
-        self.rows_read: list[Filter | None] = []
-        self.lines_read: list[tuple[str, str, Filter | None]] = []
-        self.names_read: set[tuple[str, str | None]] = set()
-        self._staged: dict[str, View[S]] = {}
         self._logs = logs
-
-    @property
-    def in_transaction(self) -> bool:
-        return True
+        self.transaction: OwnPart[S] = OwnPart(self)
 
     @property
     def outside(self) -> TrackedLog[S]:
         return self.under
-
-    @property
-    def is_new(self) -> bool:
-        return self.creation is not None
 
     def current(self) -> View[S]:
         self._logs.check_open()
@@ -124,16 +115,6 @@ class TransactionLog(TrackedLog[S]):
 
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         return None  # a transaction is asked again as a whole
-
-    def own_since(self, view: View[S]) -> list[Commit]:
-        current = self.current()
-        return [commit_of(current, step.draft) for step in self.steps[view.steps :]]
-
-    def note_staged(self, commit_id: str, view: View[S]) -> None:
-        self._staged[commit_id] = view
-
-    def own_since_staged(self, commit_id: str) -> list[Commit]:
-        return self.own_since(self._staged[commit_id]) if commit_id in self._staged else []
 
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
         self._logs.check_writable()
@@ -213,17 +194,6 @@ class TransactionLog(TrackedLog[S]):
         del self.steps[steps:]
         self._view = view
 
-    def note_rows_read(self, predicate: Filter | None) -> None:
-        if predicate not in self.rows_read:
-            self.rows_read.append(predicate)
-
-    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
-        if (name, id, predicate) not in self.lines_read:
-            self.lines_read.append((name, id, predicate))
-
-    def note_name_read(self, space: str, name: str | None) -> None:
-        self.names_read.add((space, name))
-
     # At the end
 
     def decide_all(self, view: View[S], passed: Sequence[Commit]) -> Draft:
@@ -261,6 +231,46 @@ class TransactionLog(TrackedLog[S]):
     def first_draft(self) -> Draft:
         """Return the draft that creates the log with all that the transaction did to it."""
         return merged([step.draft for step in self.steps])
+
+
+class OwnPart(Generic[S]):
+    """What a transaction has done in one log, and what it has read of it, as `InTransaction` says it."""
+
+    def __init__(self, log: TransactionLog[S]) -> None:
+        self.rows_read: list[Filter | None] = []
+        self.lines_read: list[tuple[str, str, Filter | None]] = []
+        self.names_read: set[tuple[str, str | None]] = set()
+        self._staged: dict[str, View[S]] = {}
+        self._log = log
+
+    @property
+    def is_open(self) -> bool:
+        return True
+
+    @property
+    def creates_log(self) -> bool:
+        return self._log.creation is not None
+
+    def own_since(self, view: View[S]) -> Sequence[Commit]:
+        current = self._log.current()
+        return [commit_of(current, step.draft) for step in self._log.steps[view.steps :]]
+
+    def note_staged(self, commit_id: str, view: View[S]) -> None:
+        self._staged[commit_id] = view
+
+    def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
+        return self.own_since(self._staged[commit_id]) if commit_id in self._staged else ()
+
+    def note_rows_read(self, predicate: Filter | None) -> None:
+        if predicate not in self.rows_read:
+            self.rows_read.append(predicate)
+
+    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
+        if (name, id, predicate) not in self.lines_read:
+            self.lines_read.append((name, id, predicate))
+
+    def note_name_read(self, space: str, name: str | None) -> None:
+        self.names_read.add((space, name))
 
 
 class TransactionLogs(LogCache):

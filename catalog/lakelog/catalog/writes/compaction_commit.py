@@ -95,7 +95,7 @@ def commit(
             view = tracked.current()
             now = entries_of(tracked, view, before.keys())
             untouched = [at for at in left if _is_untouched(groups[at].removed, before, now)]
-            if tracked.in_transaction or len(untouched) == len(left):
+            if tracked.transaction.is_open or len(untouched) == len(left):
                 raise
             left = untouched
         else:
@@ -125,7 +125,7 @@ def _left_out(
 
     CommitUnknown where its version has expired by then: no files of them may be deleted.
     """
-    if tracked.in_transaction:
+    if tracked.transaction.is_open:
         return []
     try:
         then = view if view.version == version else tracked.view_at(version)

@@ -54,7 +54,7 @@ def delete(
         except CommitConflict:
             newer = tracked.current()
             if (
-                tracked.in_transaction
+                tracked.transaction.is_open
                 or not tries_left
                 or newer.version <= view.version
                 or _is_another(newer, view)
@@ -90,7 +90,7 @@ def _delete_rows(
 
     metadata = view.state.current
     bound = bind(predicate, metadata.schema)
-    tracked.note_rows_read(predicate)
+    tracked.transaction.note_rows_read(predicate)
     whole, some = matching_files(tracked, view, bound)
     positions = dict(
         read_positions(

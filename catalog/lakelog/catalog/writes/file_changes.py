@@ -204,7 +204,7 @@ def _commit(
             ]
         )
 
-    own = tracked.own_since(base)
+    own = tracked.transaction.own_since(base)
     if own:
         # A handle of before an earlier step of the same transaction: what it does not know is no less there.
         written = Written(-1, base.state.current.schema, lambda kind: True)

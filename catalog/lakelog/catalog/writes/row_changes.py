@@ -154,7 +154,7 @@ def _commit(
     token: Token | None,
 ) -> Committed[TableState]:
     prepared = _Prepared(tracked, base, change, name, write)
-    own = tracked.own_since(base)
+    own = tracked.transaction.own_since(base)
     if own:
         # A handle of before an earlier step of the same transaction: what it does not know is no less there.
         written = Written(-1, base.state.current.schema, no_files, lambda kind: "rows were changed")
@@ -303,7 +303,7 @@ class _Now:
 
     @property
     def _may_overlap(self) -> bool:
-        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.in_transaction)
+        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.transaction.is_open)
 
     @property
     def _only_deletes_passed(self) -> bool:

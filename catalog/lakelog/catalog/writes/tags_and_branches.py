@@ -69,7 +69,7 @@ def setting(
         if known is not None and (not replace or known.kind != kind):
             what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
             raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
-        if tracked.in_transaction:
+        if tracked.transaction.is_open:
             check_same(view, name)
         origin = line[0] if then is None else _origin(view.state, then.state)
         of = MAIN if origin is None else origin
