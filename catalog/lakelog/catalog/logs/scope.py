@@ -58,7 +58,7 @@ class Scope:
         return not self.namespaces and len(self.tables) == 1
 
 
-def chosen(
+def chosen_scope(
     tree: NameTree,
     table: Identifier | None = None,
     namespace: Identifier | None = None,
