@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from lakelog.catalog.logs import NO_MAINTENANCE
 from lakelog.log.errors import Unsupported
-
-_MAINTENANCE = "maintenance deletes what cannot be restored: run {} before or after the transaction"
 
 
 class OutsideOnly:
@@ -28,10 +27,10 @@ class OutsideOnly:
         raise Unsupported("saved cuts are not part of transactions: drop it before or after this one")
 
     def expire(self, *given: object, **named: object) -> NoReturn:
-        raise Unsupported(_MAINTENANCE.format("expire"))
+        raise Unsupported(NO_MAINTENANCE)
 
     def vacuum(self, *given: object, **named: object) -> NoReturn:
-        raise Unsupported(_MAINTENANCE.format("vacuum"))
+        raise Unsupported(NO_MAINTENANCE)
 
     def audit(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported("an audit is of what is committed: run it on the catalog itself")

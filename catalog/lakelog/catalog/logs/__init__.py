@@ -40,7 +40,15 @@ from lakelog.catalog.logs.name_tree import (
 )
 from lakelog.catalog.logs.outcome import has_happened, was_committed
 from lakelog.catalog.logs.places import Places
-from lakelog.catalog.logs.scope import Progress, Scope, Target, Unreadable, chosen_scope, no_progress
+from lakelog.catalog.logs.scope import (
+    NO_MAINTENANCE,
+    Progress,
+    Scope,
+    Target,
+    Unreadable,
+    chosen_scope,
+    no_progress,
+)
 from lakelog.catalog.logs.table_version import TableVersion
 from lakelog.catalog.logs.this_process import writer_facts
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -56,6 +64,7 @@ __all__ = [
     "Found",
     "LineLog",
     "LogCache",
+    "NO_MAINTENANCE",
     "NameTree",
     "NothingToDo",
     "Places",

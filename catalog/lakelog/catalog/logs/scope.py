@@ -19,6 +19,11 @@ from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 S = TypeVar("S")
 Progress = Callable[[str], None]
 
+NO_MAINTENANCE = (
+    "maintenance deletes what nobody can bring back, so there is none in a transaction or of the past: open the "
+    "catalog without either"
+)
+
 
 def no_progress(message: str) -> None:
     """For those who do not want to be told how far it is."""
@@ -71,10 +76,7 @@ def chosen_scope(
     Maintenance is of the catalog as it is, and of each log by itself: there is none of the past, or in a transaction.
     """
     if tree.logs.is_a_cut:
-        raise Unsupported(
-            "maintenance deletes what nobody can bring back, so there is none in a transaction or of the past: open "
-            "the catalog without either"
-        )
+        raise Unsupported(NO_MAINTENANCE)
     if sum(given is not None for given in (table, namespace, location)) > 1:
         raise InvalidInput("a table, a namespace and a location are three different things: give one of them")
     if table is not None:
