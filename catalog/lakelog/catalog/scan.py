@@ -57,7 +57,7 @@ class Scan:
     def aggregate(self, wanted: Sequence[Aggregate], group_by: Sequence[str] = ()) -> pa.Table | None:
         """Return what `aggregates.aggregate` tells of the rows that match, whatever columns are read.
 
-        No rows are read: None where it takes that, or where the filter cuts through files.
+        No rows are read: None where it takes that, or where the filter matches files in part.
         """
         chunks = chunks_of(self._tracked, self._view)
         if self._limit is not None:

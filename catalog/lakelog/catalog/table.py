@@ -473,7 +473,7 @@ class Table(TableCompaction, TableVersions):
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
         `values` are those of identity columns that it took for their rows, `deletes` all rows that match in files that
-        are cut, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
+        match in part, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
         """
         self._check_writable("write to")
         check_written_by(files, write)

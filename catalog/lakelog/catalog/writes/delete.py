@@ -47,7 +47,7 @@ def delete(
                 operation=Operation.DELETE, filter=predicate, filter_text=str(predicate)
             )
             return file_changes.commit(tracked, view, change, name=name, token=token).view
-        except file_changes.CutsThroughFiles:
+        except file_changes.FilesMatchInPart:
             pass
         try:
             return _delete_rows(tracked, view, predicate, new_id, name, token)

@@ -2,7 +2,7 @@
 
 Each is decided on metadata, so it can be decided again on a newer state after a lost race; what may go on then is the
 conflict matrix's business. Files are removed only where it is proven that all of their rows have to go. Where an
-overwrite cuts through files, the rows that have to go are found by reading (see `cutting`).
+overwrite matches files in part, the rows that have to go are found by reading (see `partial_files`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from lakelog.catalog.schema import (
 from lakelog.catalog.state import Change as Kind
 from lakelog.catalog.state import FilesChanged, Operation, TableState, encode, normalized
 from lakelog.catalog.writes.identity_values import with_values
-from lakelog.catalog.writes.partial_files import CutFiles, Replaced, matching_files
+from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-class CutsThroughFiles(Unsupported):
+class FilesMatchInPart(Unsupported):
     """A filter of a delete matches some rows of a file, or may do so, and whole files are all that goes here."""
 
 
@@ -148,7 +148,7 @@ def commit(
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
     batch already, Unsupported for a filter that is not understood. Costs 1 PUT when nobody else committed, and what
-    `CutFiles` costs where an overwrite cuts through files; for a delete, that is CutsThroughFiles.
+    `PartialFiles` costs where an overwrite matches files in part; for a delete, that is FilesMatchInPart.
     """
     files = of_write(change.files, write)
     check_files(files, base.state.current.schema, base.state.current.specs)
@@ -172,7 +172,7 @@ def _commit(
 ) -> Committed[TableState]:
     # Bound once: a name in the filter means the column that had it when the change was prepared.
     bound = None if change.filter is None else bind(change.filter, base.state.current.schema)
-    cut = _cut_files(tracked, base, change, bound, name, write)
+    partial = _partial_files(tracked, base, change, bound, name, write)
 
     def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
         if change.batch is not None:
@@ -189,12 +189,12 @@ def _commit(
         removed, some = _replaced_files(tracked, current, change, bound)
         replaced = Replaced()
         if some.num_rows:
-            if cut is None:
-                raise CutsThroughFiles(
+            if partial is None:
+                raise FilesMatchInPart(
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
                     f"file of {name} but not all of them: use a filter on whole partitions"
                 )
-            replaced = cut.replaced(current, some)
+            replaced = partial.replaced(current, some)
         batch = [] if change.batch is None else [change.batch.event()]
         return merged(
             [
@@ -212,7 +212,7 @@ def _commit(
     start = tracked.at_least(base.version)
     if start.log_id != base.log_id:
         raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
-    with gone_as_no_such_table(name), kept_by_commit(tracked, [] if cut is None else cut.written):
+    with gone_as_no_such_table(name), kept_by_commit(tracked, [] if partial is None else partial.written):
         committed = tracked.commit(
             start,
             decide,
@@ -280,14 +280,14 @@ def _replaced_files(
             return empty(), empty()
 
 
-def _cut_files(
+def _partial_files(
     tracked: TrackedLog[TableState],
     base: View[TableState],
     change: Change,
     bound: Bound | None,
     name: str,
     write: WriteRef | None,
-) -> CutFiles | None:
+) -> PartialFiles | None:
     """Return what `change` replaces in files with other rows too; None where it has to spare these."""
     if change.operation not in (Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS):
         return None
@@ -298,7 +298,7 @@ def _cut_files(
         _, some = _replaced_files(tracked, base, change, bound)
         return some, bound or _bound_of_partitions(change.files, base.state.current)
 
-    return CutFiles(tracked, base, write, name, find, change.deletes)
+    return PartialFiles(tracked, base, write, name, find, change.deletes)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
