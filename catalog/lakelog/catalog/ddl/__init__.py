@@ -4,6 +4,17 @@ Rule: a name leads to a log by a link in its namespace; whatever spans several l
 It must not know rows: contents of a staged table come as finished entries of files.
 """
 
+from lakelog.catalog.ddl import (
+    definitions,
+    drop,
+    namespaces,
+    register,
+    restore,
+    saved_cuts,
+    staging,
+    table_places,
+    tables,
+)
 from lakelog.catalog.ddl.dropped import DroppedEntry, dropped
 from lakelog.catalog.ddl.saved_cuts import CutVersions, needed_versions
 from lakelog.catalog.ddl.staging import Stage
@@ -12,6 +23,15 @@ __all__ = [
     "CutVersions",
     "DroppedEntry",
     "Stage",
+    "definitions",
+    "drop",
     "dropped",
+    "namespaces",
     "needed_versions",
+    "register",
+    "restore",
+    "saved_cuts",
+    "staging",
+    "table_places",
+    "tables",
 ]
