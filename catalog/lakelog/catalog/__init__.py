@@ -28,12 +28,14 @@ from lakelog.catalog.schema import Schema
 from lakelog.catalog.staging import Stage
 from lakelog.catalog.stream_batches import StreamBatch
 from lakelog.catalog.table import Table
+from lakelog.log.errors import CommitUnknown
 
 __all__ = [
     "Catalog",
     "ColumnExists",
     "ColumnStats",
     "CommitConflict",
+    "CommitUnknown",
     "DataFile",
     "HistoryEntry",
     "NamespaceExists",
