@@ -15,10 +15,10 @@ from typing import Any, get_args
 
 import msgspec
 
-from lakelog.catalog.events import NamespaceEvent, TableEvent
-from lakelog.catalog.namespace_state import _Root as NamespaceRoot
-from lakelog.catalog.saved_cuts import CutVersions
-from lakelog.catalog.table_state import _Root as TableRoot
+from lakelog.catalog.ddl.saved_cuts import CutVersions
+from lakelog.catalog.state.events import NamespaceEvent, TableEvent
+from lakelog.catalog.state.namespace_state import _Root as NamespaceRoot
+from lakelog.catalog.state.table_state import _Root as TableRoot
 from lakelog.log.format import Base, Commit, Decision, Root, Tombstone
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from tests.format import documents
 
-from lakelog.catalog.events import NamespaceEvent, TableEvent
+from lakelog.catalog.state.events import NamespaceEvent, TableEvent
 
 
 def test_the_documents_are_current() -> None:

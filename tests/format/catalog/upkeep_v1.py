@@ -16,10 +16,10 @@ from tests.format.catalog.warehouse_v1 import build as built
 from tests.format.catalog.warehouse_v1 import golden_store
 
 from lakelog.catalog import Catalog, DataFile
-from lakelog.catalog.column_statistics import ColumnEstimates, TableEstimates
-from lakelog.catalog.definition import FunctionDefinition, ViewColumn, ViewDefinition
-from lakelog.catalog.identity import ValuesTaken
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.files.column_statistics import ColumnEstimates, TableEstimates
+from lakelog.catalog.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
+from lakelog.catalog.schema.identity import ValuesTaken
+from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.log import MemoryStore
 
 NOTHING = dt.timedelta(0)
