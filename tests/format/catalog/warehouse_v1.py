@@ -1,7 +1,7 @@
 """Makes the golden warehouse of the catalog's format 1, with ids that count and a clock that ticks.
 
-`python -m tests.format.catalog.warehouse_v1 FOLDER` writes it. What a release has written is never edited: from then on,
-a new form of the format gets a folder of its own beside it.
+`python -m tests.format.catalog.warehouse_v1 FOLDER` writes it. What a release has written is never edited: from
+then on, a new form of the format gets a folder of its own beside it.
 """
 
 from __future__ import annotations
