@@ -4,9 +4,19 @@ Rule: every read of a log and every commit goes through here, so that rebasing, 
 It must not know how rows are stored in data files, or what a statement wants to change.
 """
 
-from lakelog.catalog.logs.branch_log import LineLog, seen_on, whole
-from lakelog.catalog.logs.cache import Change, LogCache
-from lakelog.catalog.logs.commit_files import CommitFiles, commit_files
+from lakelog.catalog.logs.branch_log import (
+    LineLog,
+    seen_on,
+    whole,
+)
+from lakelog.catalog.logs.cache import (
+    Change,
+    LogCache,
+)
+from lakelog.catalog.logs.commit_files import (
+    CommitFiles,
+    files_of_commits,
+)
 from lakelog.catalog.logs.commits import (
     NothingToDo,
     Token,
@@ -23,10 +33,24 @@ from lakelog.catalog.logs.commits import (
     was_applied_anywhere,
     was_applied_elsewhere,
 )
-from lakelog.catalog.logs.consistent_cut import FOREVER_US, Cut
-from lakelog.catalog.logs.file_entries import entries_of, with_deletes
-from lakelog.catalog.logs.live_files import all_files, as_removed, chunks_of, file_keys, files_only_in
-from lakelog.catalog.logs.name_path import follow
+from lakelog.catalog.logs.consistent_cut import (
+    FOREVER_US,
+    Cut,
+)
+from lakelog.catalog.logs.file_entries import (
+    entries_of,
+    with_deletes,
+)
+from lakelog.catalog.logs.live_files import (
+    all_files,
+    as_removed,
+    chunks_of,
+    file_keys,
+    files_only_in,
+)
+from lakelog.catalog.logs.name_path import (
+    follow,
+)
 from lakelog.catalog.logs.name_tree import (
     Found,
     NameTree,
@@ -38,8 +62,13 @@ from lakelog.catalog.logs.name_tree import (
     no_such_namespace,
     no_such_table,
 )
-from lakelog.catalog.logs.outcome import has_happened, was_committed
-from lakelog.catalog.logs.places import Places
+from lakelog.catalog.logs.outcome import (
+    has_happened,
+    was_committed,
+)
+from lakelog.catalog.logs.places import (
+    Places,
+)
 from lakelog.catalog.logs.scope import (
     NO_MAINTENANCE,
     Progress,
@@ -49,12 +78,28 @@ from lakelog.catalog.logs.scope import (
     chosen_scope,
     no_progress,
 )
-from lakelog.catalog.logs.table_version import TableVersion
-from lakelog.catalog.logs.this_process import writer_facts
-from lakelog.catalog.logs.tracked_log import TrackedLog
-from lakelog.catalog.logs.transaction_log import TransactionLog, TransactionLogs
-from lakelog.catalog.logs.transaction_steps import merged
-from lakelog.catalog.logs.writer_now import writing_as
+from lakelog.catalog.logs.stored_vectors import (
+    read_vector,
+)
+from lakelog.catalog.logs.table_version import (
+    TableVersion,
+)
+from lakelog.catalog.logs.this_process import (
+    writer_facts,
+)
+from lakelog.catalog.logs.tracked_log import (
+    TrackedLog,
+)
+from lakelog.catalog.logs.transaction_log import (
+    TransactionLog,
+    TransactionLogs,
+)
+from lakelog.catalog.logs.transaction_steps import (
+    merged,
+)
+from lakelog.catalog.logs.writer_now import (
+    writing_as,
+)
 
 __all__ = [
     "Change",
@@ -71,11 +116,11 @@ __all__ = [
     "Progress",
     "Scope",
     "TableVersion",
-    "TransactionLog",
-    "TransactionLogs",
     "Target",
     "Token",
     "TrackedLog",
+    "TransactionLog",
+    "TransactionLogs",
     "Unreadable",
     "Written",
     "all_files",
@@ -88,7 +133,7 @@ __all__ = [
     "chosen_scope",
     "chunks_of",
     "commit_changes",
-    "commit_files",
+    "files_of_commits",
     "commit_in",
     "entries_of",
     "file_keys",
@@ -104,6 +149,7 @@ __all__ = [
     "no_progress",
     "no_such_namespace",
     "no_such_table",
+    "read_vector",
     "seen_on",
     "taken_events",
     "was_applied",

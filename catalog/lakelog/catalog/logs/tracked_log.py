@@ -16,7 +16,7 @@ from lakelog.catalog.state import TableState
 from lakelog.log import Commit, Committed, Draft, Log, View
 from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 S = TypeVar("S")
 T = TypeVar("T")
