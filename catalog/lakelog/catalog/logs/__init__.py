@@ -4,7 +4,7 @@ Rule: every read of a log and every commit goes through here, so that rebasing, 
 It must not know how rows are stored in data files, or what a statement wants to change.
 """
 
-from lakelog.catalog.logs.branch_log import LineLog, seen_on, whole
+from lakelog.catalog.logs.branch_log import LineLog, seen_on
 from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, writing_as
 from lakelog.catalog.logs.commit_files import CommitFiles, commit_files
 from lakelog.catalog.logs.commits import (
@@ -12,7 +12,7 @@ from lakelog.catalog.logs.commits import (
     Token,
     Written,
     base_past_seals,
-    check,
+    check_conflicts,
     commit_changes,
     files_event,
     gone_as_no_such_table,
@@ -40,10 +40,10 @@ from lakelog.catalog.logs.name_tree import (
 from lakelog.catalog.logs.outcome import has_happened, was_committed
 from lakelog.catalog.logs.places import Places
 from lakelog.catalog.logs.scope import Progress, Scope, Target, Unreadable, no_progress
-from lakelog.catalog.logs.table_version import TableVersion
+from lakelog.catalog.logs.table_head import HasHead, TableHead, another_table
 from lakelog.catalog.logs.this_process import writer_facts
 from lakelog.catalog.logs.transaction_log import TakenLog, TakenLogs
-from lakelog.catalog.logs.transaction_steps import merged
+from lakelog.catalog.logs.transaction_steps import merged_drafts
 
 __all__ = [
     "Change",
@@ -51,6 +51,7 @@ __all__ = [
     "Cut",
     "FOREVER_US",
     "Found",
+    "HasHead",
     "LineLog",
     "LogCache",
     "NameTree",
@@ -58,7 +59,7 @@ __all__ = [
     "Places",
     "Progress",
     "Scope",
-    "TableVersion",
+    "TableHead",
     "TakenLog",
     "TakenLogs",
     "Target",
@@ -67,10 +68,11 @@ __all__ = [
     "Unreadable",
     "Written",
     "all_files",
+    "another_table",
     "as_removed",
     "base_past_seals",
     "changes_of",
-    "check",
+    "check_conflicts",
     "check_at_place",
     "check_not_forgotten",
     "chunks_of",
@@ -84,7 +86,7 @@ __all__ = [
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",
-    "merged",
+    "merged_drafts",
     "new_token",
     "no_files",
     "no_progress",
@@ -96,7 +98,6 @@ __all__ = [
     "was_applied_anywhere",
     "was_applied_elsewhere",
     "was_committed",
-    "whole",
     "with_deletes",
     "writer_facts",
     "writing_as",

@@ -31,11 +31,6 @@ def seen_on(view: View[TableState], name: str, id: str | None = None) -> View[Ta
     return replace(view, state=seen)
 
 
-def whole(view: View[TableState]) -> View[TableState]:
-    """Return the view that another one was seen on."""
-    return replace(view, state=view.state.on(MAIN))
-
-
 class LineLog(TrackedLog[TableState]):
     """The log of a table on one tag or branch, told apart from others of the same name by its id.
 
@@ -105,7 +100,7 @@ class LineLog(TrackedLog[TableState]):
             draft = decide(self._here(view), [self._as_seen(commit) for commit in passed])
             return replace(draft, events=self._as_said(draft.events))
 
-        done = self.under.commit(whole(view), decide_here, commit_id=commit_id, base=base)
+        done = self.under.commit(seen_on(view, MAIN), decide_here, commit_id=commit_id, base=base)
         try:
             return Committed(self._here(done.view), done.version)
         except (NoSuchRef, LogSealed) as gone:
@@ -121,7 +116,7 @@ class LineLog(TrackedLog[TableState]):
                 ) from gone
 
     def own_since(self, view: View[TableState]) -> list[Commit]:
-        return [self._as_seen(commit) for commit in self.under.own_since(whole(view))]
+        return [self._as_seen(commit) for commit in self.under.own_since(seen_on(view, MAIN))]
 
     @property
     def in_transaction(self) -> bool:

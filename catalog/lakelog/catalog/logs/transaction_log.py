@@ -15,7 +15,14 @@ from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, as_seen_in, facts_now, write_as
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
-from lakelog.catalog.logs.transaction_steps import Step, check_same, commit_of, folded, merged, met_by_joined
+from lakelog.catalog.logs.transaction_steps import (
+    Step,
+    check_same,
+    commit_of,
+    folded,
+    merged_drafts,
+    met_by_joined,
+)
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import NAMESPACE, RELATION, STATEMENT, NamespaceState, TableState, author_of, full
@@ -255,7 +262,7 @@ class TakenLog(TrackedLog[S]):
             drafts.append(draft)
             passed = met_by_joined(passed, draft)
             view = _with_steps(folded(self.log, view, draft), len(drafts))
-        return merged(drafts)
+        return merged_drafts(drafts)
 
     def all_facts(self) -> dict[str, Json]:
         """Return what was said of the writer at each step, the statements one after another."""
@@ -266,7 +273,7 @@ class TakenLog(TrackedLog[S]):
 
     def first_draft(self) -> Draft:
         """Return the draft that creates the log with all that the transaction did to it."""
-        return merged([step.draft for step in self.steps])
+        return merged_drafts([step.draft for step in self.steps])
 
 
 class TakenLogs(LogCache):

@@ -21,7 +21,7 @@ from lakelog.catalog.planning.partitions import (
 )
 from lakelog.catalog.planning.pruning import Specs, match, may_fail, may_match
 from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.planning.scan_plan import partition_key, plan
+from lakelog.catalog.planning.scan_plan import partition_key, plan_scan
 from lakelog.catalog.planning.top_rows import TopRows
 
 __all__ = [
@@ -50,7 +50,7 @@ __all__ = [
     "partition_key",
     "partition_of_files",
     "partition_values",
-    "plan",
+    "plan_scan",
     "predicate_of",
     "predicate_of_keys",
     "renamed_columns",

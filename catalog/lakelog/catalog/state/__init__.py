@@ -7,7 +7,7 @@ It must not know where a log is, how it is read, or who asks.
 
 from lakelog.catalog.state.altering import events_of
 from lakelog.catalog.state.compaction import Goal, Group, compaction, goal_of
-from lakelog.catalog.state.conflicts import Change, Operation, Rule, changes, rule
+from lakelog.catalog.state.conflicts import ChangeKind, Operation, Rule, changes, rule
 from lakelog.catalog.state.events import (
     ClusteringChanged,
     ConstraintAdded,
@@ -84,7 +84,7 @@ __all__ = [
     "BRANCH",
     "CLIENT",
     "COMMENT",
-    "Change",
+    "ChangeKind",
     "ClusteringChanged",
     "ConstraintAdded",
     "CutDropped",
