@@ -293,7 +293,7 @@ class TableVersion:
         self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
     ) -> tuple[pa.Table, list[Group]]:
         """Return what is to be written anew next, the groups and their files, for `commit_compaction`."""
-        return compaction_commit.plan_compaction(
+        return compaction_commit.plan_groups(
             self.head, goal, filter, until=until, limit_bytes=limit_bytes
         )
 

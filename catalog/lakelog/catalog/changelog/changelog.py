@@ -27,9 +27,8 @@ from lakelog.catalog.files import (
     deletes_from_json,
     deletes_to_json,
     inline_deletes,
-    read_vector,
 )
-from lakelog.catalog.logs import HasHead, TableHead
+from lakelog.catalog.logs import HasHead, TableHead, read_vector
 from lakelog.catalog.parquet import in_order
 from lakelog.catalog.planning import Bound, bind, may_match
 from lakelog.catalog.schema import (

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
-from lakelog.catalog.logs import CommitFiles, TableHead, commit_files
+from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import (
     FastForwarded,
@@ -120,7 +120,7 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
     replaced: list[int] = []
     goes_back = False
     made: int | None = None
-    for files in commit_files(head.tracked, first, last):
+    for files in files_of_commits(head.tracked, first, last):
         is_created = any(isinstance(event, TableCreated) for event in files.events)
         if files.commit.log_id != head.id:
             raise NotFound(f"version {files.commit.version} is of another table")

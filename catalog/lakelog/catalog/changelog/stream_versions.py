@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.changelog.stream_positions import Spent
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.files import empty, joined
-from lakelog.catalog.logs import CommitFiles, TableHead, commit_files
+from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.state import (
     FilesChanged,
     Operation,
@@ -69,7 +69,7 @@ class Versions:
                 yield known
                 version += 1
                 continue
-            for files in commit_files(head.tracked, version, last):
+            for files in files_of_commits(head.tracked, version, last):
                 one = _seen(files)
                 self._put((head.tracked.location, head.id, one.version, False), one, one.files.num_rows)
                 yield one

@@ -18,7 +18,7 @@ from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.planning import Constant, bind, may_match, unknown_parts
 from lakelog.catalog.schema import Filter, as_predicate
-from lakelog.catalog.state import Goal, Group, Operation, compaction
+from lakelog.catalog.state import Goal, Group, Operation, plan_compaction
 from lakelog.catalog.writes import row_changes
 from lakelog.log import WriteRef
 from lakelog.log.errors import CommitUnknown, NotFound, Unsupported
@@ -38,11 +38,11 @@ class Rewritten:
     files: Sequence[DataFile]
 
 
-def plan_compaction(
+def plan_groups(
     head: TableHead, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
 ) -> tuple[pa.Table, list[Group]]:
-    """Return the next groups to be written anew, and their files (see `compaction`), of those that may have rows which
-    match. Unsupported for a filter that files tell nothing of."""
+    """Return the next groups to be written anew, and their files (see `plan_compaction`), of the files that may have
+    rows which match. Unsupported for a filter that files tell nothing of."""
     metadata, files = head.metadata, head.all_files()
     if filter is not None:
         bound = bind(as_predicate(filter), metadata.schema)
@@ -53,7 +53,7 @@ def plan_compaction(
                 "may have rows that match: compare columns with values"
             )
         files = files.filter(may_match(files, bound, metadata.specs))
-    return compaction(files, metadata, goal, until=until, limit_bytes=limit_bytes)
+    return plan_compaction(files, metadata, goal, until=until, limit_bytes=limit_bytes)
 
 
 def commit(
@@ -124,7 +124,7 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
 
 
 def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
-    """Write anew what is to be (see `plan_compaction`), in as many commits as it takes, and return the newest version.
+    """Write anew what is to be (see `plan_groups`), in as many commits as it takes, and return the newest version.
 
     CommitConflict where others change the same files again and again.
     """
@@ -133,7 +133,7 @@ def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
     until, tries_left = head.version, TRIES_MAX
     limit_bytes = _FILES_AT_ONCE * goal.target_size_bytes
     while True:
-        files, groups = plan_compaction(head, goal, filter, until=until, limit_bytes=limit_bytes)
+        files, groups = plan_groups(head, goal, filter, until=until, limit_bytes=limit_bytes)
         if not groups:
             return head
         write = head.begin_write()

@@ -27,7 +27,6 @@ from lakelog.catalog.files import (
     files_to_arrow,
     of_write,
     positions_of,
-    read_vector,
     removed_file,
     with_ids,
     without,
@@ -39,6 +38,7 @@ from lakelog.catalog.logs import (
     check_conflicts,
     files_event,
     no_files,
+    read_vector,
     taken_events,
     with_deletes,
 )

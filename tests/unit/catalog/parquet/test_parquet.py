@@ -33,7 +33,7 @@ from lakelog.catalog.schema.predicate import col
 from lakelog.catalog.schema.schema import Schema
 from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError, InvalidInput, StorageError, Unsupported
-from lakelog.log.memory_store import MemoryStore
+from lakelog.log.stores.memory_store import MemoryStore
 
 PLAIN, UNSORTED = PartitionSpec(), SortOrder()
 WRITE = WriteRef(id="w", version=7)

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 
 import pytest
-from tests.integration.catalog.audited_shop import Objects, alter, brief, damage, filled
+from tests.integration.catalog.audit.audited_shop import Objects, alter, brief, damage, filled
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.audit.audit import AuditEntry

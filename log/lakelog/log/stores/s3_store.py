@@ -14,8 +14,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
 
 from lakelog.log.errors import LakelogError, NotFound, PermissionDenied, StorageError, Unsupported
-from lakelog.log.s3_input import S3Input
-from lakelog.log.store import check_key
+from lakelog.log.stores.s3_input import S3Input
+from lakelog.log.stores.store import check_key
 
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 60

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.integration.catalog.conftest import rows
-from tests.integration.catalog.test_refs import ids, row_ids, sound
+from tests.integration.catalog.writes.test_refs import ids, row_ids, sound
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.errors import CommitConflict, NoSuchRef

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
-from tests.integration.catalog.test_vacuum_unlinked import Death, unlinked, written
+from tests.integration.catalog.maintenance.test_vacuum_unlinked import Death, unlinked, written
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.ddl import staging

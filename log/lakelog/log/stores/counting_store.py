@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores.store import ObjectStore
 
 
 class CountingStore:

@@ -9,7 +9,7 @@ import pytest
 
 from lakelog.catalog.state.conflicts import Change, Operation, Rule, rule
 
-README = Path(__file__).parents[3] / "catalog" / "README.md"
+README = Path(__file__).parents[4] / "catalog" / "README.md"
 
 
 def documented() -> dict[tuple[Operation, Change], Rule]:

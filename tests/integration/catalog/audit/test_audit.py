@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.catalog.audited_shop import alter, brief, damage, filled
+from tests.integration.catalog.audit.audited_shop import alter, brief, damage, filled
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog

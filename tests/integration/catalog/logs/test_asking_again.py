@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
-from tests.integration.catalog.test_staging import staged_files
+from tests.integration.catalog.ddl.test_staging import staged_files
 
 from lakelog.catalog import Catalog, DataFile, NoSuchTable, TableExists, col
 from lakelog.log import CommitUnknown, expiry

@@ -7,7 +7,7 @@ from typing import BinaryIO, ClassVar
 
 from lakelog.log.errors import NotFound
 from lakelog.log.options import system_clock_us
-from lakelog.log.store import check_key
+from lakelog.log.stores.store import check_key
 
 
 class MemoryStore:

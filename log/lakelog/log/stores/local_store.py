@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from lakelog.log.errors import NotFound, PermissionDenied, StorageError
 from lakelog.log.ids import new_id
-from lakelog.log.store import check_key
+from lakelog.log.stores.store import check_key
 
 TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
