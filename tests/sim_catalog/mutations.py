@@ -103,14 +103,14 @@ def what_was_only_read_is_not_validated(real: Any, self: Any, read: Any) -> None
 
 @contextmanager
 def _decided_once() -> Iterator[None]:
-    real = transaction_log.TakenLog.decide_all
+    real = transaction_log.TransactionLog.decide_all
 
     def decide_all(self: Any, view: Any, passed: Any) -> Any:
         if not hasattr(self, "drafted"):
             self.drafted = real(self, view, passed)
         return self.drafted
 
-    with patch.object(transaction_log.TakenLog, "decide_all", decide_all):
+    with patch.object(transaction_log.TransactionLog, "decide_all", decide_all):
         yield
 
 

@@ -284,7 +284,7 @@ class Table(TableVersion):
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
         `values` are those of identity columns that it took for their rows, `deletes` all rows that match in files that
-        are cut, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
+        match in part, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
         """
         head = self._writable("write to")
         change = file_changes.change_of(operation, files, filter, batch, values, deletes)

@@ -219,8 +219,8 @@ class TableVersion:
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} versions is not possible: give 0 or more")
         tracked = self.head.tracked
-        tracked.note_rows_read(None)
-        if tracked.is_new:
+        tracked.transaction.note_rows_read(None)
+        if tracked.transaction.creates_log:
             return
         commits = tracked.log.commits(last=self.version, newest_first=True)
         for count, commit in enumerate(commits):
@@ -283,7 +283,7 @@ class TableVersion:
         """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
         return self.head.plan(predicate, top)
 
-    def plan_cut(self, predicate: Filter) -> pa.Table:
+    def plan_partial(self, predicate: Filter) -> pa.Table:
         """Return the data files in which an overwrite by this filter may replace some rows and not all. Unsupported."""
         return matching_files(self.head.tracked, self.head.view, bind(as_predicate(predicate), self.schema))[
             1
@@ -293,9 +293,7 @@ class TableVersion:
         self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
     ) -> tuple[pa.Table, list[Group]]:
         """Return what is to be written anew next, the groups and their files, for `commit_compaction`."""
-        return compaction_commit.plan_groups(
-            self.head, goal, filter, until=until, limit_bytes=limit_bytes
-        )
+        return compaction_commit.plan_groups(self.head, goal, filter, until=until, limit_bytes=limit_bytes)
 
     def partitions(self, where: Values | None = None) -> pa.Table:
         """Return the partitions that have these values: a column for each field, and `files`, `rows` and `bytes`.

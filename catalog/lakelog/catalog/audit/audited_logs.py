@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from lakelog.catalog.audit.chain import extent_of, steps
+from lakelog.catalog.audit.chain import audited_versions, extent_of
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, quoted
@@ -231,8 +231,8 @@ def _ever_linked(tree: NameTree, location: str, state: NamespaceState | None) ->
 
 def _events(tree: NameTree, location: str) -> Iterator[dict[str, Any]]:
     log = tree.logs.unread(location).log
-    for step in steps(
+    for each in audited_versions(
         log, extent_of(log), since_us=None, until_us=None, newest_first=False, verify=False, batch=64
     ):
-        if isinstance(step.entry, Commit):
-            yield from step.entry.events
+        if isinstance(each.entry, Commit):
+            yield from each.entry.events

@@ -122,7 +122,7 @@ def snapshots(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _snapshot_rows(table: TableHead) -> Iterator[dict[str, Any]]:
-    if table.tracked.is_new:
+    if table.tracked.transaction.creates_log:
         return
     commits = table.commits()
     first = next(commits, None)
@@ -195,7 +195,11 @@ def _operation(commit: Commit) -> str:
 
 
 def refs(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    rows = [] if table.tracked.is_new else [{"name": MAIN, "type": "BRANCH", "version": table.version}]
+    rows = (
+        []
+        if table.tracked.transaction.creates_log
+        else [{"name": MAIN, "type": "BRANCH", "version": table.version}]
+    )
     for name, ref in sorted(table.state.refs.items()):
         rows.append({"name": name, "type": ref.kind.upper(), "version": ref.version})
     return _chunks(iter(rows), wanted)

@@ -125,7 +125,7 @@ def versions_of(asked: Asked, head: TableHead) -> tuple[int, int]:
     NotFound for a version that does not exist.
     """
     tracked, newest, name = head.tracked, head.version, head.name
-    if tracked.is_new:
+    if tracked.transaction.creates_log:
         raise NotFound(f"{name} has no version yet: it is created by this transaction")
     for version in (asked.start_version, asked.end_version):
         if version is not None and not 1 <= version <= newest:

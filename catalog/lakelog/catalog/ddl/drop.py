@@ -69,7 +69,7 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> 
     name = identifier[-1]
     parent = tree.find_namespace(identifier[:-1])
     if parent is not None:
-        parent.tracked.note_name_read(RELATION, name)
+        parent.tracked.transaction.note_name_read(RELATION, name)
     entry = parent.view.state.entry(RELATION, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
@@ -120,7 +120,7 @@ def drop_namespace(tree: NameTree, namespace: Identifier, *, cascade: bool, toke
 def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token: Token | None) -> bool:
     name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
     if parent is not None:
-        parent.tracked.note_name_read(NAMESPACE, name)
+        parent.tracked.transaction.note_name_read(NAMESPACE, name)
     entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
@@ -216,7 +216,7 @@ def _unlinking(
     token: Token | None,
 ) -> Change[NamespaceState]:
     # What the same transaction created never was there for others, and cannot be restored.
-    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.is_new)
+    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.transaction.creates_log)
     unlinked = Draft(events=encode([event]))
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
@@ -260,14 +260,16 @@ def _sealing_namespace(
         EntryUnlinked(space=space, name=name, id=entry.id)
         for space, entries in collected.items()
         for name, entry in entries.items()
-        if (tree.logs.table if space == RELATION else tree.logs.namespace)(entry.location).is_new
+        if (tree.logs.table if space == RELATION else tree.logs.namespace)(
+            entry.location
+        ).transaction.creates_log
     ]
     sealed = Draft(events=encode([*events, NamespaceDropped(cascade=cascade)]), seals=True)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if not cascade and not view.state.is_empty:
             for space in (RELATION, NAMESPACE):
-                tracked.note_name_read(space, None)
+                tracked.transaction.note_name_read(space, None)
             raise _not_empty(namespace, view.state)
         if cascade and (_linked(view.state) != collected or _linked_after(collected_at, passed)):
             raise CommitConflict(

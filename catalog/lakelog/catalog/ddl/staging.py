@@ -187,7 +187,7 @@ def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[T
         events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
-    own = tracked.own_since_staged(stage.commit_id)
+    own = tracked.transaction.own_since_staged(stage.commit_id)
     if own:
         unversioned = Written(-1, stage.schema, no_files)
         check_conflicts(Operation.REPLACE, tracked.current(), own, unversioned, stage.title)

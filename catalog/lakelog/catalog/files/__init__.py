@@ -12,16 +12,16 @@ from lakelog.catalog.files.data_file import (
     BASE_SCHEMA,
     CONSTANTS,
     CRC,
+    ColumnStats,
+    Constant,
     DELETED,
     DELETES,
+    DataFile,
     FIRST_ROW,
     FOOTER,
     NAMES,
-    VERSION,
-    ColumnStats,
-    Constant,
-    DataFile,
     RemovedFile,
+    VERSION,
     check_files,
     check_written_by,
     constants_from_json,
@@ -56,7 +56,6 @@ from lakelog.catalog.files.deletion_vectors import (
 from lakelog.catalog.files.file_set import (
     FileSet,
     Root,
-    StoredIn,
 )
 from lakelog.catalog.files.file_tables import (
     converted,
@@ -83,8 +82,8 @@ from lakelog.catalog.files.row_ids import (
     without_uncommitted,
 )
 from lakelog.catalog.files.statistics import (
-    TEXT_LIMIT,
     Measured,
+    TEXT_LIMIT,
     footer_statistics,
     lower_text,
     measured_columns,
@@ -119,7 +118,6 @@ __all__ = [
     "ROW_VERSION",
     "RemovedFile",
     "Root",
-    "StoredIn",
     "TEXT_LIMIT",
     "TableEstimates",
     "UNCOMMITTED",

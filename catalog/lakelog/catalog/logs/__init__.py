@@ -5,14 +5,11 @@ It must not know how rows are stored in data files, or what a statement wants to
 """
 
 from lakelog.catalog.logs.branch_log import (
-    LineLog,
     seen_on,
 )
 from lakelog.catalog.logs.cache import (
     Change,
     LogCache,
-    TrackedLog,
-    writing_as,
 )
 from lakelog.catalog.logs.commit_files import (
     CommitFiles,
@@ -35,19 +32,20 @@ from lakelog.catalog.logs.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.logs.consistent_cut import (
-    FOREVER_US,
     Cut,
+    FOREVER_US,
 )
 from lakelog.catalog.logs.file_entries import (
-    entries_of,
     with_deletes,
 )
 from lakelog.catalog.logs.live_files import (
-    all_files,
     as_removed,
     chunks_of,
     file_keys,
     files_only_in,
+)
+from lakelog.catalog.logs.name_path import (
+    follow,
 )
 from lakelog.catalog.logs.name_tree import (
     Found,
@@ -68,10 +66,12 @@ from lakelog.catalog.logs.places import (
     Places,
 )
 from lakelog.catalog.logs.scope import (
+    NO_MAINTENANCE,
     Progress,
     Scope,
     Target,
     Unreadable,
+    chosen_scope,
     no_progress,
 )
 from lakelog.catalog.logs.stored_vectors import (
@@ -85,12 +85,18 @@ from lakelog.catalog.logs.table_head import (
 from lakelog.catalog.logs.this_process import (
     writer_facts,
 )
+from lakelog.catalog.logs.tracked_log import (
+    TrackedLog,
+)
 from lakelog.catalog.logs.transaction_log import (
-    TakenLog,
-    TakenLogs,
+    TransactionLog,
+    TransactionLogs,
 )
 from lakelog.catalog.logs.transaction_steps import (
     merged_drafts,
+)
+from lakelog.catalog.logs.writer_now import (
+    writing_as,
 )
 
 __all__ = [
@@ -99,38 +105,38 @@ __all__ = [
     "Cut",
     "FOREVER_US",
     "Found",
-    "LineLog",
+    "HasHead",
     "LogCache",
+    "NO_MAINTENANCE",
     "NameTree",
     "NothingToDo",
     "Places",
     "Progress",
     "Scope",
     "TableHead",
-    "HasHead",
-    "another_table",
-    "TakenLog",
-    "TakenLogs",
     "Target",
     "Token",
     "TrackedLog",
+    "TransactionLog",
+    "TransactionLogs",
     "Unreadable",
     "Written",
-    "all_files",
+    "another_table",
     "as_removed",
     "base_past_seals",
     "changes_of",
-    "check_conflicts",
     "check_at_place",
+    "check_conflicts",
     "check_not_forgotten",
+    "chosen_scope",
     "chunks_of",
     "commit_changes",
-    "files_of_commits",
     "commit_in",
-    "entries_of",
     "file_keys",
     "files_event",
+    "files_of_commits",
     "files_only_in",
+    "follow",
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs.branch_log import LineLog, seen_on
-from lakelog.catalog.logs.cache import LogCache, TrackedLog
+from lakelog.catalog.logs.cache import LogCache
 from lakelog.catalog.logs.commits import (
     NothingToDo,
     Token,
@@ -28,6 +28,7 @@ from lakelog.catalog.logs.commits import (
 )
 from lakelog.catalog.logs.file_entries import entries_of
 from lakelog.catalog.logs.live_files import all_files, chunks_of, files_only_in
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.planning import Bound, TopRows, bind, plan_scan
 from lakelog.catalog.schema import Filter, Metadata, Schema, as_predicate
 from lakelog.catalog.state import MAIN, TAG, Operation, TableState
@@ -198,7 +199,7 @@ class TableHead:
 
     def commits(self, *, newest_first: bool = False) -> Iterator[Commit]:
         """Yield the commits up to this version that have not expired, none of another table before it."""
-        if self.tracked.is_new:
+        if self.tracked.transaction.creates_log:
             return
         first = max(1, self.state.expired)
         for commit in self.tracked.log.commits(first, self.version, newest_first=newest_first):
@@ -209,7 +210,7 @@ class TableHead:
 
     def note_rows_read(self, predicate: Any) -> None:
         """Take note for a transaction that the rows which match were read; None stands for all rows."""
-        self.tracked.note_rows_read(predicate)
+        self.tracked.transaction.note_rows_read(predicate)
 
     def plan(self, predicate: Filter | None, top: TopRows | None = None) -> pa.Table:
         """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
@@ -244,7 +245,7 @@ class TableHead:
 
         What a handle of before an earlier step does not know is no less there; see `check_conflicts`.
         """
-        own = self.tracked.own_since(self.view)
+        own = self.tracked.transaction.own_since(self.view)
         if own:
             unversioned = replace(written, version=-1)
             check_conflicts(operation, self.tracked.current(), own, unversioned, self.name)

@@ -82,7 +82,7 @@ def commit(
             head = base.at(base.tracked.current())
             now = head.entries(before.keys())
             untouched = [at for at in left if _is_untouched(groups[at].removed, before, now)]
-            if base.tracked.in_transaction or len(untouched) == len(left):
+            if base.tracked.transaction.is_open or len(untouched) == len(left):
                 raise
             left = untouched
         else:
@@ -108,7 +108,7 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
     CommitUnknown where its version has expired by then: no files of them may be deleted.
     """
     tracked = head.tracked
-    if tracked.in_transaction:
+    if tracked.transaction.is_open:
         return []
     try:
         then = head if head.version == version else head.at(tracked.view_at(version))

@@ -36,14 +36,14 @@ def delete(head: TableHead, predicate: Predicate, token: Token | None) -> TableH
                 operation=Operation.DELETE, filter=predicate, filter_text=str(predicate)
             )
             return head.at(file_changes.commit(head, change, token=token).view)
-        except file_changes.CutsThroughFiles:
+        except file_changes.FilesMatchInPart:
             pass
         try:
             return _delete_rows(head, predicate, token)
         except CommitConflict:
             newer = head.at(head.tracked.current())
             if (
-                head.tracked.in_transaction
+                head.tracked.transaction.is_open
                 or not tries_left
                 or newer.version <= head.version
                 or _is_another(newer, head)
@@ -68,7 +68,7 @@ def _delete_rows(head: TableHead, predicate: Predicate, token: Token | None) -> 
 
     tracked, metadata = head.tracked, head.metadata
     bound = bind(predicate, metadata.schema)
-    tracked.note_rows_read(predicate)
+    tracked.transaction.note_rows_read(predicate)
     whole, some = matching_files(tracked, head.view, bound)
     positions = dict(
         read_positions(

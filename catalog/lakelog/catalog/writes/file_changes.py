@@ -2,7 +2,7 @@
 
 Each is decided on metadata, so it can be decided again on a newer state after a lost race; what may go on then is the
 conflict matrix's business. Files are removed only where it is proven that all of their rows have to go. Where an
-overwrite cuts through files, the rows that have to go are found by reading (see `cutting`).
+overwrite matches files in part, the rows that have to go are found by reading (see `partial_files`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from lakelog.catalog.schema import (
 )
 from lakelog.catalog.state import ChangeKind, FilesChanged, Operation, TableState, encode, normalized
 from lakelog.catalog.writes.identity_values import with_values
-from lakelog.catalog.writes.partial_files import CutFiles, Replaced, matching_files
+from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-class CutsThroughFiles(Unsupported):
+class FilesMatchInPart(Unsupported):
     """A filter of a delete matches some rows of a file, or may do so, and whole files are all that goes here."""
 
 
@@ -157,7 +157,7 @@ def commit(
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
     batch already, Unsupported for a filter that is not understood. Costs 1 PUT when nobody else committed, and what
-    `CutFiles` costs where an overwrite cuts through files; for a delete, that is CutsThroughFiles.
+    `PartialFiles` costs where an overwrite matches files in part; for a delete, that is FilesMatchInPart.
     """
     files = of_write(change.files, write)
     check_files(files, base.schema, base.metadata.specs)
@@ -170,7 +170,7 @@ def _commit(
 ) -> Committed[TableState]:
     # Bound once: a name in the filter means the column that had it when the change was prepared.
     bound = None if change.filter is None else bind(change.filter, base.schema)
-    cut = _cut_files(base, change, bound, write)
+    partial = _partial_files(base, change, bound, write)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         current = base.at(view)
@@ -188,12 +188,12 @@ def _commit(
         removed, some = _replaced_files(current, change, bound)
         replaced = Replaced()
         if some.num_rows:
-            if cut is None:
-                raise CutsThroughFiles(
+            if partial is None:
+                raise FilesMatchInPart(
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
                     f"file of {base.name} but not all of them: use a filter on whole partitions"
                 )
-            replaced = cut.replaced(current, some)
+            replaced = partial.replaced(current, some)
         batch = [] if change.batch is None else [change.batch.event()]
         return merged_drafts(
             [
@@ -204,7 +204,7 @@ def _commit(
         )
 
     base.check_own_steps(change.operation, Written(base.version, base.schema, lambda kind: True))
-    with kept_by_commit(base.tracked, [] if cut is None else cut.written):
+    with kept_by_commit(base.tracked, [] if partial is None else partial.written):
         return base.commit(decide, token)
 
 
@@ -264,9 +264,9 @@ def _replaced_files(
             return empty(), empty()
 
 
-def _cut_files(
+def _partial_files(
     base: TableHead, change: ContentsChange, bound: Bound | None, write: WriteRef | None
-) -> CutFiles | None:
+) -> PartialFiles | None:
     """Return what `change` replaces in files with other rows too; None where it has to spare these."""
     if change.operation not in (Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS):
         return None
@@ -277,7 +277,7 @@ def _cut_files(
         _, some = _replaced_files(base, change, bound)
         return some, bound or _bound_of_partitions(change.files, base.metadata)
 
-    return CutFiles(base, write, find, change.deletes)
+    return PartialFiles(base, write, find, change.deletes)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:

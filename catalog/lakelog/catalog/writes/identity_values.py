@@ -42,7 +42,7 @@ def known_taken(head: TableHead) -> Mapping[int, int]:
 
 def look_again(head: TableHead) -> None:
     """Learn what others have taken, where that matters: values that are not free cost more than the 1 GET of this."""
-    if identity_fields(head.schema) and not head.tracked.is_new:
+    if identity_fields(head.schema) and not head.tracked.transaction.creates_log:
         head.tracked.outside.current()
 
 
@@ -66,7 +66,7 @@ def with_values(
 def _seen_outside(tracked: TrackedLog[TableState], values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
     """Return which of the values of a transaction are of columns that others see: these it takes before it commits."""
     outside = tracked.outside
-    if not values or outside is tracked or tracked.is_new:
+    if not values or outside is tracked or tracked.transaction.creates_log:
         return []
     columns = {field.id for field, _ in identity_fields(outside.current().state.current.schema)}
     return [each for each in values if each.column in columns]

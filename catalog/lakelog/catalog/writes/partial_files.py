@@ -1,4 +1,4 @@
-"""Overwriting rows of files that hold others too: which those are is found by reading the files that a filter cuts.
+"""Overwriting rows of files that hold others too: which those are is found by reading the files that match in part.
 
 What is found is of an overwrite's base. The overwrite goes on only where no file that may have rows which it replaces
 has come, gone or changed since then; so the same rows of the same files are to go, whatever else is in the table by
@@ -47,7 +47,7 @@ def matching_files(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """What becomes of the files that are cut: `marked` get another vector, each as it was and as it is, and the rows
+    """What becomes of partial files: `marked` get another vector, each as it was and as it is, and the rows
     that stay of those `rewritten` are in `copies`. Of those `emptied`, none stays."""
 
     marked: Sequence[tuple[DataFile, DataFile]] = ()
@@ -56,8 +56,8 @@ class Replaced:
     copies: Sequence[DataFile] = ()
 
 
-class CutFiles:
-    """The rows that an overwrite replaces in files that it cuts through. Nothing is read before they are asked for.
+class PartialFiles:
+    """The rows that an overwrite replaces in files that it matches in part. Nothing is read before they are asked for.
 
     `find` gives these files, of the base, and what is true for the rows. Costs a read of the files, of their columns
     in the filter, in bounded memory, unless somebody has found all `positions` there; where the table deletes by
@@ -79,7 +79,7 @@ class CutFiles:
         """The files that were written for it so far, which nobody needs where the commit does not happen."""
 
     def replaced(self, current: TableHead, files: pa.Table) -> Replaced:
-        """Return what becomes of the files that are cut in `current`. CommitConflict where the base has others."""
+        """Return what becomes of the partial files in `current`. CommitConflict where the base has others."""
         same = pc.is_in(file_keys(files), value_set=file_keys(self._found[0]))
         if not pc.all(same, min_count=0).as_py():
             raise CommitConflict(
@@ -113,7 +113,9 @@ class CutFiles:
         entries = self._base.entries(positions.keys())
         for path, rows in positions.items():
             if path not in paths:
-                raise InvalidInput(f"the overwrite of {self._base.name} does not cut through a file {path}")
+                raise InvalidInput(
+                    f"the overwrite of {self._base.name} does not match the file {path} in part"
+                )
             file = entries[path]
             if rows.max() >= file.physical_rows or self._vector(file) & rows:
                 raise InvalidInput(

@@ -280,7 +280,7 @@ class _Now:
 
     @property
     def _may_overlap(self) -> bool:
-        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.in_transaction)
+        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.transaction.is_open)
 
     @property
     def _only_deletes_passed(self) -> bool:

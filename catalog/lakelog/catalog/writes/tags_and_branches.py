@@ -54,7 +54,7 @@ def set_ref(
     """
     tracked, title, line_id = head.whole.tracked, head.name, head.ref_id
     then: View[TableState] | None = head.view if version is None else version.view
-    if version is None and tracked.in_transaction and not is_past:
+    if version is None and tracked.transaction.is_open and not is_past:
         # What the transaction itself has changed is to be in it, as it will be committed.
         head.note_rows_read(None)
         then = None
@@ -74,7 +74,7 @@ def set_ref(
         if known is not None and (not replace or known.kind != kind):
             what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
             raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
-        if tracked.in_transaction:
+        if tracked.transaction.is_open:
             check_same(view, name)
         origin = line if then is None else _origin(view.state, then.state)
         of = MAIN if origin is None else origin

@@ -276,7 +276,7 @@ def test_a_purged_folder_costs_one_get_in_later_runs(client: Callable[[], Catalo
     clock.days_later(8)
     catalog.vacuum(dry_run=False)
     fresh = client()
-    found = scope.chosen(fresh._tree)
+    found = scope.chosen_scope(fresh._tree)
     places = fresh._logs.places
     counting = places.stores[fresh.warehouse] = CountingStore(places.store(fresh.warehouse))
     looked = orphans.find(fresh._tree, found.namespaces[0], set(), clock.now_us, clock.now_us)
