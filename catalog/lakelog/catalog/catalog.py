@@ -183,7 +183,7 @@ class Catalog(CatalogNames):
                 "a catalog as of the past shows, and does not check: open the catalog as it is now"
             )
         path = () if name is None else identifier(name)
-        return fsck.check(
+        return fsck.check_warehouse(
             self._logs, path, deep=deep, all_versions=all_versions, repair=repair, progress=progress
         )
 

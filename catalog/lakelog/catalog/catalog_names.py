@@ -16,7 +16,7 @@ from lakelog.catalog.ddl import (
     DroppedEntry,
     Stage,
     drop,
-    dropped,
+    list_dropped,
     namespaces,
     register,
     restore,
@@ -274,7 +274,7 @@ class CatalogNames(DefinedNames):
 
         With `recursive`, in all namespaces below it too; what lies in a dropped namespace comes back with that.
         """
-        return dropped(self._tree, identifier(namespace), recursive=recursive)
+        return list_dropped(self._tree, identifier(namespace), recursive=recursive)
 
     # Staged changes
 

@@ -212,7 +212,7 @@ class RowsModel(RuleBasedStateMachine):
         table = Catalog(self.clients[0].warehouse).load_table("t")
         for version, rows in self.past.items():
             assert seen(table.at(version=version)) == rows
-        found = fsck.check(self.clients[0]._logs, deep=True, all_versions=True).found
+        found = fsck.check_warehouse(self.clients[0]._logs, deep=True, all_versions=True).found
         # What a conflict or a later step of a transaction has made useless is left to vacuum.
         assert {finding.kind for finding in found} <= {"data-file-unused"}
 

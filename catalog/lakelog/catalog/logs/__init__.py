@@ -8,8 +8,8 @@ from lakelog.catalog.logs.branch_log import (
     seen_on,
 )
 from lakelog.catalog.logs.cache import (
-    Change,
     LogCache,
+    LogChange,
 )
 from lakelog.catalog.logs.commit_files import (
     CommitFiles,
@@ -32,8 +32,8 @@ from lakelog.catalog.logs.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.logs.consistent_cut import (
-    Cut,
     FOREVER_US,
+    Cut,
 )
 from lakelog.catalog.logs.file_entries import (
     with_deletes,
@@ -100,13 +100,13 @@ from lakelog.catalog.logs.writer_now import (
 )
 
 __all__ = [
-    "Change",
     "CommitFiles",
     "Cut",
     "FOREVER_US",
     "Found",
     "HasHead",
     "LogCache",
+    "LogChange",
     "NO_MAINTENANCE",
     "NameTree",
     "NothingToDo",

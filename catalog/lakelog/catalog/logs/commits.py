@@ -11,8 +11,7 @@ import msgspec
 
 from lakelog.catalog.errors import CommitConflict, NoSuchTable, ValuesGone
 from lakelog.catalog.files import DataFile, RemovedFile, encode_files, encode_removed, removed_file
-from lakelog.catalog.logs.cache import Change as LogChange
-from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import (
     AtomicType,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.logs.cache import Change, LogCache
+from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
 from lakelog.catalog.logs.name_path import known_on_path
@@ -376,7 +376,7 @@ class TransactionLogs(LogCache):
 
     def commit_together(
         self,
-        changes: Sequence[Change[Any]],
+        changes: Sequence[LogChange[Any]],
         *,
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,

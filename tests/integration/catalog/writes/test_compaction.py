@@ -47,7 +47,7 @@ def known(table: Table) -> dict[int, tuple[int, int]]:
 
 def check(catalog: Catalog, *, leftovers: bool = False) -> None:
     """With `leftovers`, files of writes that gave up may be there."""
-    found = {each.kind for each in fsck.check(catalog._logs, deep=True, all_versions=True).found}
+    found = {each.kind for each in fsck.check_warehouse(catalog._logs, deep=True, all_versions=True).found}
     assert found <= ({"data-file-unused"} if leftovers else set())
 
 
