@@ -179,8 +179,8 @@ def values_that_others_took_are_committed(real: Any, identity: Any, value: int, 
 
 
 @removes(identity_rewrite, "reserved")
-def other_values_are_not_reserved(real: Any, tracked: Any, schema: Any, values: Any, name: str) -> Any:
-    begin = next_values(schema, tracked.outside.current().state.identities)
+def other_values_are_not_reserved(real: Any, head: Any, values: Any) -> Any:
+    begin = next_values(head.schema, head.tracked.outside.current().state.identities)
     return [
         ValuesTaken(
             column=each.column, first=begin[each.column], last=begin[each.column] + each.last - each.first

@@ -68,9 +68,9 @@ class CatalogStore(UnreliableStore):
         return iter(())
 
 
-def moved(tracked: Any, schema: Any, properties: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
-    """As `renumbering.moved`, which only changes a number that rows begin with."""
-    put = _real_moved(tracked, schema, properties, file, moves, mark)
+def moved(head: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
+    """As `identity_rewrite.moved`, which only changes a number that rows begin with."""
+    tracked, put = head.tracked, _real_moved(head, file, moves, mark)
     ((_, by),) = moves.items()
     rows = rows_at[f"{tracked.prefix}/{file.path}"]
     key = f"{tracked.prefix}/{put.path}"
@@ -78,9 +78,9 @@ def moved(tracked: Any, schema: Any, properties: Any, file: DataFile, moves: Any
     return put
 
 
-def copied_files(tracked: Any, *how: Any, **more: Any) -> list[DataFile]:
+def copied_files(head: Any, *how: Any, **more: Any) -> list[DataFile]:
     """As `copying.copied_files`, of whose files the rows are then known."""
-    files = _real_copied_files(tracked, *how, **more)
+    tracked, files = head.tracked, _real_copied_files(head, *how, **more)
     for file in files:
         key = f"{tracked.prefix}/{file.path}"
         content = tracked.store.get(key)

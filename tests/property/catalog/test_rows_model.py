@@ -146,7 +146,7 @@ class RowsModel(RuleBasedStateMachine):
         write, plan = table.begin_write(), table.plan()
         some = plan.filter(pa.array([path in removed for path in plan["path"].to_pylist()]))
         nothing = bind(ALWAYS_FALSE, table.schema)
-        files = copied_files(table._tracked, table._view, some, nothing, write)
+        files = copied_files(table.head, some, nothing, write)
         table = table.commit_rows(write, "compact", files, removed=removed)
         self.next_row = table._view.state.next_row
         self.committed(table, dict(self.rows))

@@ -11,8 +11,8 @@ import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, col
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet import copying, ingest
-from lakelog.catalog.writes import compaction_commit
 from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
@@ -99,10 +99,10 @@ def test_a_compaction_whose_version_cannot_be_read_any_more_keeps_its_files(
     catalog: Catalog, table: Table
 ) -> None:
     table = table.append(rows(6))
-    before = compaction_commit.entries_of(table._tracked, table._view, table.plan()["path"].to_pylist())
+    before = table.head.entries(table.plan()["path"].to_pylist())
     answers = [before, NotFound("it was let go of")]
     with (
-        patch.object(compaction_commit, "entries_of", side_effect=answers),
+        patch.object(TableHead, "entries", side_effect=answers),
         pytest.raises(CommitUnknown, match="let go of"),
     ):
         table.compact()

@@ -150,7 +150,7 @@ def written(table: Table) -> tuple[WriteRef, list[Rewritten]]:
     for number, group in enumerate(groups):
         part = files.slice(start, group.files)
         start += group.files
-        new = copied_files(table._tracked, table._view, part, Constant(False), write)
+        new = copied_files(table.head, part, Constant(False), write)
         assert len(new) == 1
         # Each call counts its files from 0 on, and the next one would write over them.
         store, prefix, path = table._tracked.store, table._tracked.prefix, file_path(write, f"group-{number}")
