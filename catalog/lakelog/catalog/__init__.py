@@ -29,6 +29,7 @@ from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.table import Table
 from lakelog.catalog.transaction import Transaction
 from lakelog.catalog.writes import StreamBatch
+from lakelog.log.errors import CommitUnknown
 
 __all__ = [
     "Catalog",
@@ -36,6 +37,7 @@ __all__ = [
     "ColumnExists",
     "ColumnStats",
     "CommitConflict",
+    "CommitUnknown",
     "DataFile",
     "HistoryEntry",
     "NamespaceExists",
