@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping
 
-from lakelog.catalog.audit import audit
+from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.ddl import (
     saved_cuts,
@@ -21,7 +21,7 @@ from lakelog.catalog.logs import (
     chosen_scope,
     writer_facts,
 )
-from lakelog.catalog.maintenance import Expired, Findings, Vacuumed, expire, fsck, vacuum
+from lakelog.catalog.maintenance import Expired, Findings, Vacuumed, check_warehouse, expire, vacuum
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.state import (
     SavedCut,
@@ -152,9 +152,9 @@ class Catalog(CatalogNames):
         newest_first: bool = True,
         verify: bool = True,
         whole_ranges: bool = False,
-    ) -> Iterator[audit.AuditEntry]:
+    ) -> Iterator[AuditEntry]:
         """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit`)."""
-        return audit.audit(
+        return audit_entries(
             self._tree,
             since=since,
             until=until,
@@ -183,7 +183,7 @@ class Catalog(CatalogNames):
                 "a catalog as of the past shows, and does not check: open the catalog as it is now"
             )
         path = () if name is None else identifier(name)
-        return fsck.check_warehouse(
+        return check_warehouse(
             self._logs, path, deep=deep, all_versions=all_versions, repair=repair, progress=progress
         )
 

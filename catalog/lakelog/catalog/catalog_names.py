@@ -28,8 +28,6 @@ from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import (
-    LogCache,
-    NameTree,
     Token,
     check_at_place,
     has_happened,
@@ -57,10 +55,6 @@ from lakelog.log.errors import NotFound
 
 class CatalogNames(DefinedNames):
     """Namespaces, tables, views and functions by their names. Safe to share between threads."""
-
-    def __init__(self, logs: LogCache) -> None:
-        self._logs = logs
-        self._tree = NameTree(logs)
 
     @property
     def warehouse(self) -> str:

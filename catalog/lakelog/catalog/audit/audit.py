@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.audit.audited_logs import AuditedLog, every_log, in_parallel, logs_below, logs_of_table
+from lakelog.catalog.audit.audited_logs import AuditedLog, every_log, logs_below, logs_of_table
 from lakelog.catalog.audit.chain import AuditedVersion, Extent, audited_versions, extent_of, goes_on_expired
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
@@ -75,7 +75,7 @@ _Key: TypeAlias = tuple[int, str, str, int]
 _Keyed: TypeAlias = tuple[_Key, AuditEntry]
 
 
-def audit(
+def audit_entries(
     tree: NameTree,
     *,
     since: Moment | None = None,
@@ -125,7 +125,7 @@ def audit(
 
 def _merged(tree: NameTree, streams: list[Iterator[_Keyed]], newest_first: bool) -> Iterator[AuditEntry]:
     # heapq asks one stream after another for its first entry: so all of them have read theirs before, side by side.
-    firsts = in_parallel(tree, lambda stream: next(stream, None), streams)
+    firsts = tree.logs.in_parallel(lambda stream: next(stream, None), streams)
     begun = [
         chain([first], stream) for first, stream in zip(firsts, streams, strict=True) if first is not None
     ]

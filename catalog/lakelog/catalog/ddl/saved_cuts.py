@@ -7,7 +7,7 @@ it, with its hash. Expiry keeps what saved cuts need.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -205,13 +205,9 @@ def _choose_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any
     logs.refresh([tracked for tracked in wanted if tracked.known is not None])
     unknown = [tracked for tracked in wanted if tracked.known is None]
     if unknown:
-        logs.log_options.in_parallel([_current(tracked) for tracked in unknown])
+        logs.in_parallel(lambda tracked: tracked.current(), unknown)
     for tracked in wanted:
         views[tracked.location] = cut.view_of(tracked, fresh=True)
-
-
-def _current(tracked: TrackedLog[Any]) -> Callable[[], Any]:
-    return tracked.current
 
 
 def _cut_named(cuts: Mapping[str, SavedCut], name: str) -> SavedCut:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.logs.places import Places
@@ -34,6 +35,7 @@ from lakelog.log.view import CLOCK_TOLERANCE_US
 
 S = TypeVar("S")
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,16 @@ class LogCache:
             self._seen_us = max(self._seen_us, time_us)
 
     # Several logs at once
+
+    def in_parallel(self, work: Callable[[T], U], inputs: Sequence[T]) -> list[U]:
+        """Return what `work` makes of each of the inputs, several of them at a time."""
+        results: dict[int, U] = {}
+
+        def run(index: int) -> None:
+            results[index] = work(inputs[index])
+
+        self.log_options.in_parallel([partial(run, index) for index in range(len(inputs))])
+        return [results[index] for index in range(len(inputs))]
 
     def check_writable(self) -> None:
         """Refuse a change where everything is as of the past. Unsupported."""

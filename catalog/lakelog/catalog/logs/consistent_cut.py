@@ -114,7 +114,7 @@ class Cut:
         self._logs.refresh([chosen.tracked for chosen in heads])
         waiting = [chosen.tracked for chosen in heads if self._waits(chosen.view)]
         if waiting:
-            self._logs.log_options.in_parallel([_settling(tracked) for tracked in waiting])
+            self._logs.in_parallel(lambda tracked: tracked.settled(), waiting)
         for chosen in heads:
             moved_us = _moved_us(chosen)
             if moved_us is None:
@@ -154,13 +154,6 @@ class Cut:
                 ) from error
             when = "" if self._versions is not None else f" as of {_text(self._asked_us)}"
             raise InvalidInput(f"the catalog{when} cannot be shown any more: {error}") from error
-
-
-def _settling(tracked: TrackedLog[Any]) -> Callable[[], None]:
-    def settle() -> None:
-        tracked.settled()
-
-    return settle
 
 
 def _moved_us(chosen: _Chosen) -> int | None:

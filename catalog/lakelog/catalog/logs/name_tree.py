@@ -143,9 +143,9 @@ class NameTree:
         def look(
             path: Identifier, entry: Entry | None, tracked: TrackedLog[NamespaceState]
         ) -> View[NamespaceState] | None:
-            return (
-                self._root_view(tracked, fresh) if entry is None else self._below(path, entry, tracked, fresh)
-            )
+            if entry is None:
+                return self._root_view(tracked, fresh)
+            return self._below(path, entry, tracked, fresh)
 
         above: Level | None = None
         for level in follow(self.logs, namespace, look):
