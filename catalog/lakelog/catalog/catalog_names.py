@@ -28,6 +28,7 @@ from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import (
+    Places,
     Token,
     check_at_place,
     has_happened,
@@ -59,6 +60,11 @@ class CatalogNames(DefinedNames):
     @property
     def warehouse(self) -> str:
         return self._logs.warehouse
+
+    @property
+    def places(self) -> Places:
+        """The stores that are read and written here: who measures requests puts counting ones around them."""
+        return self._logs.places
 
     # Namespaces
 

@@ -355,6 +355,8 @@ class Table(TableVersion):
         self.head.logs.check_writable()
         return self.head
 
+    # By these two names, the adapter for Spark and tests read `head`.
+
     @property
     def _tracked(self) -> TrackedLog[TableState]:
         return self.head.tracked
