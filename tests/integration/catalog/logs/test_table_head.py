@@ -89,7 +89,7 @@ def test_a_handle_of_before_an_earlier_step_of_a_transaction_conflicts(
         transaction.load_table("t").append(rows(3))
         with pytest.raises(CommitConflict, match="an earlier change in the same transaction"):
             old.check_own_steps(Operation.OVERWRITE, written)
-        transaction.roll_back()
+        transaction.rollback()
 
 
 def test_only_files_that_match_in_part_have_to_be_read(table: Table) -> None:
