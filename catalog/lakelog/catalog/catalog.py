@@ -23,7 +23,7 @@ from lakelog.catalog.maintenance import (
     Expired,
     Findings,
     Vacuumed,
-    check,
+    check_warehouse,
     expire_logs,
     vacuum_logs,
     vacuum_wish,
@@ -188,7 +188,9 @@ class Catalog(CatalogNames):
                 "a catalog as of the past shows, and does not check: open the catalog as it is now"
             )
         path = () if name is None else identifier(name)
-        return check(self._logs, path, deep=deep, all_versions=all_versions, repair=repair, progress=progress)
+        return check_warehouse(
+            self._logs, path, deep=deep, all_versions=all_versions, repair=repair, progress=progress
+        )
 
 
 def _meant(table: Name | None, namespace: Name | None) -> tuple[Identifier | None, Identifier | None]:

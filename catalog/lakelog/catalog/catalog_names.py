@@ -24,7 +24,7 @@ from lakelog.catalog.ddl import (
     drop_namespace,
     drop_table,
     drop_table_at,
-    dropped_in,
+    list_dropped,
     register_table,
     rename_table,
     stage_table,
@@ -35,6 +35,7 @@ from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import (
+    Places,
     Token,
     check_at_place,
     has_happened,
@@ -66,6 +67,11 @@ class CatalogNames(DefinedNames):
     @property
     def warehouse(self) -> str:
         return self._logs.warehouse
+
+    @property
+    def places(self) -> Places:
+        """The stores that are read and written here: who measures requests puts counting ones around them."""
+        return self._logs.places
 
     # Namespaces
 
@@ -275,7 +281,7 @@ class CatalogNames(DefinedNames):
 
         With `recursive`, in all namespaces below it too; what lies in a dropped namespace comes back with that.
         """
-        return dropped_in(self._tree, identifier(namespace), recursive=recursive)
+        return list_dropped(self._tree, identifier(namespace), recursive=recursive)
 
     # Staged changes
 

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
 from lakelog.catalog.logs import (
-    Change,
     Cut,
     LogCache,
+    LogChange,
     Token,
     TransactionLog,
     TransactionLogs,
@@ -160,7 +160,7 @@ class Transaction(CatalogNames, OutsideOnly):
         self, changed: Sequence[TransactionLog[Any]], read: Sequence[TransactionLog[Any]]
     ) -> None:
         changes = [
-            Change(log.under, log.start, log.decide_all, log.start.version)
+            LogChange(log.under, log.start, log.decide_all, log.start.version)
             for log in changed
             if log.start is not None
         ]

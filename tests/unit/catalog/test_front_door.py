@@ -1,4 +1,4 @@
-"""The front door: whoever imports `lakelog.catalog` has every error and every type that a public call takes or returns."""
+"""The front door: `lakelog.catalog` exports every error, and every type that a public call takes or returns."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from lakelog.catalog.ddl.drop import (
 )
 from lakelog.catalog.ddl.dropped import (
     DroppedEntry,
-    dropped_in,
+    list_dropped,
 )
 from lakelog.catalog.ddl.namespaces import (
     alter_namespace,
@@ -70,7 +70,7 @@ __all__ = [
     "drop_namespace",
     "drop_table",
     "drop_table_at",
-    "dropped_in",
+    "list_dropped",
     "find_definition",
     "load_definition",
     "needed_versions",

@@ -41,7 +41,7 @@ class DroppedEntry(msgspec.Struct, frozen=True, kw_only=True):
         return None if said is None else str(said)
 
 
-def dropped_in(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -> list[DroppedEntry]:
+def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -> list[DroppedEntry]:
     """Return what was dropped in a namespace, the latest drop first; with `recursive`, in all below it too.
 
     What lies in a dropped namespace comes back with that and is not listed by itself. NoSuchNamespace. Costs a look at

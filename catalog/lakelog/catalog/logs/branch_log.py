@@ -33,11 +33,6 @@ def seen_on(view: View[TableState], name: str, id: str | None = None) -> View[Ta
     return replace(view, state=seen)
 
 
-def whole(view: View[TableState]) -> View[TableState]:
-    """Return the view that another one was seen on."""
-    return replace(view, state=view.state.on(MAIN))
-
-
 class LineLog(TrackedLog[TableState]):
     """The log of a table on one tag or branch, told apart from others of the same name by its id.
 
@@ -108,7 +103,7 @@ class LineLog(TrackedLog[TableState]):
             draft = decide(self._here(view), [self.seen_here(commit) for commit in passed])
             return replace(draft, events=self._as_said(draft.events))
 
-        done = self.under.commit(whole(view), decide_here, commit_id=commit_id, base=base)
+        done = self.under.commit(seen_on(view, MAIN), decide_here, commit_id=commit_id, base=base)
         try:
             return Committed(self._here(done.view), done.version)
         except (NoSuchRef, LogSealed) as gone:
@@ -177,7 +172,7 @@ class _LineInTransaction(NoTransaction[TableState]):
         return self._whole.creates_log
 
     def own_since(self, view: View[TableState]) -> Sequence[Commit]:
-        return [self._line.seen_here(commit) for commit in self._whole.own_since(whole(view))]
+        return [self._line.seen_here(commit) for commit in self._whole.own_since(seen_on(view, MAIN))]
 
     def note_rows_read(self, predicate: Filter | None) -> None:
         self._whole.note_rows_of_line_read(self._line.name, self._line.id, predicate)

@@ -39,7 +39,7 @@ U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[S]):
+class LogChange(Generic[S]):
     """What a change of several logs does in one of them; the arguments are those of `Log.commit`."""
 
     tracked: TrackedLog[S]
@@ -190,7 +190,7 @@ class LogCache:
 
     def commit_together(
         self,
-        changes: Sequence[Change[Any]],
+        changes: Sequence[LogChange[Any]],
         *,
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,

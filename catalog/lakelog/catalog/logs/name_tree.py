@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.logs.cache import Change, LogCache
+from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo, Token, base_past_seals
 from lakelog.catalog.logs.name_path import Level, follow, known_on_path
 from lakelog.catalog.logs.tracked_log import TrackedLog
@@ -295,7 +295,7 @@ class NameTree:
 
         try:
             check_gone(tracked.at_its_place())
-            change = Change(parent.tracked, parent.tracked.at_least(parent.view.version), decide)
+            change = LogChange(parent.tracked, parent.tracked.at_least(parent.view.version), decide)
             logs.commit_together([change], validate=validate)
         except (_AlreadyDone, LogSealed):
             # Somebody else finished this drop, undid it, or dropped the whole namespace: that is as good.
@@ -321,10 +321,12 @@ def commit_in(
         raise no_such_namespace(namespace) from error
 
 
-def changes_of(decisions: Sequence[tuple[Found[Any], Decide[Any]]], token: Token | None) -> list[Change[Any]]:
+def changes_of(
+    decisions: Sequence[tuple[Found[Any], Decide[Any]]], token: Token | None
+) -> list[LogChange[Any]]:
     """Return the changes of one commit to several logs, each with what decides it there."""
     return [
-        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
+        LogChange(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
         for each, decide in decisions
     ]
 

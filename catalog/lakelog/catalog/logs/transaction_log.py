@@ -12,12 +12,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.logs.cache import Change, LogCache
+from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
 from lakelog.catalog.logs.name_path import known_on_path
 from lakelog.catalog.logs.tracked_log import TrackedLog, as_seen_in
-from lakelog.catalog.logs.transaction_steps import Step, check_same, commit_of, folded, merged, met_by_joined
+from lakelog.catalog.logs.transaction_steps import (
+    Step,
+    check_same,
+    commit_of,
+    folded,
+    merged_drafts,
+    met_by_joined,
+)
 from lakelog.catalog.logs.writer_now import facts_now, write_as
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Filter
@@ -219,7 +226,7 @@ class TransactionLog(TrackedLog[S]):
             drafts.append(draft)
             passed = met_by_joined(passed, draft)
             view = folded(self.log, view, draft)
-        return merged(drafts)
+        return merged_drafts(drafts)
 
     def all_facts(self) -> dict[str, Json]:
         """Return what was said of the writer at each step, the statements one after another."""
@@ -230,7 +237,7 @@ class TransactionLog(TrackedLog[S]):
 
     def first_draft(self) -> Draft:
         """Return the draft that creates the log with all that the transaction did to it."""
-        return merged([step.draft for step in self.steps])
+        return merged_drafts([step.draft for step in self.steps])
 
 
 class OwnPart(Generic[S]):
@@ -369,7 +376,7 @@ class TransactionLogs(LogCache):
 
     def commit_together(
         self,
-        changes: Sequence[Change[Any]],
+        changes: Sequence[LogChange[Any]],
         *,
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,

@@ -158,7 +158,7 @@ def _on_both(event: dict[str, Any], source: str, target: str) -> Iterator[dict[s
             yield {"event": "branch-files-changed", "branch": target, **change}
 
 
-def merged(drafts: Sequence[Draft]) -> Draft:
+def merged_drafts(drafts: Sequence[Draft]) -> Draft:
     """Return one draft that does what all of them do, one after the other."""
     if len(drafts) == 1:
         return drafts[0]

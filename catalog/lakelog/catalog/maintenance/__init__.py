@@ -18,7 +18,7 @@ from lakelog.catalog.maintenance.fsck import (
     Severity,
 )
 from lakelog.catalog.maintenance.fsck.check import (
-    check,
+    check_warehouse,
 )
 from lakelog.catalog.maintenance.vacuum import (
     VACUUM_DEFAULT_AGE,
@@ -36,7 +36,7 @@ __all__ = [
     "VACUUM_DEFAULT_AGE",
     "VACUUM_DEFAULT_DROPPED_AGE",
     "Vacuumed",
-    "check",
+    "check_warehouse",
     "drop_and_purge",
     "expire_logs",
     "vacuum_logs",

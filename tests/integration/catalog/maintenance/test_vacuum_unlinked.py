@@ -235,7 +235,7 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     clock.days_later(4)
     home = catalog._logs.namespace(table._tracked.location.split("/")[0])
-    planned = orphans.purge.plan(
+    planned = orphans.purge.plan_purge(
         catalog._tree,
         "table",
         "t",

@@ -18,7 +18,7 @@ from lakelog.log.findings import Findings
 from lakelog.log.format import Commit, decode_base, decode_entry
 
 
-def check(
+def check_warehouse(
     logs: LogCache,
     name: Identifier = (),
     *,
