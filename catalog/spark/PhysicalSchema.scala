@@ -55,13 +55,13 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
       }
     }
     ShapedSchema(
-      SparkInternals.withoutCharVarchar(StructType(read)),
-      SparkInternals.withoutCharVarchar(StructType(ofFile.map(_._2))), ofFile.map(_._1), order)
+      SchemaInternals.withoutCharVarchar(StructType(read)),
+      SchemaInternals.withoutCharVarchar(StructType(ofFile.map(_._2))), ofFile.map(_._1), order)
   }
 
   /** How to write rows that look like `written`. */
   def forWrite(written: StructType): StructType =
-    SparkInternals.withoutCharVarchar(rename(written, internal, writeMetadata))
+    SchemaInternals.withoutCharVarchar(rename(written, internal, writeMetadata))
 
   /** The physical path of a column or field of structs; None below a list or map, or where there is none. */
   def path(logical: Seq[String]): Option[Seq[String]] = fields(logical).map(_.map(_.metadata.getString(Physical)))

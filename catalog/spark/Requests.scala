@@ -20,7 +20,7 @@ private[lakelog] object Requests {
     val stated = properties.asScala.toMap
     val isAtPath = Json.get(about, "location").isDefined
     if (stated.contains(TableCatalog.PROP_EXTERNAL) && !stated.contains(TableCatalog.PROP_LOCATION) && !isAtPath) {
-      throw SparkInternals.externalTableWithoutLocation
+      throw ErrorInternals.externalTableWithoutLocation
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
     stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
@@ -149,7 +149,7 @@ private[lakelog] object Requests {
     case null => JNull
     case default: ColumnDefaultValue =>
       val column = Column.create(change.fieldNames.last, change.dataType, true, null, default, null)
-      val metadata = SparkInternals.schemaOf(Array(column)).head.metadata
+      val metadata = SchemaInternals.schemaOf(Array(column)).head.metadata
       def text(key: String) = if (metadata.contains(key)) JString(metadata.getString(key)) else JNull
       Json.obj("current" -> text("CURRENT_DEFAULT"), "exists" -> text("EXISTS_DEFAULT"))
   }

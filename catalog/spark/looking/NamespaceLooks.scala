@@ -17,7 +17,7 @@ private[lakelog] object NamespaceLooks {
 
   /** What `ask` answers for the namespace of that session's catalog; once for each statement that is analysed. */
   def once(session: LakeSession, names: Array[String])(ask: => JMap[String, String]): JMap[String, String] =
-    SparkInternals.statementTracker match {
+    StatementInternals.tracker match {
       case Some(tracker) =>
         val looks = statements.computeIfAbsent(tracker, _ => mutable.Map.empty)
         looks.synchronized(looks.getOrElseUpdate((session, names.toSeq), ask))

@@ -87,8 +87,8 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
     val answer = access.failures.table(access.ident) {
       access.channel.ask("partitions", Json.merge(facts.reference, "where" -> where))
     }
-    SparkInternals.rows(answer.body, StructType(
-      SparkInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
+    ArrowInternals.rows(answer.body, StructType(
+      SchemaInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
   }
 
   private def valuesOf(ident: InternalRow): JObject =

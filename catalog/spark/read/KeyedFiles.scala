@@ -23,7 +23,7 @@ private[lakelog] final class KeyedFiles(
 
   /** The fields that Spark understands: of a column that is read, as values that are equal where Spark's are. */
   private lazy val fields: Seq[PartitionField] =
-    if (!isWanted || !KeyedInternals.isEnabled) Nil
+    if (!isWanted || !SettingInternals.joinsByKeys) Nil
     else facts.partitionFields.filter { field =>
       field.transform.name != "truncate" && field.column.length == 1 &&
         required.fields.exists(column => column.name == field.column.head && KeyedFiles.isExact(column.dataType))
@@ -39,7 +39,7 @@ private[lakelog] final class KeyedFiles(
   def partitioning(version: Long, files: PlannedFiles, packed: => Int): Partitioning = synchronized {
     val keys = keysOf(version, files)
     val isWorthIt = keys.exists { found =>
-      KeyedInternals.isAskedFor || found.distinct.length <= KeyedFiles.MoreTasks * math.max(packed, KeyedInternals.parallelism)
+      SettingInternals.joinsByKeysAsAsked || found.distinct.length <= KeyedFiles.MoreTasks * math.max(packed, SettingInternals.parallelism)
     }
     told = isWorthIt
     if (isWorthIt) new KeyGroupedPartitioning(fields.map(_.toSpark).toArray, keys.get.distinct.length)
@@ -87,8 +87,8 @@ private[lakelog] final class KeyedFiles(
       if (Json.get(answer.json, "complete").contains(JBool(false))) Map.empty
       else {
         val columns = types.zipWithIndex.map { case (dataType, i) => StructField(i.toString, dataType) }
-        val rows = SparkInternals.rows(answer.body, StructType(columns :+ StructField("path", StringType)))
-        val toKey = SparkInternals.reordering(types.indices.toArray, types)
+        val rows = ArrowInternals.rows(answer.body, StructType(columns :+ StructField("path", StringType)))
+        val toKey = RowInternals.reordering(types.indices.toArray, types)
         rows.map(row => row.getUTF8String(types.length).toString -> (toKey(row).copy(): InternalRow)).toMap
       }
     }

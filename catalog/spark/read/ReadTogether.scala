@@ -68,7 +68,7 @@ private[lakelog] object ReadTogether {
    * whichever of the catalogs' names it knows them.
    */
   def joined(table: LakeTable): ReadTogether = {
-    val together = SparkInternals.statementTracker.filterNot(_ => table.standsStill).map { tracker =>
+    val together = StatementInternals.tracker.filterNot(_ => table.standsStill).map { tracker =>
       val catalogs = statements.computeIfAbsent(tracker, _ => mutable.Map.empty)
       catalogs.synchronized(catalogs.getOrElseUpdate(table.access.channel.source, new ReadTogether))
     }.getOrElse(new ReadTogether)
@@ -78,6 +78,6 @@ private[lakelog] object ReadTogether {
 
   /** The tables of the same warehouse in the statement that is being optimised, as far as it reads any. */
   def known(table: LakeTable): Option[ReadTogether] =
-    SparkInternals.statementTracker.flatMap(tracker => Option(statements.get(tracker)))
+    StatementInternals.tracker.flatMap(tracker => Option(statements.get(tracker)))
       .flatMap(catalogs => catalogs.synchronized(catalogs.get(table.access.channel.source)))
 }

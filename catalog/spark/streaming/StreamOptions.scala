@@ -92,7 +92,7 @@ private[lakelog] object StreamOptions {
   }
 
   private def time(text: String): Long = {
-    val us = SparkInternals.timestamp(text).getOrElse(throw Failures.invalid(
+    val us = SettingInternals.timestamp(text).getOrElse(throw Failures.invalid(
       s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
         "2026-11-20T23:59:00+01:00."))
     passed(us, text)
@@ -126,7 +126,7 @@ private[lakelog] object StreamOptions {
       s"$name is '${options.get(name)}': give a whole number above 0${if (name == bytes) ", or a size such as 64m" else ""}."))
 
   private def bytesOf(text: String, name: String): Option[Long] =
-    text.trim.toLongOption.orElse(if (name == bytes) SparkInternals.size(text) else None)
+    text.trim.toLongOption.orElse(if (name == bytes) SettingInternals.size(text) else None)
 
   /** A limit as Python takes it. */
   def toJson(limit: ReadLimit): JObject = JObject(parts(limit).toList)

@@ -27,7 +27,7 @@ private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalP
         if (table.access.channel.isInTransaction) throw LakeTable.inTransaction(table)
         table.refuseUncomputed()
         val relation = DataSourceV2Relation.create(table.toBeFilled, write.catalogAndIdent.map(_._1), write.catalogAndIdent.map(_._2))
-        SparkInternals.analyzed(session, AppendData.byName(relation, write.inputQuery)) match {
+        PlanInternals.analyzed(session, AppendData.byName(relation, write.inputQuery)) match {
           case fitting: V2WriteCommand => write.copy(inputQuery = marked(fitting.query, table))
         }
       case _ => write

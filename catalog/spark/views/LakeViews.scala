@@ -46,7 +46,7 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
     refuseSystem(ident.namespace)
     if (Locations.isPath(ident)) throw Failures.invalid(s"A view is named, not placed: ${ident.name} is a path.")
     refuseRoot(ident)
-    EvolvingViews.check(Option(view.schemaMode), SparkInternals.quoted(named(ident)))
+    EvolvingViews.check(Option(view.schemaMode), SchemaInternals.quoted(named(ident)))
     val before = if (create) None else loaded.get.of(ident)
     if (before.exists(Json.string(_, "text") != view.queryText)) ViewCycles.check(named(ident), view)
     change(
@@ -63,8 +63,8 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
    * refused where that is another one by then, or somebody else's change would be lost.
    */
   private[lakelog] def loadedView(ident: Identifier, json: JObject): View = {
-    EvolvingViews.check(Json.optionalString(json, "schema_mode"), SparkInternals.quoted(named(ident)))
-    SparkInternals.statementTracker.foreach(statement => loaded.set(loaded.get.in(statement).and(ident, json)))
+    EvolvingViews.check(Json.optionalString(json, "schema_mode"), SchemaInternals.quoted(named(ident)))
+    StatementInternals.tracker.foreach(statement => loaded.set(loaded.get.in(statement).and(ident, json)))
     ViewJson.toSpark(json, name)
   }
 

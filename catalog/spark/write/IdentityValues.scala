@@ -19,7 +19,7 @@ private[lakelog] final class IdentityFiller(starts: Seq[IdentityStart], schema: 
   private val counters = starts.map(new IdentityCounter(_, partition)).toArray
   private val made = new SpecificInternalRow(starts.map(_ => LongType))
   private val joined = new JoinedRow
-  private val filled: UnsafeProjection = SparkInternals.filling(schema, places)
+  private val filled: UnsafeProjection = RowInternals.filling(schema, places)
 
   /** The row with a value in each of the columns; it is good until the next one. */
   def apply(row: InternalRow): InternalRow = {
@@ -49,7 +49,7 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
 
   def take(): Long = {
     if (!fast) throw Failures.invalid(
-      s"The identity column ${SparkInternals.quoted(Seq(column.name))} has no more values: $next is none of a BIGINT.")
+      s"The identity column ${SchemaInternals.quoted(Seq(column.name))} has no more values: $next is none of a BIGINT.")
     val taken = value
     any = true
     last = taken
