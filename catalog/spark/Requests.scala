@@ -142,6 +142,7 @@ private[lakelog] object Requests {
     case null => JNull
     case _: TableChange.First => JString("first")
     case after: TableChange.After => Json.obj("after" -> JString(after.column))
+    case other => throw new IllegalStateException(s"lakelog knows no place for a column like $other")
   }
 
   /** Both forms of a default: for new rows as the user wrote it, for rows that are there already as a literal. */

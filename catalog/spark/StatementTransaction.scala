@@ -39,9 +39,9 @@ private[lakelog] final class StatementTransaction(
   }
 
   /** A MERGE that only adds rows looks for rows like them in the table that its analysis has made. */
-  private def isRead(ident: Identifier, then: Relation): Boolean = then match {
+  private def isRead(ident: Identifier, asBefore: Relation): Boolean = asBefore match {
     case table: LakeTable =>
-      val read = StatementInternals.tablesRead.collect { case table: LakeTable if table.access.ident == ident => table }
+      val read = StatementInternals.tablesRead.collect { case same: LakeTable if same.access.ident == ident => same }
       read.isEmpty || read.exists(_.schema == table.schema)
     case _ => true
   }

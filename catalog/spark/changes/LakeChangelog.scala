@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JInt, JNull, JObject, JString, JValue}
+import org.json4s.JsonAST.{JBool, JInt, JNull, JValue}
 
 import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, ChangelogRange, Column}
 import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode

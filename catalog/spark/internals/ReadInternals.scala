@@ -63,6 +63,7 @@ private[lakelog] object ReadInternals {
       case files: ParquetPartitionReaderFactory =>
         val broadcast = session.sparkContext.broadcast(new SerializableConfiguration(configuration))
         new KnownFilesReaderFactory(files, broadcast, position)
+      case other => throw new IllegalStateException(s"Spark reads Parquet files by a ${other.getClass}")
     }
   }
 

@@ -108,7 +108,7 @@ private object CompactTask {
       settings, context.partitionId(), s"${context.partitionId()}-${context.taskAttemptId()}")
     try {
       rows.foreach(writer.write)
-      writer.commit() match { case written: FilesWritten => written.files }
+      writer.commit().files
     } catch {
       case failed: Throwable =>
         writer.abort()

@@ -68,11 +68,11 @@ private[lakelog] final class KeyedFiles(
     if (fields.isEmpty || files.paths.isEmpty) None
     else {
       val byPath = known match {
-        case Some((`version`, keys)) => keys
+        case Some((`version`, there)) => there
         case _ =>
-          val keys = ask(version)
-          known = Some((version, keys))
-          keys
+          val asked = ask(version)
+          known = Some((version, asked))
+          asked
       }
       val keys = files.paths.toIndexedSeq.map(byPath.get)
       if (keys.forall(_.isDefined)) Some(keys.flatten) else None

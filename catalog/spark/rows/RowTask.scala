@@ -73,7 +73,7 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
 
   private def writeWhole(row: InternalRow): Unit = files.write(whole(columns.fold(row)(_.apply(row)), own))
 
-  def commit(): Array[String] = files.commit() match { case written: FilesWritten => written.files }
+  def commit(): Array[String] = files.commit().files
   def abort(): Unit = files.abort()
   def close(): Unit = files.close()
 }

@@ -170,7 +170,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
     if (isLakes) anew(ident)(lake.createTableLike(_, info, source))
     else beside(ident) {
       ForeignTables.refuseConstraints(info)
-      tables.createTable(ident, info.columns, info.partitions, info.properties)
+      tables.createTable(ident, info)
     }
   }
 

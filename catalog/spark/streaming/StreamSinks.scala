@@ -29,6 +29,7 @@ private[lakelog] final class StreamSinks(session: Session) extends Rule[LogicalP
         val relation = DataSourceV2Relation.create(table.toBeFilled, write.catalogAndIdent.map(_._1), write.catalogAndIdent.map(_._2))
         PlanInternals.analyzed(session, AppendData.byName(relation, write.inputQuery)) match {
           case fitting: V2WriteCommand => write.copy(inputQuery = marked(fitting.query, table))
+          case other => throw new IllegalStateException(s"Spark analyses an append as\n$other")
         }
       case _ => write
     }

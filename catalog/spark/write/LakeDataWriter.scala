@@ -10,7 +10,7 @@ import org.json4s.jackson.JsonMethods
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory}
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
@@ -80,7 +80,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
     if (rows % RowsBetweenSizeChecks == 0 && writer.getDataSize >= settings.targetBytes) close()
   }
 
-  override def commit(): WriterCommitMessage = {
+  override def commit(): FilesWritten = {
     close()
     FilesWritten(
       files.map(file => JsonMethods.compact(JsonMethods.render(file))).toArray,

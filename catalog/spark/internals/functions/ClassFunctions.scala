@@ -75,8 +75,8 @@ private[lakelog] object ClassFunctions {
 private final class OnlyFunction(function: BoundFunction) extends UnboundFunction {
   override def name: String = function.name
   override def description: String = function.canonicalName
-  override def bind(given: StructType): BoundFunction = {
-    if (given.length != function.inputTypes.length) {
+  override def bind(arguments: StructType): BoundFunction = {
+    if (arguments.length != function.inputTypes.length) {
       throw new UnsupportedOperationException(
         s"It takes ${function.inputTypes.length} arguments: ${function.inputTypes.map(_.sql).mkString(", ")}.")
     }
