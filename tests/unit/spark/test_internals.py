@@ -1,4 +1,4 @@
-"""What Spark does not promise to keep is named in `catalog/spark/internals`, and outside of it as far as listed here."""
+"""What Spark does not promise to keep is named in `catalog/spark/internals`, and elsewhere as far as listed here."""
 
 import re
 from collections.abc import Iterator
@@ -121,8 +121,7 @@ def named(text: str) -> Iterator[str]:
         for name in several.rstrip("}").split(",") if several else [""]:
             yield f"{package}.{name.split('=>')[0].strip()}".rstrip(".")
     rest = re.sub(r"\b(import|package)\s+[^\n]*", " ", rest)
-    for full in re.findall(r"\b(?:org\.apache\.spark|java\.lang\.reflect)\.[\w.]+", rest):
-        yield full
+    yield from re.findall(r"\b(?:org\.apache\.spark|java\.lang\.reflect)\.[\w.]+", rest)
 
 
 def internals(text: str) -> set[str]:

@@ -1,6 +1,8 @@
-"""Finding and naming the adapter's jar; building it is tested with Spark."""
+"""Finding and naming the adapter's jar, and building a small one; building its own is tested with Spark."""
 
 from __future__ import annotations
+
+import zipfile
 
 import pytest
 from pyspark.sql import SparkSession
@@ -47,6 +49,39 @@ def test_a_jar_that_is_in_the_cache_is_not_built_again(spark, tmp_path, monkeypa
 def test_a_spark_that_is_too_old_or_new_is_refused_by_its_version(spark, tmp_path):
     with pytest.raises(InvalidInput, match=r"4\.1\.0"):
         jar.jar_path(cache=tmp_path, jars=spark("4.1.0"))
+
+
+def test_sources_of_a_version_are_compiled_for_that_version_only(tmp_path, monkeypatch):
+    for name in ("Common.scala", "versions/4.2/Own.scala", "versions/9.9/deeper/Own.scala"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(jar, "SUPPORTED", (*jar.SUPPORTED, "9.9"))
+
+    def files(spark):
+        return [path.relative_to(tmp_path).as_posix() for path in jar.scala_files(tmp_path, spark)]
+
+    assert files("4.2.1") == ["Common.scala", "versions/4.2/Own.scala"]
+    assert files("4.3.0") == ["Common.scala"]
+    assert files("9.9.1") == ["Common.scala", "versions/9.9/deeper/Own.scala"]
+
+
+def test_the_source_of_a_version_is_in_its_jar_and_in_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(jar, "SUPPORTED", ("9.8", "9.9"))
+    for name, text in {
+        "Common.scala": "package p\nobject Common { val word: String = Own.word }\n",
+        "versions/9.8/Own.scala": 'package p\nobject Own { val word = "older" }\n',
+        "versions/9.9/Own.scala": 'package p\nobject Own { val word = "newer" }\nclass New\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert jar._jar_name(tmp_path, "9.8.0") != jar._jar_name(tmp_path, "9.9.0")
+    held = {}
+    for spark in ("9.8.0", "9.9.0"):
+        monkeypatch.setattr(jar, "spark_version", lambda _, spark=spark: spark)
+        with zipfile.ZipFile(jar._build(tmp_path, jar.spark_jars(), tmp_path / f"{spark}.jar")) as archive:
+            held[spark] = {name for name in archive.namelist() if "$" not in name}
+    assert held["9.8.0"] == {"lakelog-adapter.properties", "p/Common.class", "p/Own.class"}
+    assert held["9.9.0"] == held["9.8.0"] | {"p/New.class"}
 
 
 def test_a_folder_without_spark_is_named(tmp_path):
@@ -98,6 +133,6 @@ def test_the_session_catalog_gets_the_same_settings_beside_the_named_one(tmp_pat
 
 
 def test_the_jar_says_which_class_a_format_is():
-    (service,) = jar._resources(jar.sources())
+    (service,) = jar.resources(jar.sources())
     assert service.name == "org.apache.spark.sql.sources.DataSourceRegister"
     assert service.read_text().strip() == "org.apache.spark.sql.lakelog.LakeDataSource"
