@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakelog.catalog.properties import KNOWN
+from lakelog.catalog.schema.properties import KNOWN
 from lakelog.testing import fixtures
 from lakelog.testing.s3a import EXCLUDED, PACKAGES
 

@@ -15,8 +15,7 @@ STREAM_BYTES = 4 * 1024 * 1024
 
 def schema_json(schema: pa.Schema) -> Params:
     """Return the columns of `schema` as Spark's JSON of a struct."""
-    from lakelog.catalog.arrow_types import schema_from_arrow
-    from lakelog.catalog.spark_types import schema_to_spark
+    from lakelog.catalog.schema import schema_from_arrow, schema_to_spark
 
     return schema_to_spark(schema_from_arrow(schema), internal=False)
 

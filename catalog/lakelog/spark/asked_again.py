@@ -14,7 +14,7 @@ from lakelog.log.errors import CommitUnknown, NotFound
 from lakelog.spark.asking import Params, token_of
 
 if TYPE_CHECKING:
-    from lakelog.catalog.commits import Token
+    from lakelog.catalog.logs import Token
     from lakelog.spark.catalogs import Catalogs
 
 
@@ -28,7 +28,7 @@ def telling_what_happened(catalogs: Catalogs, params: Params) -> Iterator[None]:
     try:
         yield
     except NotFound as gone:
-        from lakelog.catalog.outcome import has_happened
+        from lakelog.catalog.logs import has_happened
 
         token = _token(catalogs, params)
         if token is not None and has_happened(catalogs.outside._logs, token):
@@ -45,7 +45,7 @@ def _token(catalogs: Catalogs, params: Params) -> Token | None:
     stream."""
     import msgspec
 
-    from lakelog.catalog.commits import Token
+    from lakelog.catalog.logs import Token
     from lakelog.log import WriteRef
 
     if params.get("token") is not None:

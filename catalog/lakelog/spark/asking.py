@@ -8,7 +8,7 @@ import msgspec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakelog.catalog.commits import Token
+    from lakelog.catalog.logs import Token
 
 Params = Mapping[str, Any]
 Answer = tuple[Mapping[str, Any], bytes]
@@ -16,7 +16,7 @@ Answer = tuple[Mapping[str, Any], bytes]
 
 def token_of(params: Params) -> "Token | None":
     """Return what makes a request the same when it is asked again; a transaction is asked again as a whole."""
-    from lakelog.catalog.commits import Token
+    from lakelog.catalog.logs import Token
 
     return None if params["token"] is None else msgspec.convert(params["token"], Token)
 

@@ -49,7 +49,7 @@ def _procedure(params: Params) -> Procedure:
 
 
 def _call(catalogs: Catalogs, procedure: Procedure, params: Params) -> Call:
-    from lakelog.catalog.commits import Token
+    from lakelog.catalog.logs import Token
 
     for parameter in procedure.parameters:
         if not parameter.nullable and params["arguments"].get(parameter.name) is None:
@@ -70,10 +70,8 @@ def _call(catalogs: Catalogs, procedure: Procedure, params: Params) -> Call:
 
 def transaction_token(catalogs: Catalogs, params: Params) -> Params:
     """Answer the token of the commit that is about to be asked for."""
-    from lakelog.catalog.outcome import token_of
-
     opened = catalogs.open_transactions.get(params["transaction"])
-    made: Params = msgspec.to_builtins(token_of(opened.transaction))
+    made: Params = msgspec.to_builtins(opened.transaction.own_token())
     return made
 
 

@@ -54,7 +54,7 @@ class Catalogs:
         with self._lock:
             if self._made is None:
                 from lakelog.catalog import Catalog
-                from lakelog.catalog.writer import writer_facts
+                from lakelog.catalog.logs import writer_facts
 
                 self._made = Catalog(
                     self._settings["warehouse"],
@@ -71,7 +71,7 @@ class Catalogs:
         if query is None:
             yield
             return
-        from lakelog.catalog.writer import with_statement
+        from lakelog.catalog.state import with_statement
 
         opened = self.open_transactions.find(params.get("transaction", ""))
         facts = with_statement(

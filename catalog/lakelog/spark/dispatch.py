@@ -32,9 +32,9 @@ from lakelog.spark.on_views import OnViews
 if TYPE_CHECKING:
     # At run time `hello` imports these, once it is known that the versions fit: they take longer than the start.
     from lakelog.catalog import Catalog
-    from lakelog.catalog.data_file import DataFile
-    from lakelog.catalog.staging import Stage
-    from lakelog.catalog.top_rows import TopRows
+    from lakelog.catalog.ddl import Stage
+    from lakelog.catalog.files import DataFile
+    from lakelog.catalog.planning import TopRows
 
 
 class VersionMismatch(LakelogError):
@@ -187,7 +187,7 @@ class Dispatch(
         return made
 
     def _staged(self, params: Params) -> "Stage":
-        from lakelog.catalog.spark_types import schema_from_spark
+        from lakelog.catalog.schema import schema_from_spark
 
         return self._catalog(params).stage(
             params["kind"],
@@ -204,7 +204,7 @@ class Dispatch(
         )
 
     def on_commit_stage(self, params: Params) -> Params:
-        from lakelog.catalog.staging import Stage
+        from lakelog.catalog.ddl import Stage
 
         stage = msgspec.convert(params["stage"], Stage, str_keys=True)
         return self._handles.facts(params, self._catalog(params).commit_stage(stage, _files(params)))
@@ -218,9 +218,9 @@ class Dispatch(
 
     def on_plan_cut(self, params: Params) -> Answer:
         """Answer the files in which an overwrite by a filter may replace some rows and not all."""
-        from lakelog.catalog.binding import bind
-        from lakelog.catalog.cutting import matching_files
-        from lakelog.catalog.predicate import as_predicate
+        from lakelog.catalog.planning import bind
+        from lakelog.catalog.schema import as_predicate
+        from lakelog.catalog.writes import matching_files
 
         table = self._handles.loaded(params)
         bound = bind(as_predicate(params["predicate"]), table.schema)
@@ -256,8 +256,7 @@ class Dispatch(
         return {"possible": self._handles.loaded(params).can_overwrite(params["predicate"])}
 
     def on_can_change(self, params: Params) -> Params:
-        from lakelog.catalog.schema_changes import apply_changes
-        from lakelog.catalog.table_changes import changes_from
+        from lakelog.catalog.schema import apply_changes, changes_from
 
         try:
             apply_changes(self._handles.loaded(params).metadata, changes_from([params["change"]]))
@@ -294,7 +293,7 @@ class Dispatch(
     def on_commit_write(self, params: Params) -> Params:
         """Answer whether the files are part of the table now: those of a batch that it has already are not."""
         from lakelog.catalog.errors import BatchCommitted
-        from lakelog.catalog.identity import ValuesTaken
+        from lakelog.catalog.schema import ValuesTaken
         from lakelog.log import WriteRef
 
         try:
@@ -313,7 +312,7 @@ class Dispatch(
         return {"written": True}
 
     def on_commit_rows(self, params: Params) -> Params:
-        from lakelog.catalog.identity import ValuesTaken
+        from lakelog.catalog.schema import ValuesTaken
         from lakelog.log import WriteRef
 
         self._handles.writable(params).commit_rows(
@@ -370,12 +369,12 @@ class Dispatch(
 
 
 def _top(params: Params) -> "TopRows | None":
-    from lakelog.catalog.top_rows import TopRows
+    from lakelog.catalog.planning import TopRows
 
     return TopRows(**params["top"]) if params.get("top") is not None else None
 
 
 def _files(params: Params) -> "list[DataFile]":
-    from lakelog.catalog.data_file import DataFile
+    from lakelog.catalog.files import DataFile
 
     return msgspec.convert(params["files"], list[DataFile], str_keys=True)

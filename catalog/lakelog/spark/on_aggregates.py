@@ -9,7 +9,7 @@ class OnAggregates:
 
     def on_aggregate(self, params: Params) -> Answer:
         """Answer the values of `group_by`, and then the aggregates, if they are `known` without a look at the files."""
-        from lakelog.catalog.aggregates import aggregate_from
+        from lakelog.catalog.planning import aggregate_from
 
         wanted = [aggregate_from(each) for each in params["aggregates"]]
         found = self._handles.loaded(params).scan().aggregate(wanted, params["group_by"])

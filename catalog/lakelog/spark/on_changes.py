@@ -35,7 +35,7 @@ class OnChanges:
         the plan that it has made, there may be more, and a stream that is started again has to have the same plan.
         """
         from lakelog.catalog.changelog import Asked, asked_versions, changes_schema
-        from lakelog.catalog.spark_types import schema_to_spark
+        from lakelog.catalog.schema import schema_to_spark
         from lakelog.spark.facts import of_table
 
         table = self._table(params)

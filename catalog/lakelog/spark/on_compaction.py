@@ -11,7 +11,7 @@ class OnCompaction:
         """Answer the next groups, and their files: those of each group follow one another."""
         import msgspec
 
-        from lakelog.catalog.compaction import Goal
+        from lakelog.catalog.state import Goal
 
         files, groups = self._handles.loaded(params).plan_compaction(
             msgspec.convert(params["goal"], Goal),
@@ -27,7 +27,7 @@ class OnCompaction:
         """Answer which groups were left out, as others have changed their files."""
         import msgspec
 
-        from lakelog.catalog.compacting import Rewritten
+        from lakelog.catalog.writes import Rewritten
         from lakelog.log import WriteRef
 
         groups = msgspec.convert(params["groups"], list[Rewritten], str_keys=True)

@@ -31,7 +31,7 @@ class OnFunctions:
         return {"function": msgspec.to_builtins(found)}
 
     def on_create_function(self, params: Params) -> Params:
-        from lakelog.catalog.definition import FunctionDefinition
+        from lakelog.catalog.schema import FunctionDefinition
 
         self._functions(params).create_function(
             self._function(params),

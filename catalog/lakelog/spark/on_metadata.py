@@ -11,7 +11,7 @@ class OnMetadata:
 
     def on_metadata_table(self, params: Params) -> Params:
         """Answer the columns of a metadata table. Unsupported on a tag for one of the whole table."""
-        from lakelog.catalog.metadata_tables import METADATA_TABLES
+        from lakelog.catalog.audit import METADATA_TABLES
 
         name = params["name"]
         table = self._handles.loaded(params)

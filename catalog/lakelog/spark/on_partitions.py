@@ -29,7 +29,7 @@ class OnPartitions:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from lakelog.catalog.file_facts import partition_values
+        from lakelog.catalog.planning import partition_values
 
         table = self._handles.loaded(params)
         wanted = params["fields"]

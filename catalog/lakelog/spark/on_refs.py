@@ -72,7 +72,7 @@ def load_named(catalog: Catalog, path: Identifier) -> Table:
 def on_named(table: Table, named: Mapping[str, str]) -> Table:
     """Return a table on the tag or branch `name`, which has to be of the `kind`, if one is said. NoSuchRef."""
     from lakelog.catalog.errors import NoSuchRef
-    from lakelog.catalog.refs import BRANCH
+    from lakelog.catalog.state import BRANCH
 
     found = table.at(ref=named["name"])
     kind = BRANCH if found.ref_id is None else found.refs[found.ref].kind

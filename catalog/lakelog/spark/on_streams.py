@@ -14,10 +14,8 @@ from lakelog.spark.catalogs import Catalogs
 from lakelog.spark.handles import PLANNED_COLUMNS, Handles, on_ref_of
 
 if TYPE_CHECKING:
-    from lakelog.catalog.stream_batches import StreamBatch
-    from lakelog.catalog.stream_positions import Limits
-    from lakelog.catalog.stream_source import Stream
-    from lakelog.catalog.stream_versions import Versions
+    from lakelog.catalog.changelog import Limits, Stream, Versions
+    from lakelog.catalog.writes import StreamBatch
 
 
 class OnStreams:
@@ -29,7 +27,7 @@ class OnStreams:
 
     def on_stream_form(self, params: Params) -> Params:
         """Answer what tells the columns of the loaded version from others."""
-        from lakelog.catalog.stream_forms import form_of
+        from lakelog.catalog.state import form_of
 
         return {"form": form_of(self._handles.loaded(params).schema)}
 
@@ -61,9 +59,7 @@ class OnStreams:
         return in_arrow(files.schema, files.to_batches())
 
     def _stream(self, params: Params) -> "Stream":
-        from lakelog.catalog.change_stream import ChangeStream
-        from lakelog.catalog.stream_source import Stream
-        from lakelog.catalog.stream_versions import Versions
+        from lakelog.catalog.changelog import ChangeStream, Stream, Versions
 
         # One that is made twice by two threads at once is only a cache.
         versions = self._versions = self._versions or Versions()
@@ -92,7 +88,7 @@ class OnStreams:
         Its rows were made to fit an older version, and are written by the columns that `written_as` has: the newest
         must be like these two.
         """
-        from lakelog.catalog.stream_batches import check_takes
+        from lakelog.catalog.writes import check_takes
 
         loaded = self._handles.loaded(params)
         table = loaded.refresh()
@@ -111,13 +107,13 @@ class OnStreams:
 
 def batch_of(params: Params) -> "StreamBatch | None":
     """Return the batch of a stream that a write is, None for any other write."""
-    from lakelog.catalog.stream_batches import StreamBatch
+    from lakelog.catalog.writes import StreamBatch
 
     given = params.get("batch")
     return None if given is None else msgspec.convert(given, StreamBatch)
 
 
 def _limits(params: Params) -> "Limits":
-    from lakelog.catalog.stream_positions import Limits
+    from lakelog.catalog.changelog import Limits
 
     return Limits(**params["limits"])

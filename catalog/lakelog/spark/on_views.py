@@ -25,7 +25,7 @@ class OnViews:
         return {"exists": self._views(params).view_exists(params["identifier"])}
 
     def on_define_view(self, params: Params) -> Params:
-        from lakelog.catalog.definition import ViewDefinition
+        from lakelog.catalog.schema import ViewDefinition
 
         view = msgspec.convert(params["view"], ViewDefinition, str_keys=True)
         catalog, name, token = self._views(params), params["identifier"], token_of(params)

@@ -33,13 +33,13 @@ class SystemTable:
 
 
 def _audit_schema() -> pa.Schema:
-    from lakelog.catalog.audit_table import AUDIT_SCHEMA
+    from lakelog.catalog.audit import AUDIT_SCHEMA
 
     return AUDIT_SCHEMA
 
 
 def _audit(catalog: Catalog, since_us: int | None, until_us: int | None) -> pa.RecordBatchReader:
-    from lakelog.catalog.audit_table import audit_table
+    from lakelog.catalog.audit import audit_table
 
     return audit_table(catalog.audit(since=since_us, until=until_us, whole_ranges=True))
 

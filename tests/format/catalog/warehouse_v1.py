@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from lakelog.catalog import Catalog, ColumnStats, DataFile, Table, places
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
+from lakelog.catalog.logs import places
+from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.log import LogOptions, MemoryStore
 
 FIELDS = [

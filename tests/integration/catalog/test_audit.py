@@ -12,8 +12,8 @@ from tests.integration.catalog.audited_shop import alter, brief, damage, filled
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.audit import AuditEntry
-from lakelog.catalog.audit_table import AUDIT_SCHEMA, audit_table
+from lakelog.catalog.audit.arrow_audit import AUDIT_SCHEMA, audit_table
+from lakelog.catalog.audit.audit import AuditEntry
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
 from lakelog.log import Draft, LakelogError, MemoryStore, wait_for_background
 from lakelog.log.decisions import Decisions

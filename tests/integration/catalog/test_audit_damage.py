@@ -9,7 +9,7 @@ import pytest
 from tests.integration.catalog.audited_shop import Objects, alter, brief, damage, filled
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.audit import AuditEntry
+from lakelog.catalog.audit.audit import AuditEntry
 from lakelog.log.expiry import expire, tombstone_of
 from lakelog.log.format import Commit, encode
 

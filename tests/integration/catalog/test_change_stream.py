@@ -11,14 +11,14 @@ import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.change_stream import ChangePosition, ChangeStream
-from lakelog.catalog.changelog import changes_schema
+from lakelog.catalog.changelog.change_stream import ChangePosition, ChangeStream
+from lakelog.catalog.changelog.changelog import changes_schema
+from lakelog.catalog.changelog.stream_positions import Limits
+from lakelog.catalog.changelog.stream_source import Stream
+from lakelog.catalog.changelog.stream_versions import Versions
 from lakelog.catalog.errors import StreamStopped
-from lakelog.catalog.parquet_read import read_files
-from lakelog.catalog.stream_forms import form_of
-from lakelog.catalog.stream_positions import Limits
-from lakelog.catalog.stream_source import Stream
-from lakelog.catalog.stream_versions import Versions
+from lakelog.catalog.parquet.reading import read_files
+from lakelog.catalog.state.stream_forms import form_of
 from lakelog.log.errors import FormatError, InvalidInput
 
 ALL = Limits()

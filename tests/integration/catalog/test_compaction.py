@@ -12,13 +12,14 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import deleted
 
-from lakelog.catalog import Catalog, CommitConflict, Table, col, fsck
-from lakelog.catalog.bound import Constant
-from lakelog.catalog.commits import Token
-from lakelog.catalog.compacting import Rewritten
-from lakelog.catalog.compaction import goal_of
-from lakelog.catalog.copying import copied_files
-from lakelog.catalog.data_file import DataFile, file_path
+from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog.files.data_file import DataFile, file_path
+from lakelog.catalog.logs.commits import Token
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.parquet.copying import copied_files
+from lakelog.catalog.planning.bound import Constant
+from lakelog.catalog.state.compaction import goal_of
+from lakelog.catalog.writes.compaction_commit import Rewritten
 from lakelog.log import WriteRef
 from lakelog.log.errors import CommitUnknown, InvalidInput, Unsupported
 
@@ -215,7 +216,7 @@ def test_it_gives_up_where_others_are_always_faster(catalog: Catalog, table: Tab
         return copied_files(*arguments, **named)
 
     with (
-        patch("lakelog.catalog.copying.copied_files", meanwhile),
+        patch("lakelog.catalog.parquet.copying.copied_files", meanwhile),
         pytest.raises(CommitConflict, match="5 times"),
     ):
         table.compact()
@@ -233,7 +234,7 @@ def test_what_others_change_meanwhile_is_planned_anew(catalog: Catalog, table: T
         other.load_table("t").append(rows(next(fresh)))
         return copied_files(*arguments, **named)
 
-    with patch("lakelog.catalog.copying.copied_files", meanwhile):
+    with patch("lakelog.catalog.parquet.copying.copied_files", meanwhile):
         after = table.compact()
     assert set(known(after)) == set(range(50)) - {3, 14, 44, 20, 21} | set(range(1000, next(fresh)))
     assert next(fresh) < 1010

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, saved_cuts
-from lakelog.catalog.cut import Cut
+from lakelog.catalog import Catalog, CommitConflict, NoSuchTable
+from lakelog.catalog.ddl import saved_cuts
+from lakelog.catalog.logs.consistent_cut import Cut
 from lakelog.log import (
     AlreadyExists,
     FormatError,
@@ -198,7 +199,7 @@ def test_a_cut_that_is_asked_for_again_is_checked_as_it_was_saved_at_first(
         catalog.save_cut("friday", token=token)
     needed = saved_cuts.needed_versions
     monkeypatch.setattr(
-        "lakelog.catalog.expire.needed_versions", lambda tree: {}
+        "lakelog.catalog.maintenance.expire.needed_versions", lambda tree: {}
     )  # looked before the cut was there
     table.append(rows(2))
     client().expire("t", retain_last=1, dry_run=False)

@@ -16,8 +16,9 @@ from tests.integration.catalog.rows_changed import (
     two_files,
 )
 
-from lakelog.catalog import Catalog, CommitConflict, Table, col, fsck
-from lakelog.catalog.predicate import Predicate
+from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.schema.predicate import Predicate
 from lakelog.log import InvalidInput, Unsupported
 
 MODES = ("merge-on-read", "copy-on-write")

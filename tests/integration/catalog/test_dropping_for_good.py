@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, purge
+from lakelog.catalog import Catalog
+from lakelog.catalog.maintenance import purge
 from lakelog.log import NotFound
 from lakelog.log.errors import Unsupported
 

@@ -10,7 +10,8 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, Table, saved_cuts
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.ddl import saved_cuts
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log import InvalidInput, NotFound, open_store
 
@@ -203,7 +204,7 @@ def test_a_cut_that_is_saved_after_an_expiry_was_planned_still_holds_it_back(
     needed = saved_cuts.needed_versions
     later = {**needed(catalog._tree), table._tracked.location: 3}
     answers = iter([{}, later])
-    monkeypatch.setattr("lakelog.catalog.expire.needed_versions", lambda tree: next(answers))
+    monkeypatch.setattr("lakelog.catalog.maintenance.expire.needed_versions", lambda tree: next(answers))
     [told] = catalog.expire("t", version=4, dry_run=False)
     assert (told.kept_for_cuts, told.versions) == (True, 0)
     assert [ids(saver.load_table("t", version=version)) for version in (1, 2, 3)] == [[], [1], [1, 2]]

@@ -9,14 +9,15 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, Table, col, fsck
-from lakelog.catalog.data_file import ColumnStats
+from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.events import IdentityTaken, encode
-from lakelog.catalog.identity import ValuesTaken, refuse_given
-from lakelog.catalog.ingest import written_files
-from lakelog.catalog.numbering import Numbering
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.files.data_file import ColumnStats
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.parquet.numbering import Numbering
+from lakelog.catalog.schema.identity import ValuesTaken, refuse_given
+from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.state.events import IdentityTaken, encode
 from lakelog.log import Draft
 from lakelog.log.errors import InvalidInput, Unsupported
 from lakelog.log.findings import Severity

@@ -10,7 +10,9 @@ from unittest.mock import patch
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, col, compacting, copying, ingest
+from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, col
+from lakelog.catalog.parquet import copying, ingest
+from lakelog.catalog.writes import compaction_commit
 from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
@@ -88,7 +90,7 @@ def test_what_may_have_been_committed_stays(catalog: Catalog, table: Table) -> N
     def lost(*_: Any, **__: Any) -> Any:
         raise CommitUnknown("nobody answered", commit_id="c", location="t")
 
-    with patch("lakelog.catalog.contents.commit", lost), pytest.raises(CommitUnknown):
+    with patch("lakelog.catalog.writes.file_changes.commit", lost), pytest.raises(CommitUnknown):
         table.append(rows(8))
     assert len(unused(catalog)) == 1
 
@@ -97,10 +99,10 @@ def test_a_compaction_whose_version_cannot_be_read_any_more_keeps_its_files(
     catalog: Catalog, table: Table
 ) -> None:
     table = table.append(rows(6))
-    before = compacting.entries_of(table._tracked, table._view, table.plan()["path"].to_pylist())
+    before = compaction_commit.entries_of(table._tracked, table._view, table.plan()["path"].to_pylist())
     answers = [before, NotFound("it was let go of")]
     with (
-        patch.object(compacting, "entries_of", side_effect=answers),
+        patch.object(compaction_commit, "entries_of", side_effect=answers),
         pytest.raises(CommitUnknown, match="let go of"),
     ):
         table.compact()

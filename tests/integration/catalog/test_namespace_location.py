@@ -10,8 +10,9 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 from tests.integration.catalog.test_vacuum_unlinked import Death, unlinked, written
 
-from lakelog.catalog import Catalog, staging
-from lakelog.catalog.fsck import check
+from lakelog.catalog import Catalog
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.maintenance.fsck import check
 from lakelog.log.errors import InvalidInput
 
 

@@ -18,7 +18,7 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.data_file import DataFile
+from lakelog.catalog.files.data_file import DataFile
 from lakelog.log.errors import FormatError, InvalidInput
 
 
@@ -168,7 +168,7 @@ def test_vectors_survive_snapshots(table: Table) -> None:
 
 
 def _files(table: Table) -> list[DataFile]:
-    from lakelog.catalog.data_file import files_from_arrow
-    from lakelog.catalog.live_files import all_files
+    from lakelog.catalog.files.data_file import files_from_arrow
+    from lakelog.catalog.logs.live_files import all_files
 
     return sorted(files_from_arrow(all_files(table._tracked, table._view)), key=lambda file: file.path)

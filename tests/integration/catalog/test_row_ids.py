@@ -10,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from tests.integration.catalog.rows_changed import deleted, deletes_of, paths_of
 
-from lakelog.catalog import Catalog, Table, col, commits, fsck
-from lakelog.catalog.data_file import DataFile, file_path
-from lakelog.catalog.parquet_open import footer_crc_of
-from lakelog.catalog.row_ids import ROW_ID, ROW_VERSION
+from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog.files.data_file import DataFile, file_path
+from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
+from lakelog.catalog.logs import commits
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.parquet.opening import footer_crc_of
 from lakelog.log import WriteRef
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})

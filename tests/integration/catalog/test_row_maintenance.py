@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -11,9 +10,11 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, paths_of, positions, rows_of, updated
 
-from lakelog.catalog import Catalog, DataFile, Table, col, contents, deletes, fsck
-from lakelog.catalog.row_ids import with_ids
-from lakelog.catalog.table_state import TableState
+from lakelog.catalog import Catalog, DataFile, Table, col
+from lakelog.catalog.files import deletion_vectors
+from lakelog.catalog.files.row_ids import with_ids
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.writes import file_changes
 from lakelog.log import ConflictError
 from lakelog.log.findings import Severity
 
@@ -23,7 +24,7 @@ NO_TIME = dt.timedelta(0)
 @pytest.fixture(autouse=True)
 def apart() -> Iterator[None]:
     """Put all vectors into objects, however small."""
-    with patch.object(deletes, "INLINE_MAX_BYTES", 0):
+    with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0):
         yield
 
 
@@ -160,10 +161,10 @@ def test_widened_and_dropped_columns_do_not_hinder_a_delete(catalog: Catalog) ->
 def test_fsck_names_row_ids_that_were_given_twice(catalog: Catalog) -> None:
     schema = pa.schema({"id": pa.int64(), "name": pa.string()})
 
-    def faulty(files: list[DataFile], state: TableState) -> list[DataFile]:
-        return with_ids(files, dataclasses.replace(state, next_row=1))
+    def faulty(files: list[DataFile], next_row: int) -> list[DataFile]:
+        return with_ids(files, 1)
 
     table = catalog.create_table("t", schema).append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
-    with patch.object(contents, "with_ids", faulty):
+    with patch.object(file_changes, "with_ids", faulty):
         table.append(pa.table({"id": [3], "name": ["c"]}))
     assert problems(catalog) == ["row-ids-twice"]

@@ -147,11 +147,11 @@ def test_a_drop_without_cascade_leaves_what_was_linked_meanwhile(catalog: Catalo
 def test_a_cascading_drop_takes_what_was_linked_meanwhile(
     catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog import dropping
+    from lakelog.catalog.ddl import drop
 
     catalog.create_namespace("a")
     catalog.create_table("a.t", SCHEMA)
-    collect, late = dropping._below, client()
+    collect, late = drop._below, client()
 
     def collect_then_grow(*arguments: object) -> object:
         changes = collect(*arguments)  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ def test_a_cascading_drop_takes_what_was_linked_meanwhile(
             late.create_table("a.u", SCHEMA)
         return changes
 
-    monkeypatch.setattr(dropping, "_below", collect_then_grow)
+    monkeypatch.setattr(drop, "_below", collect_then_grow)
     held = late.load_table("a.t")
     assert catalog.drop_namespace("a", cascade=True)
     assert client().list_namespaces() == []

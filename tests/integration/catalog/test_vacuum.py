@@ -11,9 +11,10 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table, places
-from lakelog.catalog.ingest import written_files
-from lakelog.catalog.log_cache import Change
+from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table
+from lakelog.catalog.logs import places
+from lakelog.catalog.logs.cache import Change
+from lakelog.catalog.parquet.ingest import written_files
 from lakelog.log import (
     CountingStore,
     Draft,
@@ -99,7 +100,7 @@ def test_what_was_added_and_removed_in_retained_versions_stays_for_time_travel(
 def test_many_files_in_sidecars_are_reachable_too(
     catalog: Catalog, clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelog.catalog.commits.SIDECAR_FROM_FILES", 1)
+    monkeypatch.setattr("lakelog.catalog.logs.commits.SIDECAR_FROM_FILES", 1)
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
     write = table.begin_write()
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US", "ASIA"])]
@@ -275,7 +276,7 @@ def test_sidecars_of_attempts_that_lost_go_and_those_of_commits_to_come_stay(
 def test_sidecars_of_retained_commits_stay(
     catalog: Catalog, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakelog.catalog.commits.SIDECAR_FROM_FILES", 1)
+    monkeypatch.setattr("lakelog.catalog.logs.commits.SIDECAR_FROM_FILES", 1)
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
     write = table.begin_write()
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US"])]

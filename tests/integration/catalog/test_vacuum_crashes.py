@@ -10,9 +10,11 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, Table, places, staging
-from lakelog.catalog.ingest import written_files
-from lakelog.catalog.table_state import Metadata
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.logs import places
+from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.state.table_state import Metadata
 from lakelog.log import NotFound, ObjectStore, open_store
 
 ROWS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [3, 4], 6: [3, 4], 7: [3, 4, 5]}

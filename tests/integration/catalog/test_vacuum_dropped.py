@@ -10,7 +10,8 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NoSuchTable, Table, purge
+from lakelog.catalog import Catalog, NoSuchTable, Table
+from lakelog.catalog.maintenance import purge
 from lakelog.log import ConflictError, NotFound, ObjectStore, open_store
 
 DAY = dt.timedelta(days=1)

@@ -9,11 +9,14 @@ import pytest
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, Table, orphans, scope, staging
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.ddl.staging import Stage
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.ingest import written_files
-from lakelog.catalog.staging import Stage
-from lakelog.catalog.table_state import Metadata
+from lakelog.catalog.logs import scope
+from lakelog.catalog.maintenance import orphans
+from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.state.table_state import Metadata
 from lakelog.log import CountingStore, NotFound, ObjectStore, open_store
 
 
@@ -139,7 +142,7 @@ def test_a_namespace_that_was_never_linked_is_purged_after_the_limit(
         raise Death
 
     with monkeypatch.context() as patch, pytest.raises(Death):
-        patch.setattr("lakelog.catalog.namespaces.commit_in", stop)
+        patch.setattr("lakelog.catalog.ddl.namespaces.commit_in", stop)
         client().create_namespace("a.lost")
     clock.days_later(4)
     assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-namespace", 0, 0)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakelog.catalog.conflicts import Change, Operation, Rule, rule
+from lakelog.catalog.state.conflicts import Change, Operation, Rule, rule
 
 README = Path(__file__).parents[3] / "catalog" / "README.md"
 

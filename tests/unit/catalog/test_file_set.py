@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.data_file import (
+from lakelog.catalog.files.data_file import (
     ColumnStats,
     DataFile,
     RemovedFile,
@@ -17,10 +17,10 @@ from lakelog.catalog.data_file import (
     files_from_arrow,
     files_to_arrow,
 )
-from lakelog.catalog.file_set import FileSet
-from lakelog.catalog.partitioning import PartitionSpec, spec_from_transforms
-from lakelog.catalog.schema import Schema, assign_ids
-from lakelog.catalog.types import AtomicType, Field
+from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
+from lakelog.catalog.schema.schema import Schema, assign_ids
+from lakelog.catalog.schema.types import AtomicType, Field
 from lakelog.log.errors import FormatError, InvalidInput
 
 SCHEMA = assign_ids([Field(name="a", type=AtomicType("long")), Field(name="d", type=AtomicType("date"))])

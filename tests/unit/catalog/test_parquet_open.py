@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog.parquet_open import TAIL_BYTES, footer_crc_of, open_parquet
+from lakelog.catalog.parquet.opening import TAIL_BYTES, footer_crc_of, open_parquet
 from lakelog.log.errors import FormatError
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.partitioning import (
+from lakelog.catalog.schema.partitioning import (
     PartitionSpec,
     SortField,
     SortOrder,
@@ -16,8 +16,8 @@ from lakelog.catalog.partitioning import (
     spec_from_transforms,
     transform_to_json,
 )
-from lakelog.catalog.schema import assign_ids
-from lakelog.catalog.types import AtomicType, Field, ListType, StructType
+from lakelog.catalog.schema.schema import assign_ids
+from lakelog.catalog.schema.types import AtomicType, Field, ListType, StructType
 from lakelog.log.errors import InvalidInput, Unsupported
 
 SCHEMA = assign_ids(

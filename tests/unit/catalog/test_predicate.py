@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog.arrow_types import schema_to_arrow
-from lakelog.catalog.binding import bind
-from lakelog.catalog.bound import Compare, Constant, Known, unknown_parts
 from lakelog.catalog.errors import NoSuchColumn
-from lakelog.catalog.predicate import Column, Predicate, as_predicate, col, literal
-from lakelog.catalog.rows import evaluate
-from lakelog.catalog.schema import assign_ids
-from lakelog.catalog.types import AtomicType, Field, ListType, StructType
+from lakelog.catalog.planning.binding import bind
+from lakelog.catalog.planning.bound import Compare, Constant, Known, unknown_parts
+from lakelog.catalog.planning.row_filter import evaluate
+from lakelog.catalog.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.schema.predicate import Column, Predicate, as_predicate, col, literal
+from lakelog.catalog.schema.schema import assign_ids
+from lakelog.catalog.schema.types import AtomicType, Field, ListType, StructType
 from lakelog.log.errors import InvalidInput, Unsupported
 
 SCHEMA = assign_ids([

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.binding import bind
-from lakelog.catalog.data_file import ColumnStats, DataFile, files_to_arrow
-from lakelog.catalog.file_set import FileSet
-from lakelog.catalog.metadata import Metadata
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, spec_from_transforms
-from lakelog.catalog.partitions import keys_of, partition_of_files
-from lakelog.catalog.planning import count_rows, partition_key, plan
-from lakelog.catalog.predicate import Predicate, as_predicate, col
-from lakelog.catalog.pruning import match, may_match
-from lakelog.catalog.schema import assign_ids
-from lakelog.catalog.types import AtomicType, Field
+from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_to_arrow
+from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.planning.binding import bind
+from lakelog.catalog.planning.partitions import keys_of, partition_of_files
+from lakelog.catalog.planning.pruning import match, may_match
+from lakelog.catalog.planning.scan_plan import count_rows, partition_key, plan
+from lakelog.catalog.schema.metadata import Metadata
+from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
+from lakelog.catalog.schema.predicate import Predicate, as_predicate, col
+from lakelog.catalog.schema.schema import assign_ids
+from lakelog.catalog.schema.types import AtomicType, Field
 from lakelog.log.errors import Unsupported
 
 SCHEMA = assign_ids([

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakelog.catalog.arrow_types import schema_from_arrow, schema_to_arrow
-from lakelog.catalog.conform import conform
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder
-from lakelog.catalog.reshape import to_logical, to_physical
-from lakelog.catalog.schema import Schema
-from lakelog.catalog.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.parquet.conform import conform
+from lakelog.catalog.parquet.reshape import to_logical, to_physical
+from lakelog.catalog.schema.arrow_types import schema_from_arrow, schema_to_arrow
+from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder
+from lakelog.catalog.schema.schema import Schema
+from lakelog.catalog.schema.schema_changes import Altered, apply_changes, changes_from
 from lakelog.log.errors import FormatError
 
 POINT = pa.struct([("x", pa.float32()), ("y", pa.float32())])

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from lakelog.catalog.errors import ColumnExists, NoSuchColumn
-from lakelog.catalog.schema import DEPTH_LIMIT, Schema, assign_ids, dotted, physical_name
-from lakelog.catalog.types import AtomicType, Field, ListType, MapType, StructType, Type
+from lakelog.catalog.schema.schema import DEPTH_LIMIT, Schema, assign_ids, dotted, physical_name
+from lakelog.catalog.schema.types import AtomicType, Field, ListType, MapType, StructType, Type
 from lakelog.log.errors import InvalidInput
 
 LONG, STRING = AtomicType("long"), AtomicType("string")

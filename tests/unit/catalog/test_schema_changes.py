@@ -5,10 +5,15 @@ from typing import Any
 import pytest
 
 from lakelog.catalog.errors import ColumnExists, NoSuchColumn
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, sort_order_from, spec_from_transforms
-from lakelog.catalog.schema_changes import Altered, apply_changes, changes_from
-from lakelog.catalog.spark_types import schema_from_spark, schema_to_spark
-from lakelog.catalog.types import Default
+from lakelog.catalog.schema.partitioning import (
+    PartitionSpec,
+    SortOrder,
+    sort_order_from,
+    spec_from_transforms,
+)
+from lakelog.catalog.schema.schema_changes import Altered, apply_changes, changes_from
+from lakelog.catalog.schema.spark_types import schema_from_spark, schema_to_spark
+from lakelog.catalog.schema.types import Default
 from lakelog.log.errors import InvalidInput, Unsupported
 
 

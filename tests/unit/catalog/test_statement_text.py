@@ -6,7 +6,13 @@ import time
 
 import pytest
 
-from lakelog.catalog.statement_text import CUT, FULL_LIMIT_BYTES, NORMALIZED_LIMIT_BYTES, kept, normalized
+from lakelog.catalog.state.statement_text import (
+    CUT,
+    FULL_LIMIT_BYTES,
+    NORMALIZED_LIMIT_BYTES,
+    kept,
+    normalized,
+)
 from lakelog.log.errors import InvalidInput
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakelog.catalog.namespace_state import NamespaceProjection
-from lakelog.catalog.table_state import TableProjection
+from lakelog.catalog.state.namespace_state import NamespaceProjection
+from lakelog.catalog.state.table_state import TableProjection
 from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 
 TABLE: dict[str, Any] = {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lakelog.catalog.types import AtomicType, Field, ListType, MapType, StructType, Type, same_shape
+from lakelog.catalog.schema.types import AtomicType, Field, ListType, MapType, StructType, Type, same_shape
 from lakelog.log.errors import InvalidInput, Unsupported
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from lakelog.catalog.writer import FACT_LIMIT_BYTES, with_statement, writer_facts
+from lakelog.catalog.logs.this_process import writer_facts
+from lakelog.catalog.state.writer import FACT_LIMIT_BYTES, with_statement
 
-PRINT = "from lakelog.catalog.writer import writer_facts; print(writer_facts().get('application'))"
+PRINT = "from lakelog.catalog.logs.this_process import writer_facts; print(writer_facts().get('application'))"
 
 
 def test_a_python_session_tells_user_engine_client_application_and_host() -> None:

@@ -12,8 +12,9 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, outcome
+from lakelog.catalog import Catalog
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
+from lakelog.catalog.logs import outcome
 from lakelog.log.errors import CommitUnknown, InvalidInput, NotFound
 from lakelog.spark.bridge import serve
 from lakelog.spark.dispatch import Dispatch, VersionMismatch
