@@ -27,7 +27,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
   private[lakelog] var failures: Failures = _
-  private var session: LakeSession = _
+  private[lakelog] var session: LakeSession = _
   private var statement: Option[StatementTransaction] = None
 
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {

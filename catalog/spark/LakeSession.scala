@@ -1,6 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import java.lang.ref.Cleaner
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicReference
 
@@ -23,7 +22,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private val open = new AtomicReference[OpenTransaction]()
 
   // Whoever forgets to end a transaction must not keep it in the Python process for ever.
-  LakeSession.cleaner.register(this, new LakeSession.Abandoned(open, connect))
+  ProcessState.whenGone(this)(new LakeSession.Abandoned(open, connect))
 
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
@@ -187,8 +186,6 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
 }
 
 private[lakelog] object LakeSession {
-
-  private val cleaner = Cleaner.create()
 
   /** Rolls back what a session left open that nobody can reach any more. It must not know the session itself. */
   private final class Abandoned(open: AtomicReference[OpenTransaction], connect: () => Bridge) extends Runnable {
