@@ -29,7 +29,6 @@ STRICT = ("-Werror",)
 
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[1] / "spark"
-_VERSIONS = "versions"
 
 
 def version() -> str:
@@ -90,18 +89,34 @@ def _jar_name(folder: Path, spark: str) -> str:
     return f"lakelog-spark-{spark}-{digest.hexdigest()[:16]}.jar"
 
 
-def scala_files(folder: Path, spark: str) -> list[Path]:
-    """Return the sources for a Spark such as "4.3.0", sorted: those in `folder`, but below `versions` only its own.
-
-    What differs between versions of Spark stands in `versions/4.3` and so on, one folder for each. Raises InvalidInput
-    for a Spark that the sources do not fit.
-    """
+def minor_of(spark: str) -> str:
+    """Return "4.3" of "4.3.0". Raises InvalidInput for a Spark that the sources do not fit."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SUPPORTED:
         known = " and ".join(SUPPORTED)
         raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {known}.")
-    files = ((path.relative_to(folder).parts, path) for path in folder.rglob("*.scala"))
-    return sorted(path for parts, path in files if parts[0] != _VERSIONS or parts[1] == minor)
+    return minor
+
+
+def scala_files(folder: Path, spark: str) -> list[Path]:
+    """Return the sources for a Spark such as "4.3.0", sorted: all in `folder` but those for other versions of Spark.
+
+    Raises InvalidInput for a Spark that the sources do not fit.
+    """
+    others = [folder / name for name in excluded(folder, spark)]
+    return sorted(
+        path for path in folder.rglob("*.scala") if not any(path.is_relative_to(other) for other in others)
+    )
+
+
+def excluded(folder: Path, spark: str) -> list[str]:
+    """Return the folders below `folder` whose sources are for other versions of Spark than this one.
+
+    What differs between versions stands in `versions/4.3` and so on, one folder for each.
+    """
+    own = minor_of(spark)
+    versions = sorted(path.name for path in (folder / "versions").glob("*") if path.name != own)
+    return [f"versions/{name}" for name in versions]
 
 
 def resources(folder: Path) -> list[Path]:
@@ -120,7 +135,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
             classes = Path(temporary) / "classes"
             classes.mkdir()
             command = [
-                _java(),
+                java(),
                 # It ends too soon for the JVM's second compiler and its parallel collector to pay.
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+UseSerialGC",
@@ -167,12 +182,13 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def _java() -> str:
+def java() -> str:
+    """Return the program `java`: that of JAVA_HOME, or the one on the PATH. Raises NotFound."""
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if java is None:
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None:
         raise NotFound("There is no Java: Spark needs one too. Install Java 17 or newer, or set JAVA_HOME.")
-    return java
+    return found
 
 
 def _user_cache() -> Path:
