@@ -77,11 +77,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   }
 
   /** What a user had there would be hard to tell from what lakelog has there. */
-  private[lakelog] def refuseSystem(names: Array[String]): Unit = if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
-    throw Failures.invalid(
-      s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
-        "tables, which stay as they are: choose another name.")
-  }
+  private[lakelog] def refuseSystem(names: Array[String]): Unit =
+    if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
+      throw Failures.invalid(
+        s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
+          "tables, which stay as they are: choose another name.")
+    }
 
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
     if (names.isEmpty) throw ErrorInternals.rootIsNotDropped(catalogName)

@@ -77,15 +77,15 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   /** The id of every single-valued column and field of structs, with its type, by its path in a file. */
   lazy val leaves: Map[Seq[String], (Long, DataType)] = leavesOf(internal, Nil).toMap
 
-  private def fields(path: Seq[String]): Option[Seq[StructField]] = path.headOption.flatMap(find(internal, _)).flatMap { top =>
-    path.tail.foldLeft(Option(Seq(top))) {
-      case (Some(above), part) => above.last.dataType match {
-        case struct: StructType => find(struct, part).map(above :+ _)
-        case _ => None
+  private def fields(path: Seq[String]): Option[Seq[StructField]] =
+    path.headOption.flatMap(find(internal, _)).flatMap { top =>
+      path.tail.foldLeft(Option(Seq(top))) { (found, part) =>
+        found.flatMap(above => above.last.dataType match {
+          case struct: StructType => find(struct, part).map(above :+ _)
+          case _ => None
+        })
       }
-      case (None, _) => None
     }
-  }
 }
 
 private[lakelog] object PhysicalSchema {

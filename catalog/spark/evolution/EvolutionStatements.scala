@@ -83,7 +83,8 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
 
     private def orderFields(): Seq[JObject] = {
       val inParentheses = words.take("(")
-      val ends = Seq("ASC", "DESC", "NULLS", ",", "DISTRIBUTED", "LOCALLY", "ORDERED", "UNORDERED") ++ (if (inParentheses) Seq(")") else Nil)
+      val closing = if (inParentheses) Seq(")") else Nil
+      val ends = Seq("ASC", "DESC", "NULLS", ",", "DISTRIBUTED", "LOCALLY", "ORDERED", "UNORDERED") ++ closing
       val fields = ArrayBuffer.empty[JObject]
       do {
         val of = transform(words.until(ends: _*)) match {

@@ -26,9 +26,10 @@ private[lakelog] object ConstraintInternals {
     val columns = names.filter(name => isColumn(name.head, schema) || LiteralFunctionResolution.resolve(name).isEmpty)
     columns.foreach { name =>
       if (!isColumn(name.head, schema)) {
+        val there = schema.fieldNames.map(column => SchemaInternals.quoted(Seq(column))).mkString(", ")
         throw Failures.invalid(
           s"The condition $sql has ${SchemaInternals.quoted(name)}, which is no column of the table: in a CHECK, columns " +
-            s"go without the table's name. They are ${schema.fieldNames.map(n => SchemaInternals.quoted(Seq(n))).mkString(", ")}.")
+            s"go without the table's name. They are $there.")
       }
     }
     columns.distinct

@@ -35,7 +35,8 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
   override def loadPartitionMetadata(ident: InternalRow): JMap[String, String] = {
     val width = partitionSchema().length
     listed(partitionSchema().names, ident).headOption match {
-      case Some(row) => Counts.zipWithIndex.map { case (name, i) => name -> row.getLong(width + i).toString }.toMap.asJava
+      case Some(row) =>
+        Counts.zipWithIndex.map { case (name, i) => name -> row.getLong(width + i).toString }.toMap.asJava
       case None => throw new NoSuchPartitionException(name, ident, partitionSchema())
     }
   }

@@ -39,7 +39,8 @@ private[lakelog] final class KeyedFiles(
   def partitioning(version: Long, files: PlannedFiles, packed: => Int): Partitioning = synchronized {
     val keys = keysOf(version, files)
     val isWorthIt = keys.exists { found =>
-      SettingInternals.joinsByKeysAsAsked || found.distinct.length <= KeyedFiles.MoreTasks * math.max(packed, SettingInternals.parallelism)
+      val most = KeyedFiles.MoreTasks * math.max(packed, SettingInternals.parallelism)
+      SettingInternals.joinsByKeysAsAsked || found.distinct.length <= most
     }
     told = isWorthIt
     if (isWorthIt) new KeyGroupedPartitioning(fields.map(_.toSpark).toArray, keys.get.distinct.length)

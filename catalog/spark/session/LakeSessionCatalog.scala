@@ -155,7 +155,8 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
     }
 
   override def createTable(
-      ident: Identifier, columns: Array[Column], partitions: Array[Transform], properties: JMap[String, String]): Table =
+      ident: Identifier, columns: Array[Column], partitions: Array[Transform],
+      properties: JMap[String, String]): Table =
     createTable(ident, ForeignTables.info(columns, partitions, properties))
 
   override def createTable(

@@ -120,8 +120,10 @@ private[lakelog] object StreamOptions {
   }
 
   private def number(options: CaseInsensitiveStringMap, name: String): Long =
-    bytesOf(options.get(name), name).filter(_ > 0).getOrElse(throw Failures.invalid(
-      s"$name is '${options.get(name)}': give a whole number above 0${if (name == bytes) ", or a size such as 64m" else ""}."))
+    bytesOf(options.get(name), name).filter(_ > 0).getOrElse {
+      val orSize = if (name == bytes) ", or a size such as 64m" else ""
+      throw Failures.invalid(s"$name is '${options.get(name)}': give a whole number above 0$orSize.")
+    }
 
   private def bytesOf(text: String, name: String): Option[Long] =
     text.trim.toLongOption.orElse(if (name == bytes) SettingInternals.size(text) else None)

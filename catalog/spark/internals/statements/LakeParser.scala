@@ -67,7 +67,9 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
 
 private[lakelog] object LakeParser {
 
-  def apply(spark: ParserInterface, statements: Seq[LakeStatement]): ParserInterface = Proxy.newProxyInstance(
-    spark.getClass.getClassLoader, Array(classOf[ParserInterface]), new LakeParser(spark, statements)
-  ).asInstanceOf[ParserInterface]
+  def apply(spark: ParserInterface, statements: Seq[LakeStatement]): ParserInterface = {
+    val own = new LakeParser(spark, statements)
+    val proxy = Proxy.newProxyInstance(spark.getClass.getClassLoader, Array(classOf[ParserInterface]), own)
+    proxy.asInstanceOf[ParserInterface]
+  }
 }
