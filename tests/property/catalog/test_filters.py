@@ -24,10 +24,10 @@ from tests.property.catalog.filter_model import (
 )
 
 from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
-from lakelog.catalog.files.deletion_vectors import read_vector, write_vectors
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import joined
 from lakelog.catalog.logs.file_entries import with_vector
+from lakelog.catalog.logs.stored_vectors import read_vector, write_vectors
 from lakelog.catalog.parquet.reading import read_files, read_positions
 from lakelog.catalog.parquet.writing import write_files
 from lakelog.catalog.planning.binding import bind
@@ -40,7 +40,7 @@ from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_f
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.schema.schema import Schema
 from lakelog.log import WriteRef
-from lakelog.log.memory_store import MemoryStore
+from lakelog.log.stores.memory_store import MemoryStore
 
 every_column = pytest.mark.parametrize("column", sorted(TYPES))
 """One column at a time with one more, so that filters, partitions and values often meet."""

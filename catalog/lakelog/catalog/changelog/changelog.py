@@ -27,9 +27,8 @@ from lakelog.catalog.files import (
     deletes_from_json,
     deletes_to_json,
     inline_deletes,
-    read_vector,
 )
-from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.logs import TrackedLog, read_vector
 from lakelog.catalog.parquet import in_order
 from lakelog.catalog.planning import Bound, bind, may_match
 from lakelog.catalog.schema import (

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
-from lakelog.catalog.logs import CommitFiles, TrackedLog, chunks_of, commit_files
+from lakelog.catalog.logs import CommitFiles, TrackedLog, chunks_of, files_of_commits
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import (
     FastForwarded,
@@ -129,7 +129,7 @@ def file_diffs(
     replaced: list[int] = []
     goes_back = False
     made: int | None = None
-    for files in commit_files(tracked, first, last):
+    for files in files_of_commits(tracked, first, last):
         is_created = any(isinstance(event, TableCreated) for event in files.events)
         if files.commit.log_id != log_id:
             raise NotFound(f"version {files.commit.version} is of another table")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.changelog.stream_positions import Spent
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.files import empty, joined
-from lakelog.catalog.logs import CommitFiles, TrackedLog, commit_files
+from lakelog.catalog.logs import CommitFiles, TrackedLog, files_of_commits
 from lakelog.catalog.state import (
     FilesChanged,
     Operation,
@@ -70,7 +70,7 @@ class Versions:
                 yield known
                 version += 1
                 continue
-            for files in commit_files(tracked, version, last):
+            for files in files_of_commits(tracked, version, last):
                 one = _seen(files)
                 self._put((tracked.location, log_id, one.version, False), one, one.files.num_rows)
                 yield one

@@ -4,9 +4,17 @@ Rule: a name leads to a log by a link in its namespace; whatever spans several l
 It must not know rows: contents of a staged table come as finished entries of files.
 """
 
-from lakelog.catalog.ddl.dropped import DroppedEntry, dropped
-from lakelog.catalog.ddl.saved_cuts import CutVersions, needed_versions
-from lakelog.catalog.ddl.staging import Stage
+from lakelog.catalog.ddl.dropped import (
+    DroppedEntry,
+    dropped,
+)
+from lakelog.catalog.ddl.saved_cuts import (
+    CutVersions,
+    needed_versions,
+)
+from lakelog.catalog.ddl.staging import (
+    Stage,
+)
 
 __all__ = [
     "CutVersions",

@@ -4,9 +4,21 @@ Rule: every read of a log and every commit goes through here, so that rebasing, 
 It must not know how rows are stored in data files, or what a statement wants to change.
 """
 
-from lakelog.catalog.logs.branch_log import LineLog, seen_on, whole
-from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, writing_as
-from lakelog.catalog.logs.commit_files import CommitFiles, commit_files
+from lakelog.catalog.logs.branch_log import (
+    LineLog,
+    seen_on,
+    whole,
+)
+from lakelog.catalog.logs.cache import (
+    Change,
+    LogCache,
+    TrackedLog,
+    writing_as,
+)
+from lakelog.catalog.logs.commit_files import (
+    CommitFiles,
+    files_of_commits,
+)
 from lakelog.catalog.logs.commits import (
     NothingToDo,
     Token,
@@ -23,9 +35,21 @@ from lakelog.catalog.logs.commits import (
     was_applied_anywhere,
     was_applied_elsewhere,
 )
-from lakelog.catalog.logs.consistent_cut import FOREVER_US, Cut
-from lakelog.catalog.logs.file_entries import entries_of, with_deletes
-from lakelog.catalog.logs.live_files import all_files, as_removed, chunks_of, file_keys, files_only_in
+from lakelog.catalog.logs.consistent_cut import (
+    FOREVER_US,
+    Cut,
+)
+from lakelog.catalog.logs.file_entries import (
+    entries_of,
+    with_deletes,
+)
+from lakelog.catalog.logs.live_files import (
+    all_files,
+    as_removed,
+    chunks_of,
+    file_keys,
+    files_only_in,
+)
 from lakelog.catalog.logs.name_tree import (
     Found,
     NameTree,
@@ -37,13 +61,36 @@ from lakelog.catalog.logs.name_tree import (
     no_such_namespace,
     no_such_table,
 )
-from lakelog.catalog.logs.outcome import has_happened, was_committed
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.logs.scope import Progress, Scope, Target, Unreadable, no_progress
-from lakelog.catalog.logs.table_version import TableVersion
-from lakelog.catalog.logs.this_process import writer_facts
-from lakelog.catalog.logs.transaction_log import TakenLog, TakenLogs
-from lakelog.catalog.logs.transaction_steps import merged
+from lakelog.catalog.logs.outcome import (
+    has_happened,
+    was_committed,
+)
+from lakelog.catalog.logs.places import (
+    Places,
+)
+from lakelog.catalog.logs.scope import (
+    Progress,
+    Scope,
+    Target,
+    Unreadable,
+    no_progress,
+)
+from lakelog.catalog.logs.stored_vectors import (
+    read_vector,
+)
+from lakelog.catalog.logs.table_version import (
+    TableVersion,
+)
+from lakelog.catalog.logs.this_process import (
+    writer_facts,
+)
+from lakelog.catalog.logs.transaction_log import (
+    TakenLog,
+    TakenLogs,
+)
+from lakelog.catalog.logs.transaction_steps import (
+    merged,
+)
 
 __all__ = [
     "Change",
@@ -75,7 +122,7 @@ __all__ = [
     "check_not_forgotten",
     "chunks_of",
     "commit_changes",
-    "commit_files",
+    "files_of_commits",
     "commit_in",
     "entries_of",
     "file_keys",
@@ -90,6 +137,7 @@ __all__ = [
     "no_progress",
     "no_such_namespace",
     "no_such_table",
+    "read_vector",
     "seen_on",
     "taken_events",
     "was_applied",

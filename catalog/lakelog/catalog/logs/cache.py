@@ -33,7 +33,7 @@ from lakelog.log import (
 )
 from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
 S = TypeVar("S")

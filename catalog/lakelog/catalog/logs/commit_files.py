@@ -40,7 +40,7 @@ class CommitFiles:
         return decode_removed(self._blobs[event.removed_sidecar])
 
 
-def commit_files(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
+def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
     """Yield the commits from `first` to `last`, all of which exist, without those that were aborted, as a tag or branch
     sees them where the log is on one. Costs a GET for each, and those of its sidecars.
 

@@ -40,7 +40,7 @@ from lakelog.log import Commit, Draft, View, expiry
 from lakelog.log.errors import ConflictError, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import unreferenced
 from lakelog.log.placing import Decide
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 EVENTS_MAX = 1000
 DELETE_MAX = 1000

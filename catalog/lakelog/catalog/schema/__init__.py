@@ -13,8 +13,18 @@ from lakelog.catalog.schema.arrow_types import (
     type_from_arrow,
     type_to_arrow,
 )
-from lakelog.catalog.schema.clustered_by import clustering_from, order_within_files
-from lakelog.catalog.schema.constraints import Check, Constraint, ForeignKey, Stated, with_all, without
+from lakelog.catalog.schema.clustered_by import (
+    clustering_from,
+    order_within_files,
+)
+from lakelog.catalog.schema.constraints import (
+    Check,
+    Constraint,
+    ForeignKey,
+    Stated,
+    with_all,
+    without,
+)
 from lakelog.catalog.schema.definition import (
     FUNCTION,
     SPACES,
@@ -25,7 +35,11 @@ from lakelog.catalog.schema.definition import (
     check_definition,
     kind_of,
 )
-from lakelog.catalog.schema.generated import check_defined, not_generated, refuse_generated
+from lakelog.catalog.schema.generated import (
+    check_defined,
+    not_generated,
+    refuse_generated,
+)
 from lakelog.catalog.schema.identity import (
     ValuesTaken,
     check_identity,
@@ -39,8 +53,17 @@ from lakelog.catalog.schema.identity import (
     relaxed,
     values_json,
 )
-from lakelog.catalog.schema.literals import float_from_json, float_to_json, from_arrow, to_arrow, value_type
-from lakelog.catalog.schema.metadata import Metadata, leave_out_empty
+from lakelog.catalog.schema.literals import (
+    float_from_json,
+    float_to_json,
+    from_arrow,
+    to_arrow,
+    value_type,
+)
+from lakelog.catalog.schema.metadata import (
+    Metadata,
+    leave_out_empty,
+)
 from lakelog.catalog.schema.partitioning import (
     IDENTITY,
     PartitionField,
@@ -82,14 +105,37 @@ from lakelog.catalog.schema.properties import (
     check_text,
     value_of,
 )
-from lakelog.catalog.schema.schema import Schema, assign_ids, dotted
-from lakelog.catalog.schema.schema_changes import Altered, TableChange, apply_changes
-from lakelog.catalog.schema.spark_types import schema_from_spark, schema_to_spark, type_from_spark
-from lakelog.catalog.schema.sql_literals import parse_literal
-from lakelog.catalog.schema.stored_types import ready, state_of
-from lakelog.catalog.schema.table_changes import changes_from
-from lakelog.catalog.schema.transforms import apply_transform
-from lakelog.catalog.schema.type_widening import is_widening
+from lakelog.catalog.schema.schema import (
+    Schema,
+    assign_ids,
+    dotted,
+)
+from lakelog.catalog.schema.schema_changes import (
+    Altered,
+    apply_changes,
+)
+from lakelog.catalog.schema.spark_types import (
+    schema_from_spark,
+    schema_to_spark,
+    type_from_spark,
+)
+from lakelog.catalog.schema.sql_literals import (
+    parse_literal,
+)
+from lakelog.catalog.schema.stored_types import (
+    ready,
+    state_of,
+)
+from lakelog.catalog.schema.table_changes import (
+    TableChange,
+    changes_from,
+)
+from lakelog.catalog.schema.transforms import (
+    apply_transform,
+)
+from lakelog.catalog.schema.type_widening import (
+    is_widening,
+)
 from lakelog.catalog.schema.types import (
     AtomicType,
     Field,

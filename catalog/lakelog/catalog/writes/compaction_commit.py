@@ -18,7 +18,7 @@ from lakelog.catalog.logs import Token, TrackedLog, chunks_of, entries_of
 from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.planning import Constant, bind, may_match, unknown_parts
 from lakelog.catalog.schema import Filter, as_predicate
-from lakelog.catalog.state import Goal, Group, Operation, TableState, compaction
+from lakelog.catalog.state import Goal, Group, Operation, TableState, plan_compaction
 from lakelog.catalog.writes import row_changes
 from lakelog.log import View, WriteRef
 from lakelog.log.errors import CommitUnknown, NotFound, Unsupported
@@ -60,7 +60,7 @@ def plan(
                 "may have rows that match: compare columns with values"
             )
         files = files.filter(may_match(files, bound, metadata.specs))
-    return compaction(files, metadata, goal, until=until, limit_bytes=limit_bytes)
+    return plan_compaction(files, metadata, goal, until=until, limit_bytes=limit_bytes)
 
 
 def commit(

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.files import DataFile, RemovedFile, joined, read_vector, removed_file
-from lakelog.catalog.logs import TrackedLog, chunks_of, entries_of, file_keys, with_deletes
+from lakelog.catalog.files import DataFile, RemovedFile, joined, removed_file
+from lakelog.catalog.logs import TrackedLog, chunks_of, entries_of, file_keys, read_vector, with_deletes
 from lakelog.catalog.planning import Bound, match
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, value_of
 from lakelog.catalog.state import TableState

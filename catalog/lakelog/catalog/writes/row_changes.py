@@ -26,7 +26,6 @@ from lakelog.catalog.files import (
     files_to_arrow,
     of_write,
     positions_of,
-    read_vector,
     removed_file,
     with_ids,
     without,
@@ -41,6 +40,7 @@ from lakelog.catalog.logs import (
     files_only_in,
     gone_as_no_such_table,
     no_files,
+    read_vector,
     taken_events,
     with_deletes,
 )
