@@ -10,17 +10,18 @@ from lakelog.spark.jar import sources
 
 FOLDER = "internals"
 MOST_FILES_IN_A_FOLDER = 30
+MOST_FILES_ELSEWHERE = 15
 
 # Spark may change these from one version to the next.
 PRIVATE = re.compile(
     r"""org\.apache\.spark\.(
-            sql\.(catalyst|classic|errors|execution|hive|internal)\.
-          | internal\.
-          | network\.
-          | paths\.
-          | util\.Utils\b
-        )
-      | java\.lang\.reflect\.""",
+            sql\.(catalyst|classic|errors|execution|hive|internal)
+          | internal
+          | network
+          | paths
+          | util\.Utils
+        )\b
+      | java\.lang\.reflect\b""",
     re.VERBOSE,
 )
 # Of those, what Spark's interfaces for data sources and for rules cannot be used without.
@@ -39,6 +40,7 @@ PROMISED = re.compile(
 AMONG_EXPRESSIONS = {
     f"org.apache.spark.sql.catalyst.expressions.{name}"
     for name in (
+        "_",
         "GenericInternalRow",
         "JoinedRow",
         "PredicateHelper",
@@ -152,8 +154,8 @@ def test_only_one_folder_and_the_files_listed_here_name_what_spark_does_not_prom
     assert {name: symbols for name, symbols in found.items() if symbols} == ELSEWHERE
 
 
-def test_few_files_are_listed():
-    assert len(ELSEWHERE) <= 25
+def test_the_list_only_becomes_shorter():
+    assert len(ELSEWHERE) <= MOST_FILES_ELSEWHERE
 
 
 def test_no_folder_has_more_files_than_a_reader_can_look_over():
@@ -171,8 +173,9 @@ def test_no_folder_has_more_files_than_a_reader_can_look_over():
         ),
         (
             "import org.apache.spark.sql.{Row, classic => own}\nimport org.apache.spark.sql.classic.{Dataset => D}",
-            {"sql.classic.Dataset"},
+            {"sql.classic", "sql.classic.Dataset"},
         ),
+        ("import org.apache.spark.sql.catalyst.expressions._", {"sql.catalyst.expressions._"}),
         ("import org.apache.spark.sql.catalyst.util._", {"sql.catalyst.util._"}),
         ("  import org.apache.spark.sql.catalyst.plans.logical._", set()),
         ("val a = org.apache.spark.sql.classic.SparkSession.active", {"sql.classic.SparkSession.active"}),
