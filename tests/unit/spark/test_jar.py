@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from pyspark.sql import SparkSession
 
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.spark import configure, jar, spark_conf
 from lakelog.spark.configure import EXTENSIONS_CLASS
 
@@ -65,23 +65,30 @@ def test_sources_of_a_version_are_compiled_for_that_version_only(tmp_path, monke
     assert files("9.9.1") == ["Common.scala", "versions/9.9/deeper/Own.scala"]
 
 
+WARNED_OF = "package p\nimport java.util.Locale\n"
+
+
 def test_the_source_of_a_version_is_in_its_jar_and_in_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(jar, "SUPPORTED", ("9.8", "9.9"))
     for name, text in {
-        "Common.scala": "package p\nobject Common { val word: String = Own.word }\n",
-        "versions/9.8/Own.scala": 'package p\nobject Own { val word = "older" }\n',
-        "versions/9.9/Own.scala": 'package p\nobject Own { val word = "newer" }\nclass New\n',
+        "Common.scala": WARNED_OF + "object Common { val word: String = Own.word }\n",
+        "versions/9.8/Own.scala": 'package p\nobject Own { val word = "older" }\nclass Older\n',
+        "versions/9.9/Own.scala": 'package p\nobject Own { val word = "newer" }\nclass Newer\n',
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert jar._jar_name(tmp_path, "9.8.0") != jar._jar_name(tmp_path, "9.9.0")
-    held = {}
-    for spark in ("9.8.0", "9.9.0"):
-        monkeypatch.setattr(jar, "spark_version", lambda _, spark=spark: spark)
-        with zipfile.ZipFile(jar._build(tmp_path, jar.spark_jars(), tmp_path / f"{spark}.jar")) as archive:
-            held[spark] = {name for name in archive.namelist() if "$" not in name}
-    assert held["9.8.0"] == {"lakelog-adapter.properties", "p/Common.class", "p/Own.class"}
-    assert held["9.9.0"] == held["9.8.0"] | {"p/New.class"}
+    monkeypatch.setattr(jar, "spark_version", lambda _: "9.9.0")
+    with zipfile.ZipFile(jar._build(tmp_path, jar.spark_jars(), tmp_path / "own.jar")) as archive:
+        held = {name for name in archive.namelist() if "$" not in name}
+    assert held == {"lakelog-adapter.properties", "p/Common.class", "p/Own.class", "p/Newer.class"}
+
+
+def test_a_warning_is_an_error_in_a_checkout(tmp_path, monkeypatch):
+    (tmp_path / "A.scala").write_text(WARNED_OF + "class A\n")
+    monkeypatch.setattr(jar, "_CHECKOUT", tmp_path)
+    with pytest.raises(LakelogError, match="Unused import"):
+        jar._build(tmp_path, jar.spark_jars(), tmp_path / "own.jar")
 
 
 def test_a_folder_without_spark_is_named(tmp_path):
