@@ -1,7 +1,7 @@
 """The stored objects of a log and their bytes. Pure: times and ids come in.
 
 Every object is one JSON object whose last member is `"hash"`, the SHA-256 of the object without that member.
-Whatever is not exactly as the format says is refused, by name where a newer lakelog wrote it.
+Anything that does not follow the format exactly is refused, by name where a newer lakelog wrote it.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import msgspec
 
 from lakelog.log.errors import FormatError, UnsupportedFormat
 
-# msgspec cannot resolve a recursive alias, so the depth is left to the type checker's imagination.
+# msgspec cannot resolve a recursive alias, so the type is not checked below this depth.
 Json: TypeAlias = Any
 
 FORMAT = 1
@@ -43,8 +43,8 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """In a commit that is part of a transaction across logs: it has the effect that the decision gives it.
 
-    `txn` is new for every attempt. `decision` tells where the decision is: relative to the log's own folder, or a
-    URL. `participants` is the number of logs, which bounds how long others wait for the decision.
+    `txn` is new for every attempt. `decision` is where the decision is: relative to the log's own folder, or a
+    URL. `participants` is the number of logs, which bounds how long other clients wait for the decision.
     """
 
     txn: str
@@ -166,7 +166,7 @@ class Base(_Stored, frozen=True, kw_only=True, tag="base"):
 
 
 class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
-    """What became of transaction `txn`: the first who creates this object says it, for ever.
+    """What became of transaction `txn`: the client that creates this object first decides, for ever.
 
     `positions` are the versions of the intents by the names of the participants, and `time_us` is the
     transaction's time in all of them; an abort has neither.
@@ -278,12 +278,12 @@ def _decode(
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         _refuse_the_future(data, location, features)
         raise FormatError(
-            f"{location} is not what format {FORMAT} has there: {error}; find out who wrote this object"
+            f"{location} is not what format {FORMAT} has there: {error}; find out which client wrote this object"
         ) from error
     if stored.format != FORMAT:
         _refuse_the_future(data, location, features)
         raise FormatError(
-            f"{location} has the impossible format {stored.format}; find out who wrote this object"
+            f"{location} has the invalid format {stored.format}; find out which client wrote this object"
         )
     return stored
 

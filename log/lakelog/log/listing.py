@@ -1,4 +1,4 @@
-"""What stands below a log, told from a listing: for checks only, since no answer of a log may rest on one."""
+"""The objects below a log, from a listing: for checks only, since no answer of a log may rest on a listing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Listing:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of a log is there."""
+        """Whether no object of a log exists."""
         return not (
             self.versions or self.bases or self.snapshots or self.manifests or self.sidecars or self.hint
         )

@@ -1,6 +1,6 @@
 """Single fields of a table's partitioning, added, dropped and replaced: each makes a new spec for new files.
 
-A field is meant by its name, as users see it, or by what it is computed by.
+A field is given by its name, as users see it, or by its transform.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FieldChange: TypeAlias = AddPartitionField | DropPartitionField | ReplacePartiti
 def evolved(
     specs: Sequence[PartitionSpec], schema: Schema, change: FieldChange, case_sensitive: bool = False
 ) -> PartitionSpec:
-    """Return what becomes of the last of `specs`. InvalidInput for a field that is there already, or is not there."""
+    """Return the last of `specs` after a change. InvalidInput for a field that exists already, or does not exist."""
     spec = specs[-1]
     fields = [_written(field, schema) for field in spec.fields]
     match change:
@@ -71,7 +71,7 @@ def _refuse_known(
 
 
 def _find(spec: PartitionSpec, schema: Schema, written: Written, case_sensitive: bool) -> int:
-    """Return which field of the spec is meant. A name is looked for among the names first."""
+    """Return which field of the spec is meant. A text is looked up among the names first."""
     names = shown_names(spec, schema)
     if isinstance(written, str):
         folded = written if case_sensitive else written.lower()

@@ -89,7 +89,7 @@ def _hashes(array: pa.Array, source: AtomicType) -> npt.NDArray[np.uint32]:
 
 
 def _limbs(array: pa.Array) -> tuple[npt.NDArray[np.uint64], _Int64s]:
-    """Return the lower and the upper half of each unscaled decimal; whatever it may be where it is NULL."""
+    """Return the lower and the upper half of each unscaled decimal; any value where it is NULL."""
     words = np.frombuffer(array.buffers()[1], dtype=np.uint64)
     words = words.reshape(-1, 2)[array.offset : array.offset + len(array)]
     return words[:, 0], words[:, 1].view(np.int64)
@@ -122,7 +122,7 @@ def _truncated(array: pa.Array, width: int, source: AtomicType, target: pa.DataT
             return pc.utf8_slice_codeunits(array, 0, width)
         case _:
             numbers = _numbers(array)
-            # Below the smallest value it wraps, as Java's integers do; `file_facts` knows about it.
+            # Below the smallest value it wraps, as Java's integers do; `file_facts` takes that into account.
             with np.errstate(over="ignore"):
                 return _array(numbers - np.mod(numbers, np.int64(width)), array, target)
 
@@ -144,8 +144,8 @@ def _truncated_decimals(array: pa.Array, width: int, target: pa.DataType) -> pa.
     lowest = pa.scalar(Decimal(1 - 10**38).scaleb(-target.scale, _EXACT), widest)
     if pc.any(pc.less(truncated, lowest)).as_py():
         raise InvalidInput(
-            f"a decimal truncated to a multiple of {width} needs more than 38 digits: it cannot be kept as a partition "
-            "value"
+            f"a decimal truncated to a multiple of {width} needs more than 38 digits: it cannot be stored as a "
+            "partition value"
         )
     return truncated.cast(target)
 
