@@ -27,12 +27,14 @@ from lakelog.catalog.schema import Schema, col
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.table import Table
 from lakelog.catalog.writes import StreamBatch
+from lakelog.log.errors import CommitUnknown
 
 __all__ = [
     "Catalog",
     "ColumnExists",
     "ColumnStats",
     "CommitConflict",
+    "CommitUnknown",
     "DataFile",
     "HistoryEntry",
     "NamespaceExists",

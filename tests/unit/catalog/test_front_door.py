@@ -30,7 +30,12 @@ OURS = {
     and not inspect.ismodule(value)
     and (
         (inspect.isclass(value) and value.__module__.startswith("lakelog"))
-        or (not callable(value) and name[0].isupper() and not name.isupper() and "__future__" not in str(value))
+        or (
+            not callable(value)
+            and name[0].isupper()
+            and not name.isupper()
+            and "__future__" not in str(value)
+        )
         or "Union" in type(value).__name__
     )
 }
