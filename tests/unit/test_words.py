@@ -18,7 +18,7 @@ HERE = Path(__file__).relative_to(ROOT).as_posix()
 BANNED = {
     r"\b(?:no|some|any|every)body(?:'s)?\b": "reader, writer, client, vacuum, …",
     r"\bwho(?:m)?ever\b": "the reader, writer or client that …",
-    r"\b(?:tells?|told|telling)\b": "returns, reports, shows, says; distinguish",
+    r"\b(?:tells?\b(?!\()|told\b|telling\b)": "returns, reports, shows, says; distinguish",
     r"\b(?:lets?|letting) (?:\w+ )?go of\b": "expires, deletes, releases",
     r"\bask(?:s|ed|ing)?(?: \w+){0,2} again\b": "retry, repeat the request",
     r"\bbut for\b": "except for, (case-insensitive)",
@@ -35,13 +35,23 @@ BANNED = {
 """Patterns, in small letters, and what to write instead."""
 
 UNCONVERTED = (
-    "catalog/lakelog/",
+    "catalog/lakelog/catalog/catalog.py",
+    "catalog/lakelog/catalog/changelog/",
+    "catalog/lakelog/catalog/ddl/",
+    "catalog/lakelog/catalog/logs/",
+    "catalog/lakelog/catalog/parquet/",
+    "catalog/lakelog/catalog/read_together.py",
+    "catalog/lakelog/catalog/scan.py",
+    "catalog/lakelog/catalog/table.py",
+    "catalog/lakelog/catalog/table_compaction.py",
+    "catalog/lakelog/catalog/table_versions.py",
+    "catalog/lakelog/catalog/transaction.py",
+    "catalog/lakelog/catalog/writes/",
+    "catalog/lakelog/spark/",
     "catalog/spark/",
-    "log/lakelog/",
-    "scripts/",
     "tests/",
 )
-"""Folders of code, in which words are still to be changed with the tests that quote them."""
+"""Folders and files of code, in which words are still to be changed with the tests that quote them."""
 
 
 def findings(path: str) -> list[str]:
@@ -105,6 +115,7 @@ def test_a_folder_that_has_been_rewritten_is_taken_off_the_list(folder: str) -> 
         ("the versions are let\ngo of", True),
         ("it is let go of", True),
         ("a teller, retold, whose body", False),
+        ("position = file.tell()", False),
         ("Ask the store again", True),
     ],
 )

@@ -1,7 +1,7 @@
-"""The conflict matrix: what an operation may do when other commits came between its base and its turn.
+"""The conflict matrix: what an operation may do when other commits came between its base and its own.
 
 For every operation and every kind of change there is exactly one rule; `catalog/README.md` shows the same matrix as a
-table. Matches are exhaustive and have no wildcard, so that a new kind of change has to be thought about everywhere.
+table. Matches are exhaustive and have no wildcard, so that a new kind of change has to be decided everywhere.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Operation(Enum):
 
     @property
     def word(self) -> str:
-        """What a commit and a message call it: nobody is told whether a delete went by files or by rows."""
+        """The word for it in commits and messages, the same for a delete of files and of rows."""
         return "delete" if self is Operation.DELETE_ROWS else self.value
 
     @property
     def makes_rows(self) -> bool:
-        """Whether an operation on rows writes others than were there, which it may have computed from any it read."""
+        """Whether an operation on rows writes new rows, which it may have computed from any that it read."""
         return self in (Operation.UPDATE, Operation.MERGE)
 
 
@@ -89,14 +89,14 @@ class Change(Enum):
 
 
 class Rule(Enum):
-    """What follows.
+    """The consequence for an operation.
 
     REBASE: the change does not touch the operation, which goes on as it is. REEVALUATE: the operation read nothing that
     it cannot read again from metadata alone, so it is decided anew on the new state. CHECK_FILES: goes on unless a file
     added or removed since then may hold rows that the operation replaces. CHECK_ROWS: goes on unless rows that it
-    changes were changed since then, or there are others by now that it should have seen. CHECK_SCHEMA: goes on if the
+    changes were changed since then, or rows that it should have seen were added. CHECK_SCHEMA: goes on if the
     files that it wrote still fit the schema. CHECK_VALUES: goes on unless it has taken identity values that others have
-    taken. FAIL: a conflict; the caller has to start over. GONE: there is no such table any more.
+    taken. FAIL: a conflict; the caller has to start over. GONE: the table was dropped.
     """
 
     REBASE = "rebase"
@@ -144,7 +144,7 @@ def _for_append(change: Change) -> Rule:
         case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS | Change.REFS:
             return Rule.REBASE
         case Change.CHECK:
-            # Nobody has held the rows against it.
+            # The rows were not checked against it.
             return Rule.FAIL
         case Change.IDENTITY:
             return Rule.CHECK_VALUES
@@ -160,7 +160,7 @@ def _for_overwrite(change: Change) -> Rule:
         case Change.ADDED_FILES:
             return Rule.CHECK_FILES
         case Change.REMOVED_FILES:
-            # The new rows may come from a query that still saw those which are gone: they must not come back.
+            # The new rows may come from a query that still saw the deleted ones: these must not come back.
             return Rule.CHECK_FILES
         case Change.SCHEMA:
             return Rule.CHECK_SCHEMA
@@ -187,10 +187,11 @@ def _for_rows(operation: Operation, change: Change) -> Rule:
             # Files are named, not found by a filter, and their specs stay.
             return Rule.REBASE
         case Change.CHECK:
-            # Nobody has held new rows against it. A delete has none: what it copies was there to be held against it.
+            # New rows were not checked against it. A delete has none: the rows that it copies were checked when it
+            # was added.
             return Rule.REBASE if operation is Operation.DELETE_ROWS else Rule.FAIL
         case Change.IDENTITY:
-            # Rows that are changed keep their values; only a merge has others, which need some.
+            # Changed rows keep their values; only a merge has new rows, which need values.
             return Rule.CHECK_VALUES if operation is Operation.MERGE else Rule.REBASE
         case Change.REPLACED:
             return Rule.FAIL
@@ -238,10 +239,10 @@ def _for_replace(change: Change) -> Rule:
         case Change.ADDED_FILES | Change.REMOVED_FILES:
             return Rule.FAIL
         case Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
-            # What the new table has of these was said with it.
+            # The new table's own were set with it.
             return Rule.REBASE
         case Change.IDENTITY:
-            # The new table's columns are others.
+            # The new table has other columns.
             return Rule.REBASE
         case Change.REFS:
             # Whether there are branches now, which do not allow it, is seen from the state.
@@ -261,7 +262,7 @@ def _for_rollback(change: Change) -> Rule:
         case Change.ADDED_FILES | Change.REMOVED_FILES:
             return Rule.REEVALUATE
         case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
-            # All of the table becomes what it was, whatever it is by now.
+            # All of the table becomes what it was, regardless of changes since.
             return Rule.REEVALUATE
         case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY | Change.REFS:
             return Rule.REEVALUATE
@@ -329,10 +330,10 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
             removed = (Change.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
             return added + removed
         case BranchFilesChanged():
-            # Another line's; who writes to that branch is shown it as a change of files.
+            # Another line's; a writer to that branch is shown it as a change of files.
             return ()
         case RefSet() | RefDropped() | FastForwarded():
-            # What a fast-forward does to files is said beside it.
+            # Another event of the commit has what a fast-forward does to files.
             return (Change.REFS,)
         case IdentityTaken():
             return (Change.IDENTITY,)
@@ -348,7 +349,7 @@ def changes(event: TableEvent) -> tuple[Change, ...]:
         case TableDropped() | TablePurged():
             return (Change.DROPPED,)
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
-            # Names and old versions are nobody's business here; what started before a drop has met that already.
+            # Names and old versions do not matter here; an operation from before a drop has met that already.
             return ()
         case StreamCommitted():
             # Another stream's batches are not this one's, and its own are looked up in the state.
