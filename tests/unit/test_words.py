@@ -76,7 +76,8 @@ def prose(markdown: str) -> str:
     without_blocks = re.sub(
         r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), markdown, flags=re.M | re.S
     )
-    return re.sub(r"`[^`]*`", lambda span: re.sub(r"[^\n]", " ", span[0]), without_blocks)
+    spans = r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)"
+    return re.sub(spans, lambda span: re.sub(r"[^\n]", " ", span[0]), without_blocks, flags=re.S)
 
 
 def tracked(*endings: str) -> list[str]:
@@ -124,6 +125,6 @@ def test_a_pattern_finds_words_and_not_parts_of_them(text: str, is_found: bool) 
 
 
 def test_code_in_a_page_is_not_prose() -> None:
-    page = "a\n```sql\n-- nobody\n```\nb `nobody\nelse` c\n"
-    assert "nobody" not in prose(page)
+    page = "a\n```sql\n-- nobody\n```\nb `nobody\nelse` c `` `x` tells `` d\n"
+    assert "nobody" not in prose(page) and "tells" not in prose(page)
     assert prose(page).count("\n") == page.count("\n")
