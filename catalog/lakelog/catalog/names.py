@@ -101,7 +101,8 @@ def check_namespace(namespace: Identifier) -> None:
     """Raise InvalidInput unless every part of `namespace` may name a namespace, and it is not too deep."""
     if len(namespace) > DEPTH_LIMIT:
         raise InvalidInput(
-            f"the namespace {quoted(namespace[:4])}… is {len(namespace)} levels deep; the limit is {DEPTH_LIMIT}"
+            f"the namespace {quoted(namespace[:4])}… is {len(namespace)} levels deep; the limit is {DEPTH_LIMIT}: "
+            "use fewer levels"
         )
     for part in namespace:
         check_name(part, "namespace")

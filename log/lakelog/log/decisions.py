@@ -110,7 +110,7 @@ class Decisions:
 def place_of(
     intent: Intent, log_store: ObjectStore, log_folder: str, open_url: OpenUrl | None, location: str
 ) -> DecisionPlace:
-    """Return where the decision of an intent is that stands in the log in `log_folder`."""
+    """Return where the decision of an intent in the log in `log_folder` is."""
     reference = intent.decision
     if reference.rpartition("/_txn/")[2] != f"{intent.txn}.json" and reference != f"_txn/{intent.txn}.json":
         raise FormatError(
@@ -149,7 +149,7 @@ def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
 
 
 def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> Decision:
-    """Return what becomes of an intent that was undecided when looked at: patiently at first, then by aborting it.
+    """Return the outcome of an intent that was undecided when read: wait for its decision, then abort it.
 
     The patience grows with the number of participants. Clocks and chance decide only how long this takes.
     """

@@ -125,7 +125,8 @@ def _first_alive(log: Log[S], version: int) -> int:
 
 
 def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:
-    """Return what is left of a commit: nothing but what settles who won its version, and what became of an intent."""
+    """Return the tombstone of a commit: only what settles which commit won its version, and the outcome of an
+    intent."""
     assert (commit.intent is None) == (settled is None), commit.version
     return Tombstone(
         format=FORMAT,

@@ -106,7 +106,7 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
 
 
 class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
-    """What expiry leaves of a commit: enough to settle who won its version.
+    """What expiry leaves of a commit: enough to settle which commit won its version.
 
     A pure function of the commit and, for an intent, of its decision: `outcome` is that ("" for a plain commit), and
     `time_us` the transaction's time where it committed.
@@ -133,7 +133,7 @@ class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
 
     `base` is the number of the base that the state was derived from, 0: from version 1 on. Its manifests are
     sure to exist while there is no base `base` + 1. `uses` names all of them (None: not
-    known, then the root cannot become a base). `settles` is what the next commit has to say of the intent at
+    known, then the root cannot become a base). `settles` is what the next commit must say of the intent at
     `version`, None where that is a plain commit.
     """
 

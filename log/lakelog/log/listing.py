@@ -17,7 +17,7 @@ _SIDECAR = re.compile(r"sidecars/((?:\d{20}-)?[a-z2-7]{26}-[0-9a-f]{16}\.bin)")
 
 @dataclass(slots=True)
 class Listing:
-    """`snapshots` and `foreign` are keys; the others are what stands in the keys."""
+    """`snapshots` and `foreign` are keys; the others are the names and numbers in the keys."""
 
     versions: list[int] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)

@@ -147,7 +147,7 @@ class Log(Generic[S]):
     def placing(
         self, view: View[S], decide: Decide[S], commit_id: str, base: int | None = None
     ) -> Placing[S]:
-        """Return a change that stands at `view`, not put anywhere yet."""
+        """Return a change at `view` that is not put anywhere yet."""
         return Placing(self.writer, view, decide, commit_id, base)
 
 

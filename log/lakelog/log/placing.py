@@ -96,7 +96,7 @@ class Placing(Generic[S]):
             return None
 
     def catch_up(self) -> Committed[S] | None:
-        """Move to the head without putting anything; nothing stands undecided there then. Returns our own commit."""
+        """Move to the head, which is then decided, without putting anything. Returns our own commit."""
         return self._rebase(self._newer(None, batch=1, patient=True))
 
     def aborted(self, placed: Placed[S]) -> None:

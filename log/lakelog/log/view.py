@@ -160,7 +160,7 @@ def check_succession(view: View[S], commit: Commit, location: str) -> None:
     elif sum(after_seal) > 1 or (commit.seals and any(after_seal)):
         what = "does more than one of sealing, reopening, restoring and purging"
     elif commit.settles != view.settles:
-        what = f"says that {_said(commit.settles)} before it, but {_said(view.settles)}"
+        what = f"says that {_as_text(commit.settles)} before it, but {_as_text(view.settles)}"
     else:
         return
     raise FormatError(f"{location} {what}; restore the log's objects from one backup")
@@ -179,7 +179,7 @@ def check_settled(commit: Commit, settled: Settled | None, location: str) -> Non
     raise FormatError(f"{location} {what}; restore the log's objects from one backup")
 
 
-def _said(settled: Settled | None) -> str:
+def _as_text(settled: Settled | None) -> str:
     if settled is None:
         return "there was no intent"
     return f"an intent {settled.outcome}" + (f" at {settled.time_us} µs" if settled.time_us else "")

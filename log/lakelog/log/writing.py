@@ -146,7 +146,7 @@ def check_may_follow(view: View[S], draft: Draft, location: str) -> None:
 def log_sealed(version: int, location: str, *, purged: bool = False) -> LogSealed:
     if purged:
         return LogSealed(
-            f"{location} was purged at version {version}: it was dropped, and cannot be restored any more"
+            f"{location} was purged at version {version}: it was dropped and can no longer be restored"
         )
     return LogSealed(f"{location} was sealed at version {version}: it was dropped; look its name up again")
 

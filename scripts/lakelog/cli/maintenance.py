@@ -83,11 +83,11 @@ def expire(
     if place.as_json:
         answer.in_json({"applied": apply, "logs": msgspec.to_builtins(found)})
     else:
-        _tell_expired(found, apply)
+        _report_expired(found, apply)
     _end(found)
 
 
-def _tell_expired(found: Sequence[Expired], applied: bool) -> None:
+def _report_expired(found: Sequence[Expired], applied: bool) -> None:
     answer.rows(
         ("log", ">versions", ">kept from", ">metadata", ">data files", ">size", ""),
         [
@@ -113,7 +113,7 @@ def _tell_expired(found: Sequence[Expired], applied: bool) -> None:
             f"{_counted(sum(each.files for each in found), 'data file')} of "
             f"{answer.size(sum(each.file_bytes for each in found))} can then be vacuumed."
         )
-    _tell_dry_run(bool(logs), applied)
+    _report_dry_run(bool(logs), applied)
 
 
 @click.command()
@@ -167,12 +167,12 @@ def vacuum(
     if place.as_json:
         answer.in_json({"applied": apply, "places": msgspec.to_builtins(found)})
     else:
-        _tell_vacuumed(found, applied=apply, verbose=verbose)
+        _report_vacuumed(found, applied=apply, verbose=verbose)
     _end(found)
 
 
-def _tell_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -> None:
-    shown = [each for each in found if _is_news(each)]
+def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -> None:
+    shown = [each for each in found if _is_worth_showing(each)]
     answer.rows(
         ("what", "name", ">data files", ">size", ">other objects", ">size", ""),
         [
@@ -200,10 +200,10 @@ def _tell_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -
             f"{_counted(objects, 'other object')}, {answer.size(size_bytes)}."
         )
     purges = any(each.kind.startswith(("dropped", "unlinked")) and not each.waiting for each in found)
-    _tell_dry_run(bool(files or objects or purges), applied)
+    _report_dry_run(bool(files or objects or purges), applied)
 
 
-def _is_news(each: Vacuumed) -> bool:
+def _is_worth_showing(each: Vacuumed) -> bool:
     return bool(each.files or each.objects or each.waiting) or each.kind not in ("table", "namespace")
 
 
@@ -231,7 +231,7 @@ def _chosen(catalog: Catalog, what: str) -> dict[str, Any]:
     return {"namespace": path}
 
 
-def _tell_dry_run(anything: bool, applied: bool) -> None:
+def _report_dry_run(anything: bool, applied: bool) -> None:
     if anything and not applied:
         click.echo("Nothing was changed. Add --apply to do it.")
 

@@ -229,7 +229,7 @@ class _Stream:
         commit = step.entry
         assert isinstance(commit, Commit)
         self.key = (commit.time_us, commit.commit_id, self.log.location, commit.version)
-        if self._concerns(commit) and self._says_something(commit):
+        if self._concerns(commit) and self._is_relevant(commit):
             entry = self._of_commit(commit)
             if self.wanted.wants(entry):
                 yield self.key, entry
@@ -237,7 +237,7 @@ class _Stream:
     def _concerns(self, entry: Commit | Tombstone) -> bool:
         return self.log.only is None or entry.log_id in self.log.only
 
-    def _says_something(self, commit: Commit) -> bool:
+    def _is_relevant(self, commit: Commit) -> bool:
         return self.log.about is None or any(event.get("id") in self.log.about for event in commit.events)
 
     def _of_commit(self, commit: Commit) -> AuditEntry:

@@ -58,7 +58,7 @@ class _Link:
 
 def every_log(tree: NameTree) -> list[AuditedLog]:
     """Return all logs that a name leads to or that can be restored. Loads every namespace, level by level."""
-    root = _looked_into(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
+    root = _read_namespace(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
     if root is None:
         return []
     found: dict[str, AuditedLog] = {}
@@ -74,7 +74,7 @@ def every_log(tree: NameTree) -> list[AuditedLog]:
                     below.append((child, now))
                 elif link.kind == TABLE:
                     _add(found, child)
-        level = [one for one in in_parallel(tree, _looked_into_one(tree), below) if one is not None]
+        level = [one for one in in_parallel(tree, _read_namespaces(tree), below) if one is not None]
     return list(found.values())
 
 
@@ -83,7 +83,7 @@ def logs_of_table(tree: NameTree, everything: Sequence[AuditedLog], path: Identi
 
     NoSuchTable where the retained history has no such table.
     """
-    ids, parents = _ever_called(tree, path, TABLE)
+    ids, parents = _ever_named(tree, path, TABLE)
     if not ids:
         raise NoSuchTable(f"there is no table {quoted(path)}, now or in the retained history: check the name")
     tables = [
@@ -92,7 +92,7 @@ def logs_of_table(tree: NameTree, everything: Sequence[AuditedLog], path: Identi
         if log.kind == TABLE and ids & log.names.keys()
     ]
     parents = parents | {log.above[-1] for log in tables}
-    return tables + _saying(everything, parents, ids)
+    return tables + _commits_about(everything, parents, ids)
 
 
 def logs_below(tree: NameTree, everything: Sequence[AuditedLog], path: Identifier) -> list[AuditedLog]:
@@ -102,7 +102,7 @@ def logs_below(tree: NameTree, everything: Sequence[AuditedLog], path: Identifie
     """
     if not path:
         return list(everything)
-    ids, parents = _ever_called(tree, path, NAMESPACE)
+    ids, parents = _ever_named(tree, path, NAMESPACE)
     if not ids:
         raise NoSuchNamespace(
             f"there is no namespace {quoted(path)}, now or in the retained history: check the name"
@@ -110,7 +110,7 @@ def logs_below(tree: NameTree, everything: Sequence[AuditedLog], path: Identifie
     tops = {log.location for log in everything if log.kind == NAMESPACE and ids & log.names.keys()}
     below = [log for log in everything if log.location in tops or not tops.isdisjoint(log.above)]
     parents = parents | {log.above[-1] for log in everything if log.location in tops}
-    return below + _saying(everything, parents - {log.location for log in below}, ids)
+    return below + _commits_about(everything, parents - {log.location for log in below}, ids)
 
 
 def in_parallel(tree: NameTree, work: Callable[[T], U], inputs: Sequence[T]) -> list[U]:
@@ -124,7 +124,7 @@ def in_parallel(tree: NameTree, work: Callable[[T], U], inputs: Sequence[T]) -> 
     return results
 
 
-def _saying(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
+def _commits_about(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
     return [replace(log, about=frozenset(ids)) for log in everything if log.location in parents]
 
 
@@ -139,14 +139,14 @@ def _add(found: dict[str, AuditedLog], log: AuditedLog) -> None:
         found[log.location] = replace(known, names=names, above=known.above if is_live else log.above)
 
 
-_Looked = tuple[AuditedLog, NameNow, dict[str, _Link]]
+_ReadNamespace = tuple[AuditedLog, NameNow, dict[str, _Link]]
 
 
-def _looked_into_one(tree: NameTree) -> Callable[[tuple[AuditedLog, NameNow]], _Looked | None]:
-    return lambda one: _looked_into(tree, *one)
+def _read_namespaces(tree: NameTree) -> Callable[[tuple[AuditedLog, NameNow]], _ReadNamespace | None]:
+    return lambda one: _read_namespace(tree, *one)
 
 
-def _looked_into(tree: NameTree, log: AuditedLog, name: NameNow) -> _Looked | None:
+def _read_namespace(tree: NameTree, log: AuditedLog, name: NameNow) -> _ReadNamespace | None:
     """Return a namespace with what it links; None for a root that does not exist."""
     try:
         if not log.location and tree.find_namespace(()) is None:
@@ -172,7 +172,7 @@ def _linked(state: NamespaceState) -> dict[str, _Link]:
     return links
 
 
-def _ever_called(tree: NameTree, path: Identifier, kind: str) -> tuple[set[str], set[str]]:
+def _ever_named(tree: NameTree, path: Identifier, kind: str) -> tuple[set[str], set[str]]:
     """Return the ids that ever had the name `path`, and the locations of the namespaces that linked them under it."""
     namespaces = {""}
     for part in path[:-1]:

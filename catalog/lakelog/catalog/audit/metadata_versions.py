@@ -103,10 +103,10 @@ def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
             "commit_id": commit.commit_id,
         }
         if is_ancestor:
-            left_behind_above = _goes_on_from(commit)
+            left_behind_above = _continues_from(commit)
 
 
-def _goes_on_from(commit: Commit) -> int | None:
+def _continues_from(commit: Commit) -> int | None:
     """Return the version whose rows those of `commit` come from: None, the one before; 0, none at all."""
     for event in reversed(commit.events):
         if event["event"] == "rolled-back":

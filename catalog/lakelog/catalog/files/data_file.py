@@ -215,7 +215,8 @@ def check_files(
             )
         if file.rows < 0 or file.size_bytes < 0 or not file.path:
             raise InvalidInput(
-                f"the data file {file.path!r} has {file.rows} rows and {file.size_bytes} bytes"
+                f"the data file {file.path!r} has {file.rows} rows and {file.size_bytes} bytes: give it a path, and "
+                "numbers of at least 0"
             )
     if len({file.path for file in files}) < len(files):
         raise InvalidInput("one commit adds a data file twice: name each file once")

@@ -121,7 +121,7 @@ def expire(
     """
     progress = progress or no_progress
     cuts = needed_versions(tree)
-    done: list[Expired] = [_left_alone(each) for each in scope.unreadable]
+    done: list[Expired] = [_skipped(each) for each in scope.unreadable]
     work: list[tuple[Target[Any], str]] = [(target, "table") for target in scope.tables]
     work += [(target, "namespace") for target in scope.namespaces]
     for number, (target, kind) in enumerate(work, start=1):
@@ -181,12 +181,12 @@ def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
 
     def decide(view: View[S], passed: Sequence[Any]) -> Draft:
         if view.state.expired >= first:
-            raise _SaidBefore
+            raise _AlreadyRecorded
         return Draft(events=encode([HistoryExpired(version=first)]))
 
     try:
         tracked.commit(target.view, decide)
-    except _SaidBefore:
+    except _AlreadyRecorded:
         pass
     except LogSealed as error:
         raise NotFound(
@@ -220,9 +220,9 @@ def _current_at(tracked: TrackedLog[Any], view: View[Any], time_us: int) -> int:
         return 1
 
 
-def _left_alone(log: Unreadable) -> Expired:
+def _skipped(log: Unreadable) -> Expired:
     return Expired(kind=log.kind, name=log.name, location=log.location, error=log.error)
 
 
-class _SaidBefore(LakelogError):
+class _AlreadyRecorded(LakelogError):
     """Ends a commit that an earlier run has made."""

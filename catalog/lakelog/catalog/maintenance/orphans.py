@@ -127,7 +127,7 @@ def _unknown(
 
 
 def _hints(opened: Sequence[TrackedLog[None]]) -> list[bytes | None]:
-    """Return what stands at the hint of each log: one round for each store."""
+    """Return the object at the hint of each log: one round for each store."""
     found: dict[str, bytes | None] = {}
     for store in {id(tracked.store): tracked.store for tracked in opened}.values():
         here = [tracked for tracked in opened if tracked.store is store]
@@ -255,7 +255,7 @@ def remove(tree: NameTree, orphan: Orphan) -> bool:
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if is_known(view.state, orphan.id):
-            raise _Known
+            raise _AlreadyForgotten
         if orphan.id in view.state.forgotten:
             raise _NothingNew
         return Draft(events=encode([EntryForgotten(id=orphan.id)]))
@@ -265,7 +265,7 @@ def remove(tree: NameTree, orphan: Orphan) -> bool:
             home.commit(home.current(), decide)
     except _NothingNew:
         pass
-    except _Known:
+    except _AlreadyForgotten:
         return False
     except LogSealed:
         # Nothing is ever linked in a purged namespace; one that is only dropped may be restored.
@@ -278,7 +278,7 @@ def _id_of(location: str) -> str:
     return location[-26:]
 
 
-class _Known(LakelogError):
+class _AlreadyForgotten(LakelogError):
     """Ends a commit that would forget a known id."""
 
 

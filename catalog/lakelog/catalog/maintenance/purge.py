@@ -173,7 +173,7 @@ def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
     def only(draft: Draft) -> Decide[Any]:
         def decide(_view: View[Any], passed: Sequence[Commit]) -> Draft:
             if passed:
-                raise _Changed
+                raise _ChangedSincePlanned
             return draft
 
         return decide
@@ -186,7 +186,7 @@ def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
                 return None
             view = tracked.commit(view, only(Draft(events=encode([sealed]), seals=True))).view
         return tracked.commit(view, only(Draft(events=encode([purged]), purges=True))).view
-    except (_Changed, ConflictError, LogSealed):
+    except (_ChangedSincePlanned, ConflictError, LogSealed):
         view = tracked.current()
         return view if view.purged else None
 
@@ -221,13 +221,13 @@ def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> 
             known = view.state.dropped.keys() | view.state.dropped_definitions.keys()
             listed = [id for id in chunk if id in known]
             if not listed:
-                raise _OffTheList
+                raise _AlreadyRemoved
             return Draft(events=encode([EntryPurged(id=id) for id in listed]))
 
         tracked = namespace.tracked
         try:
             tracked.commit(tracked.at_least(namespace.view.version), decide)
-        except _OffTheList:
+        except _AlreadyRemoved:
             continue
         except LogSealed:
             return  # its own purge does the rest
@@ -248,9 +248,9 @@ def due_definitions(state: NamespaceState, until_us: int) -> Mapping[str, Droppe
     return {id: each for id, each in state.dropped_definitions.items() if each.time_us <= until_us}
 
 
-class _OffTheList(LakelogError):
+class _AlreadyRemoved(LakelogError):
     """Ends a commit whose effect exists already."""
 
 
-class _Changed(LakelogError):
+class _ChangedSincePlanned(LakelogError):
     """Ends a commit where another writer's came first: the version that it was to follow is no longer the last."""

@@ -244,7 +244,7 @@ def _calendar_spans(
     months_each: int,
 ) -> Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]:
     def span(value: int, source: AtomicType) -> tuple[int | None, int | None]:
-        first, last = _days_until(value * months_each), _days_until((value + 1) * months_each)
+        first, last = _days_before(value * months_each), _days_before((value + 1) * months_each)
         if source.family == "date":
             return first, None if last is None else last - 1
         return None if first is None else first * DAY_US, None if last is None else last * DAY_US - 1
@@ -295,7 +295,7 @@ def _by_value(
     return to_arrow(first, type).take(encoded.indices), to_arrow(last, type).take(encoded.indices)
 
 
-def _days_until(months: int) -> int | None:
+def _days_before(months: int) -> int | None:
     """Return the day on which a month begins, both counted from January 1970; None outside of years 1 to 9999."""
     year, month = 1970 + months // 12, months % 12 + 1
     if not 1 <= year <= 9999:

@@ -87,7 +87,7 @@ def _find(spec: PartitionSpec, schema: Schema, written: Written, case_sensitive:
         f"{name} ({_text(field, schema)})" for name, field in zip(names, spec.fields, strict=True)
     )
     raise InvalidInput(
-        f"there is no partition field {written if isinstance(written, str) else _asked(written)}: the table is "
+        f"there is no partition field {written if isinstance(written, str) else _as_text(written)}: the table is "
         + (f"partitioned by {there}" if there else "not partitioned")
     )
 
@@ -96,7 +96,7 @@ def _text(field: PartitionField, schema: Schema) -> str:
     return f"{field.transform} of {'.'.join(schema.path_of(field.source_id))}"
 
 
-def _asked(written: Mapping[str, Any]) -> str:
+def _as_text(written: Mapping[str, Any]) -> str:
     arguments = ", ".join(map(str, written.get("args") or ()))
     columns = written.get("columns", [written.get("column", "")])
     named = ", ".join(column if isinstance(column, str) else ".".join(column) for column in columns)

@@ -177,7 +177,7 @@ def spec_from_transforms(
             PartitionField(id=id, source_id=source_id, name=name, transform=transform, result=result)
         )
     for spec in specs:
-        if list(map(_sameness, spec.fields)) == list(map(_sameness, fields)):
+        if list(map(_identity_of, spec.fields)) == list(map(_identity_of, fields)):
             return spec
     return PartitionSpec(id=max((spec.id for spec in specs), default=-1) + 1, fields=tuple(fields))
 
@@ -333,6 +333,6 @@ def _numbered(name: str, taken: Collection[str]) -> str:
     return unused
 
 
-def _sameness(field: PartitionField) -> tuple[int, Transform, str]:
+def _identity_of(field: PartitionField) -> tuple[int, Transform, str]:
     """Return what identifies a field across specs; the name of an identity is that of its column."""
     return field.id, field.transform, "" if field.transform == IDENTITY else field.name

@@ -119,7 +119,9 @@ def check_fields(fields: Sequence[Field]) -> None:
     """Raise InvalidInput or ColumnExists unless `fields` may be the columns of a table."""
     count = _check_level(fields, (), 1)
     if count > FIELD_LIMIT:
-        raise InvalidInput(f"the schema has {count} columns and nested fields; the limit is {FIELD_LIMIT}")
+        raise InvalidInput(
+            f"the schema has {count} columns and nested fields; the limit is {FIELD_LIMIT}: use fewer"
+        )
 
 
 def check_names(fields: Sequence[Field], parent: tuple[str, ...] = ()) -> None:

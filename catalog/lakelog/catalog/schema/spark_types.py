@@ -158,7 +158,7 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
         raise InvalidInput(f"the name of a column is {name!r}: it must be text")
     path = (*parent, name)
     metadata = dict(json.get("metadata") or {})
-    _refuse_what_would_be_ignored(metadata, path)
+    _refuse_ignored_metadata(metadata, path)
     type = type_from_spark(json["type"], path)
     generated = _generated_from_spark(metadata, path)
     identity = _identity_from_spark(metadata, path)
@@ -207,7 +207,7 @@ def _identity_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Ide
     return Identity(start=start, step=step, always=not explicit)
 
 
-def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...]) -> None:
+def _refuse_ignored_metadata(metadata: dict[str, Any], path: tuple[str, ...]) -> None:
     for key in metadata:
         if key == "GENERATION_EXPRESSION" or key.endswith(".generationExpression"):
             raise Unsupported(

@@ -165,7 +165,7 @@ ready(TableChange)
 def changes_from(changes: Sequence[TableChange | Mapping[str, Any]]) -> tuple[TableChange, ...]:
     """Return `changes` as structs. InvalidInput for JSON that is not a known change."""
     if isinstance(changes, str | Mapping) or not isinstance(changes, Iterable):
-        raise InvalidInput(f"{changes!r} is not a list of changes")
+        raise InvalidInput(f"{changes!r} is not a list of changes: give a list")
     return tuple(_change_from(change) for change in changes)
 
 

@@ -95,7 +95,7 @@ def plan_compaction(
     `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count, so that a loop
     over newer and newer versions ends; nor do those that a transaction has added itself.
     """
-    files = files.filter(_is_of_then(files, until)).sort_by("path")
+    files = files.filter(_was_added_by(files, until)).sort_by("path")
     planned = _Planned(files, metadata, goal)
     places: list[int] = []
     groups: list[Group] = []
@@ -109,7 +109,7 @@ def plan_compaction(
     return files.take(pa.array(places, pa.int64())), groups
 
 
-def _is_of_then(files: pa.Table, until: int) -> pa.Array:
+def _was_added_by(files: pa.Table, until: int) -> pa.Array:
     """Return which files had been added by the version `until`. Those of unknown versions are older."""
     if VERSION not in files.column_names:
         return pa.repeat(pa.scalar(True), files.num_rows)

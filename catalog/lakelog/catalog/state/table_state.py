@@ -177,7 +177,7 @@ def apply(
             return (
                 state
                 if event.metadata is None
-                else replace(state, metadata=_as_before(event.metadata, version))
+                else replace(state, metadata=_with_new_generation(event.metadata, version))
             )
         case StatisticsComputed():
             return replace(state, estimates=event.estimates.with_older(state.estimates))
@@ -207,7 +207,7 @@ def _fresh(
     )
 
 
-def _as_before(metadata: Metadata, version: int) -> Metadata:
+def _with_new_generation(metadata: Metadata, version: int) -> Metadata:
     """Metadata from before a replace gets a new generation: writes that started since the replace are for another
     table."""
     return metadata if metadata.generation else msgspec.structs.replace(metadata, generation=version)

@@ -49,12 +49,12 @@ def check(
 
 def _walked(logs: LogCache, name: Identifier, location: str | None, depth: Depth, findings: Findings) -> Walk:
     walk = Walk(logs, findings, depth)
-    _check_what_is_asked(walk, name, location)
+    _check_scope(walk, name, location)
     transaction_checks.check_undecided(walk)
     return walk
 
 
-def _check_what_is_asked(walk: Walk, name: Identifier, location: str | None) -> None:
+def _check_scope(walk: Walk, name: Identifier, location: str | None) -> None:
     if location is not None:
         _check_place(walk, location)
     elif name:

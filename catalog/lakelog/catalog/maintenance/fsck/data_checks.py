@@ -222,12 +222,12 @@ class _Seen:
 
     def contradiction(self, said: pa.Table) -> str | None:
         for field, column in self._fields:
-            nulls = _said(said, f"nulls{column.id}")
+            nulls = _logged(said, f"nulls{column.id}")
             if nulls is not None and nulls != self._nulls[column.id]:
                 return f"{field.name} has {self._nulls[column.id]} nulls, and the log says {nulls}"
             lowest = f"lo{column.id}"
             bounded = lowest in said.column_names and said[lowest][0].is_valid
-            nans = _said(said, f"nans{column.id}")
+            nans = _logged(said, f"nans{column.id}")
             if column.is_float and bounded and (nans or 0) != self._nans[column.id]:
                 return f"{field.name} has {self._nans[column.id]} NaNs, and the log says {nans or 0}"
             found = self._ranges.get(column.id)
@@ -242,7 +242,7 @@ class _Seen:
 
 def _names(said: pa.Table | None) -> dict[int, str] | None:
     """Return the file's own names of columns by their ids; None for a file that lakelog wrote."""
-    text = None if said is None else _said(said, NAMES)
+    text = None if said is None else _logged(said, NAMES)
     return None if text is None else names_from_json(text)
 
 
@@ -270,7 +270,7 @@ def _contradiction(
     )
     footer = files_to_arrow([DataFile(path="", size_bytes=0, rows=0, stats=measured)], as_written, ())
     for field, _ in fields:
-        nulls, counted = _said(said, f"nulls{field.id}"), measured.get(field.id, ColumnStats()).nulls
+        nulls, counted = _logged(said, f"nulls{field.id}"), measured.get(field.id, ColumnStats()).nulls
         if nulls is not None and counted is not None and nulls != counted:
             return f"{field.name} has {counted} nulls, and the log says {nulls}"
         for name, compare in (("lo", pc.less), ("hi", pc.greater)):
@@ -282,7 +282,7 @@ def _contradiction(
     return None
 
 
-def _said(said: pa.Table, column: str) -> Any:
+def _logged(said: pa.Table, column: str) -> Any:
     return said[column][0].as_py() if column in said.column_names else None
 
 

@@ -104,7 +104,7 @@ def check_undecided(walk: Walk) -> None:
         undecided, log = checked.verified.undecided, checked.tracked.log
         if undecided is None or undecided.intent is None:
             continue
-        said_by = _who_says_committed(walk, undecided.intent.txn, undecided.commit_id)
+        said_by = _evidence_of_commit(walk, undecided.intent.txn, undecided.commit_id)
         if said_by is None:
             continue
         read = read_decision(log, undecided)
@@ -125,7 +125,7 @@ def check_undecided(walk: Walk) -> None:
         )
 
 
-def _who_says_committed(walk: Walk, txn: str, commit_id: str) -> str | None:
+def _evidence_of_commit(walk: Walk, txn: str, commit_id: str) -> str | None:
     """Return the log which says that a transaction committed: after its intent, or in the tombstone of that."""
     for checked in walk.checked.values():
         verified = checked.verified
