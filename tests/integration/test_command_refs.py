@@ -46,7 +46,7 @@ def test_tags_and_branches_are_made_listed_looked_into_and_dropped(place, capsys
         (("tag", "t", "x", "--drop"), 1, "no tag x"),
         (("tag", "t", "old"), 1, "a tag old already"),
         (("branch", "t", "x", "--version", "9"), 1, "no version 9"),
-        (("branch", "t", "main"), 1, "main is the table itself"),
+        (("branch", "t", "main"), 1, "main is not a valid name"),
         (("branch", "t", "x", "--drop", "--replace"), 2, "--drop cannot be combined"),
         (("show", "t", "--ref", "none"), 1, "no tag or branch none"),
         (("refs", "none"), 1, "none"),

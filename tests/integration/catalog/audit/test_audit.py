@@ -164,7 +164,7 @@ def test_a_table_without_a_name_is_audited_by_its_place(
     ("asked", "message"),
     [
         ({"since": "yesterday"}, "not a time"),
-        ({"since": "2026-11-21", "until": "2026-11-20"}, "later one"),
+        ({"since": "2026-11-21", "until": "2026-11-20"}, "is empty"),
         ({"operation": "apend"}, "there are .*append"),
         ({"operation": "x*"}, "no operation"),
         ({"table": "a", "namespace": "b"}, "one of them"),
