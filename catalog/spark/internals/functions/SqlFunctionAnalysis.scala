@@ -57,7 +57,7 @@ private[lakelog] final class SqlFunctionAnalysis(
 
   private def check(parameters: StructType): Unit = {
     CreateUserDefinedFunctionCommand.checkParameterNotNull(parameters, statement.inputParamText.get)
-    CreateUserDefinedFunctionCommand.checkParameterNameDuplication(parameters, SparkInternals.conf, name)
+    CreateUserDefinedFunctionCommand.checkParameterNameDuplication(parameters, SettingInternals.conf, name)
     CreateUserDefinedFunctionCommand.checkDefaultsTrailing(parameters, name)
   }
 
@@ -124,7 +124,7 @@ private[lakelog] final class SqlFunctionAnalysis(
     analyzer.checkAnalysis(SQLFunctionNode(function, body))
     val columns = returns.getOrElse(inferred(query, body))
     CreateUserDefinedFunctionCommand.checkParameterNotNull(columns, statement.returnTypeText)
-    CreateUserDefinedFunctionCommand.checkReturnsColumnDuplication(columns, SparkInternals.conf, name)
+    CreateUserDefinedFunctionCommand.checkReturnsColumnDuplication(columns, SettingInternals.conf, name)
     if (body.output.size != columns.size) {
       throw new AnalysisException(
         errorClass = "USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH",
@@ -208,7 +208,7 @@ private[lakelog] final class SqlFunctionAnalysis(
   }
 
   private def settings: Map[String, String] = {
-    val conf = SparkInternals.conf
+    val conf = SettingInternals.conf
     val path = CatalogManager.pathEntriesForPersistence(session.sessionState.catalogManager, conf, true)
     sqlConfigsToProps(conf, UserDefinedFunction.SQL_CONFIG_PREFIX) ++
       (if (path.isEmpty) None

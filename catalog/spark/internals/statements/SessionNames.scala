@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableCatalog, V1Table}
-import org.apache.spark.sql.execution.command.{AlterTableRenameCommand, CreateTableLikeCommand, CreateViewCommand, LeafRunnableCommand}
+import org.apache.spark.sql.execution.command.{AlterTableRenameCommand, CreateTableLikeCommand, CreateViewCommand}
 import org.apache.spark.sql.execution.datasources.CreateTable
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -77,7 +77,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
   private def onLakelogs(
       name: TableIdentifier, allowsExisting: Boolean, replaces: Boolean, catalog: LakeSessionCatalog): LogicalPlan =
     if (allowsExisting) NothingToDo()
-    else if (replaces) throw SessionInternals.viewOnTable(catalog.lake.named(SessionInternals.qualified(name)))
+    else if (replaces) throw ErrorInternals.viewOnTable(catalog.lake.named(SessionInternals.qualified(name)))
     else throw taken(name, catalog)
 
   /** CREATE VIEW … WITH METRICS, a command that Spark 4.2 lacks: its name, IF NOT EXISTS and OR REPLACE. */
@@ -93,7 +93,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
   }
 
   private def named(name: TableIdentifier, catalog: LakeSessionCatalog): String =
-    SparkInternals.quoted(catalog.lake.named(SessionInternals.qualified(name)))
+    SchemaInternals.quoted(catalog.lake.named(SessionInternals.qualified(name)))
 
   private def taken(name: TableIdentifier, catalog: LakeSessionCatalog): Throwable =
     new TableAlreadyExistsException(catalog.lake.named(SessionInternals.qualified(name)))
@@ -134,13 +134,13 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
 }
 
 /** What is left of a command that finds things as it would have made them. */
-private[lakelog] case class NothingToDo() extends LeafRunnableCommand {
+private[lakelog] case class NothingToDo() extends LakeCommand {
   override def run(session: SparkSession): Seq[Row] = Nil
 }
 
 /** CREATE TABLE … LIKE a table or view of the session catalog's USING lakelog. */
 private[lakelog] case class CreateLakeTableLike(catalog: LakeSessionCatalog, like: CreateTableLikeCommand)
-  extends LeafRunnableCommand {
+  extends LakeCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
     val ident: Identifier = SessionInternals.qualified(like.targetTable)
