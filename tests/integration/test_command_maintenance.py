@@ -113,7 +113,11 @@ def test_leftovers_of_dead_writers_on_a_folder_go(catalog: Catalog, lakelog: Any
         (("expire", "shop.orders", "--before-version", "99"), 1, "no version 99"),
         (("expire", "shop.orders", "--before-version", "-1"), 1, "at least 1"),
         (("expire", "shop.orders", "--retain-last", "0"), 1, "at least 1"),
-        (("expire", "shop.orders", "--before-version", "2", "--retain-last", "2"), 1, "give only one of them"),
+        (
+            ("expire", "shop.orders", "--before-version", "2", "--retain-last", "2"),
+            1,
+            "give only one of them",
+        ),
         (("expire", "shop", "--before-version", "2"), 1, "a version is one table's"),
         (("vacuum", "nowhere"), 1, "nowhere"),
         (("vacuum", "/nowhere/at/all"), 1, "no table at /nowhere/at/all"),

@@ -73,7 +73,7 @@ class Wish:
     progress: Progress = no_progress
 
 
-def wish(
+def vacuum_wish(
     *,
     older_than: dt.timedelta | None = None,
     dropped_older_than: dt.timedelta | None = None,
@@ -94,7 +94,7 @@ def wish(
     )
 
 
-def vacuum(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
+def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     """Delete the unreachable objects in `scope`, or report what would be deleted. One failure does not stop the rest.
 
     Costs, for each table, two to four LISTs (more for more than 1000 files) and a few GETs; where a file is met that
