@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import jvm
 
 # Speed says nothing about correctness, and a machine that is busy is no reason to fail. The short form draws the same
 # examples every time, so that it fails for a change of the code only; the full form looks for new ones.
@@ -13,6 +16,7 @@ settings.register_profile("full", parent=_PATIENT, max_examples=2000)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.update(jvm.environment())
     settings.load_profile("full" if config.getoption("--full") else "short")
 
 
