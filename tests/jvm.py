@@ -15,9 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-# For a JVM that lives for minutes: to compile what is hot a second time, and G1's threads, cost it half of its time. The
-# space for compiled code that comes with the first setting is so small that Java would throw code away, and compile it
-# again; that of classes grows by full collections.
+# For a JVM that lives for minutes: to compile what is hot a second time, and the threads of G1, cost it half of its
+# time. The space for compiled code that comes with the first setting is so small that Java would throw code away, and
+# compile it again; that of classes grows by full collections.
 _FOR_MINUTES = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",

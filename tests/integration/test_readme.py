@@ -32,6 +32,7 @@ def test_the_python_tour_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.adapter
+@pytest.mark.first_use
 def test_the_spark_tour_runs(tmp_path: Path) -> None:
     # In a process of its own: it makes its session as a user would, whatever sessions other tests have.
     code = block("### Spark\n").replace("/tmp/warehouse", str(tmp_path / "warehouse"))

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.spark.internals import runs_internals
 from tests.spark.py4j_names import remember_names
 from tests.spark.warm import WarmPython, warm_python
 
@@ -38,12 +39,12 @@ SPARINGLY = {
     "spark.buffer.pageSize": "1m",
     # So that what has been compiled for one test is there for the next one.
     "spark.sql.codegen.cache.maxEntries": "10000",
-    # What the web interface would show is kept, and described, whether or not there is one.
+    # What the web interface would show is kept, and described, whether or not there is one. Some tests look at it.
     "spark.ui.enabled": "false",
-    "spark.ui.retainedJobs": "1",
-    "spark.ui.retainedStages": "1",
-    "spark.ui.retainedTasks": "1",
-    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "100",
     "spark.sql.ui.explainMode": "simple",
 }
 
@@ -108,6 +109,12 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if runs_internals(item.nodeid.partition("[")[0]):
+            item.add_marker("internals")
 
 
 _numbers = itertools.count()

@@ -1,6 +1,6 @@
 """Names of Java that are looked up once.
 
-To spell `jvm.org.apache.spark.X`, py4j asks Java for a class called `org`, for one called `org.apache`, and so on, each of
+To spell `jvm.org.apache.spark.X`, py4j asks Java for a class called `org`, then for one called `org.apache`, and so on,
 which Java looks for in some 300 jars. PySpark spells dozens of such names for each error that it turns into one of its
 own, which was a seventh of what the tests cost Spark.
 """
