@@ -27,7 +27,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
   private[lakelog] var failures: Failures = _
-  private var session: LakeSession = _
+  private[lakelog] var session: LakeSession = _
   private var statement: Option[StatementTransaction] = None
 
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
@@ -77,14 +77,15 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   }
 
   /** What a user had there would be hard to tell from what lakelog has there. */
-  private[lakelog] def refuseSystem(names: Array[String]): Unit = if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
-    throw Failures.invalid(
-      s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
-        "tables, which stay as they are: choose another name.")
-  }
+  private[lakelog] def refuseSystem(names: Array[String]): Unit =
+    if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
+      throw Failures.invalid(
+        s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
+          "tables, which stay as they are: choose another name.")
+    }
 
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
-    if (names.isEmpty) throw LookingInternals.rootIsNotDropped(catalogName)
+    if (names.isEmpty) throw ErrorInternals.rootIsNotDropped(catalogName)
     Json.bool(change("drop_namespace", about(names), "cascade" -> JBool(cascade)), "dropped")
   }
 
@@ -168,10 +169,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def createTable(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): Table =
-    createTable(ident, SparkInternals.schemaOf(columns), partitions, properties)
+    createTable(ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def createTable(ident: Identifier, info: TableInfo): Table =
-    create(ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
+    create(ident, SchemaInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
   /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
@@ -179,7 +180,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     val inherited = ColumnInternals.inherited(source, source.properties.asScala.toMap)
     val properties = (inherited ++ info.properties.asScala).asJava
     val order = Some(source).collect { case table: LakeTable => "sort_by" -> table.facts.json \ "sort_order" }
-    val schema = SparkInternals.schemaOf(info.columns)
+    val schema = SchemaInternals.schemaOf(info.columns)
     create(ident, schema, info.partitions, properties, info.constraints, order)
   }
 
@@ -251,7 +252,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageCreate(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("create", ident, SparkInternals.schemaOf(columns), partitions, properties)
+    stage("create", ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage("create", ident, info)
 
@@ -262,7 +263,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageReplace(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("replace", ident, SparkInternals.schemaOf(columns), partitions, properties)
+    stage("replace", ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def stageReplace(ident: Identifier, info: TableInfo): StagedTable = stage("replace", ident, info)
 
@@ -274,13 +275,13 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageCreateOrReplace(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("create-or-replace", ident, SparkInternals.schemaOf(columns), partitions, properties)
+    stage("create-or-replace", ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
     stage("create-or-replace", ident, info)
 
   private def stage(kind: String, ident: Identifier, info: TableInfo): StagedLakeTable =
-    stage(kind, ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
+    stage(kind, ident, SchemaInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
   private[lakelog] def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
@@ -322,7 +323,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def loadProcedure(ident: Identifier): UnboundProcedure = {
     val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
     named.map(new LakeProcedure(_, session, failures, new ProcedureJobs(catalogName, options)))
-      .getOrElse(throw SparkInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
+      .getOrElse(throw ErrorInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
   }
 
   private lazy val procedures: Map[String, ProcedureDeclaration] =
@@ -353,9 +354,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
    * a transaction of the statement, the change would stay whatever becomes of the data.
    */
   private def refuseTornEvolution(ident: Identifier): Unit =
-    if (statement.isEmpty && SparkInternals.isEvolution) {
+    if (statement.isEmpty && StatementInternals.isEvolution) {
       throw Failures.unsupported(
-        s"The schema of ${SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
+        s"The schema of ${SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
           "write WITH SCHEMA EVOLUTION by INSERT, MERGE or writeTo, and EXPLAIN the write without it.")
     }
 
@@ -407,7 +408,7 @@ private[lakelog] object LakeCatalog {
   /** Makes the connection when it is first needed; whoever keeps it does not keep a catalog. */
   private def connection(options: Map[String, String]): () => Bridge = () => {
     val python = PythonChoice.of(
-      options.get("python"), SparkInternals.sparkSetting, key => Option(System.getenv(key)))
+      options.get("python"), SettingInternals.sparkSetting, key => Option(System.getenv(key)))
     Bridge.of(BridgeSettings(python, options - "python"))
   }
 }

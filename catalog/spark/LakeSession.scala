@@ -1,6 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import java.lang.ref.Cleaner
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicReference
 
@@ -23,7 +22,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private val open = new AtomicReference[OpenTransaction]()
 
   // Whoever forgets to end a transaction must not keep it in the Python process for ever.
-  LakeSession.cleaner.register(this, new LakeSession.Abandoned(open, connect))
+  ProcessState.whenGone(this)(new LakeSession.Abandoned(open, connect))
 
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
@@ -32,12 +31,12 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   /** A streaming query is part of no transaction but those that it begins itself, for a batch of its own. */
   private def current: Option[OpenTransaction] =
-    Option(open.get).filter(_.query == SparkInternals.streamingQuery)
+    Option(open.get).filter(_.query == StatementInternals.streamingQuery)
 
   def isInTransaction: Boolean = current.isDefined
 
   /** Who wants the change that the statement under way asks for, and by which words, as its commit will tell. */
-  def statement: JObject = SparkInternals.statement
+  def statement: JObject = StatementInternals.statement
 
   /** Where requests go that belong to a transaction. */
   def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
@@ -133,7 +132,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private def begun(procedure: String, arguments: JObject): (OpenTransaction, List[JValue]) = {
     val rows = run(new Channel(bridge, this, None), procedure, arguments)
     rows match {
-      case JArray(JString(id) :: _) :: Nil => (new OpenTransaction(id, SparkInternals.streamingQuery), rows)
+      case JArray(JString(id) :: _) :: Nil => (new OpenTransaction(id, StatementInternals.streamingQuery), rows)
       case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
     }
   }
@@ -156,7 +155,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
       "procedure" -> JString(procedure),
       "arguments" -> arguments,
       "catalog_name" -> JString(catalog),
-      "current_namespace" -> Json.texts(SparkInternals.currentNamespace(catalog)))
+      "current_namespace" -> Json.texts(SessionInternals.currentNamespace(catalog)))
     val once = token.orElse(
       if (to.isInTransaction) None else Json.get(to.call("call_token", asked), "token")).getOrElse(JNull)
     val result = job.map(_.run(Json.child(to.call("call_prepare", asked), "job"))).getOrElse(JNull)
@@ -188,8 +187,6 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
 
 private[lakelog] object LakeSession {
 
-  private val cleaner = Cleaner.create()
-
   /** Rolls back what a session left open that nobody can reach any more. It must not know the session itself. */
   private final class Abandoned(open: AtomicReference[OpenTransaction], connect: () => Bridge) extends Runnable {
     override def run(): Unit = Option(open.getAndSet(null)).foreach { transaction =>
@@ -210,7 +207,7 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
 
   /** Whether this thread runs a streaming query, and the transaction is not one that it has begun. */
   def isOutsideOfQuery: Boolean =
-    SparkInternals.isStreaming && transaction.exists(_.query != SparkInternals.streamingQuery)
+    StatementInternals.isStreaming && transaction.exists(_.query != StatementInternals.streamingQuery)
 
   /** Who answers: the same for all catalogs with the same settings. */
   def source: AnyRef = bridge

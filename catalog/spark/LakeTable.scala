@@ -27,7 +27,7 @@ private[lakelog] final case class TableAccess(
   /** Takes note of data files of a table that belong to a transaction from now on. */
   def wrote(location: String, files: Seq[String]): Unit = {
     val settings = hadoopSettings
-    channel.onRollback(() => DataFiles.deleteAll(location, files, SparkInternals.hadoopConf(location, settings)))
+    channel.onRollback(() => DataFiles.deleteAll(location, files, SettingInternals.hadoopConf(location, settings)))
   }
 
   /** Asks for a change of this table, or of a version of it. */
@@ -45,7 +45,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   /** Whether it is to be read as it is, whatever else a statement reads. */
   def standsStill: Boolean = facts.past || access.channel.isInTransaction
 
-  override def name: String = SparkInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
+  override def name: String = SchemaInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
 
   /** Tells Spark that a table of the same name is another one. */
   override def id: String = facts.ownId
@@ -56,7 +56,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def columns: Array[Column] =
     IdentityColumns.describe(
-      GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema), facts.schema)
+      GeneratedColumns.describe(SchemaInternals.columnsOf(schema), facts.schema), facts.schema)
 
   val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
 
@@ -96,7 +96,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** How large the table's files are together that a read with these options sees. */
   def bytes(options: CaseInsensitiveStringMap): Long = {
-    val columns = SparkInternals.withoutCharVarchar(schema)
+    val columns = SchemaInternals.withoutCharVarchar(schema)
     val all = new LakeScan(this, ReadTogether.joined(this), columns, Nil, None, options, ScanUse.Query, None)
     all.estimateStatistics().sizeInBytes().getAsLong
   }
@@ -209,7 +209,7 @@ private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFa
 
   override def schema: StructType = IdentityColumns.toBeFilled(physical.logical, facts.schema)
 
-  override def columns: Array[Column] = GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema)
+  override def columns: Array[Column] = GeneratedColumns.describe(SchemaInternals.columnsOf(schema), facts.schema)
 }
 
 private[lakelog] object LakeTable {

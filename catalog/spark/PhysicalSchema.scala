@@ -55,13 +55,13 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
       }
     }
     ShapedSchema(
-      SparkInternals.withoutCharVarchar(StructType(read)),
-      SparkInternals.withoutCharVarchar(StructType(ofFile.map(_._2))), ofFile.map(_._1), order)
+      SchemaInternals.withoutCharVarchar(StructType(read)),
+      SchemaInternals.withoutCharVarchar(StructType(ofFile.map(_._2))), ofFile.map(_._1), order)
   }
 
   /** How to write rows that look like `written`. */
   def forWrite(written: StructType): StructType =
-    SparkInternals.withoutCharVarchar(rename(written, internal, writeMetadata))
+    SchemaInternals.withoutCharVarchar(rename(written, internal, writeMetadata))
 
   /** The physical path of a column or field of structs; None below a list or map, or where there is none. */
   def path(logical: Seq[String]): Option[Seq[String]] = fields(logical).map(_.map(_.metadata.getString(Physical)))
@@ -77,18 +77,15 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   /** The id of every single-valued column and field of structs, with its type, by its path in a file. */
   lazy val leaves: Map[Seq[String], (Long, DataType)] = leavesOf(internal, Nil).toMap
 
-  private def fields(path: Seq[String]): Option[Seq[StructField]] = path match {
-    case Seq() => None
-    case name +: rest => find(internal, name).flatMap { top =>
-      rest.foldLeft(Option(Seq(top))) {
-        case (Some(above), part) => above.last.dataType match {
+  private def fields(path: Seq[String]): Option[Seq[StructField]] =
+    path.headOption.flatMap(find(internal, _)).flatMap { top =>
+      path.tail.foldLeft(Option(Seq(top))) { (found, part) =>
+        found.flatMap(above => above.last.dataType match {
           case struct: StructType => find(struct, part).map(above :+ _)
           case _ => None
-        }
-        case (None, _) => None
+        })
       }
     }
-  }
 }
 
 private[lakelog] object PhysicalSchema {

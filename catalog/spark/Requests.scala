@@ -20,7 +20,7 @@ private[lakelog] object Requests {
     val stated = properties.asScala.toMap
     val isAtPath = Json.get(about, "location").isDefined
     if (stated.contains(TableCatalog.PROP_EXTERNAL) && !stated.contains(TableCatalog.PROP_LOCATION) && !isAtPath) {
-      throw SparkInternals.externalTableWithoutLocation
+      throw ErrorInternals.externalTableWithoutLocation
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
     stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
@@ -142,6 +142,7 @@ private[lakelog] object Requests {
     case null => JNull
     case _: TableChange.First => JString("first")
     case after: TableChange.After => Json.obj("after" -> JString(after.column))
+    case other => throw new IllegalStateException(s"lakelog knows no place for a column like $other")
   }
 
   /** Both forms of a default: for new rows as the user wrote it, for rows that are there already as a literal. */
@@ -149,7 +150,7 @@ private[lakelog] object Requests {
     case null => JNull
     case default: ColumnDefaultValue =>
       val column = Column.create(change.fieldNames.last, change.dataType, true, null, default, null)
-      val metadata = SparkInternals.schemaOf(Array(column)).head.metadata
+      val metadata = SchemaInternals.schemaOf(Array(column)).head.metadata
       def text(key: String) = if (metadata.contains(key)) JString(metadata.getString(key)) else JNull
       Json.obj("current" -> text("CURRENT_DEFAULT"), "exists" -> text("EXISTS_DEFAULT"))
   }

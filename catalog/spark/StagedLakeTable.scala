@@ -70,7 +70,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Removes the files, unless the commit may have happened after all. */
   override def abortStagedChanges(): Unit = if (!mayHaveHappened) {
-    DataFiles.deleteAll(facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
+    DataFiles.deleteAll(facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
     files = Nil
   }
 }

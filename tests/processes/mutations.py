@@ -8,7 +8,8 @@ from typing import Any
 
 from lakelog.catalog.logs import cache, consistent_cut
 from lakelog.catalog.transaction import Transaction
-from lakelog.log import local_store, log, placing
+from lakelog.log import log, placing
+from lakelog.log.stores import local_store
 from lakelog.log.together import Part
 
 MUTATIONS: dict[str, Callable[[], None]] = {}

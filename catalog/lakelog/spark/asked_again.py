@@ -28,10 +28,8 @@ def telling_what_happened(catalogs: Catalogs, params: Params) -> Iterator[None]:
     try:
         yield
     except NotFound as gone:
-        from lakelog.catalog.logs import has_happened
-
         token = _token(catalogs, params)
-        if token is not None and has_happened(catalogs.outside._logs, token):
+        if token is not None and catalogs.outside.has_happened(token):
             raise CommitUnknown(
                 f"commit {token.commit_id} happened, but not all that it needs is there any more: {gone}",
                 commit_id=token.commit_id,
@@ -45,7 +43,6 @@ def _token(catalogs: Catalogs, params: Params) -> Token | None:
     stream."""
     import msgspec
 
-    from lakelog.catalog.logs import Token
     from lakelog.log import WriteRef
 
     if params.get("token") is not None:
@@ -53,6 +50,4 @@ def _token(catalogs: Catalogs, params: Params) -> Token | None:
     if params.get("write") is None or "transaction" in params:
         return None
     write = msgspec.convert(params["write"], WriteRef)
-    return Token(
-        commit_id=write.id, bases={catalogs.outside._logs.location(params["location"]): write.version}
-    )
+    return catalogs.outside.token_of_write(params["location"], write)

@@ -71,7 +71,7 @@ def _call(catalogs: Catalogs, procedure: Procedure, params: Params) -> Call:
 def transaction_token(catalogs: Catalogs, params: Params) -> Params:
     """Answer the token of the commit that is about to be asked for."""
     opened = catalogs.open_transactions.get(params["transaction"])
-    made: Params = msgspec.to_builtins(opened.transaction.own_token())
+    made: Params = msgspec.to_builtins(opened.transaction.commit_token())
     return made
 
 

@@ -12,7 +12,7 @@ from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
 
 if TYPE_CHECKING:
     # At run time `hello` imports it, once it is known that the versions fit: that takes longer than the start.
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import Catalog, Transaction
 
 STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
 SETTINGS = STORE | {"warehouse", "as-of", "statement-text"}
@@ -43,7 +43,7 @@ class Catalogs:
         self._lock = threading.Lock()
         self._made: Catalog | None = None
 
-    def of(self, params: Params) -> Catalog:
+    def of(self, params: Params) -> Catalog | Transaction:
         """Return the catalog that a request is about: its session's transaction where one is open. TransactionLost."""
         transaction = params.get("transaction")
         return self.outside if transaction is None else self.open_transactions.get(transaction).transaction

@@ -31,7 +31,7 @@ from lakelog.spark.on_views import OnViews
 
 if TYPE_CHECKING:
     # At run time `hello` imports these, once it is known that the versions fit: they take longer than the start.
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import CatalogNames
     from lakelog.catalog.ddl import Stage
     from lakelog.catalog.files import DataFile
     from lakelog.catalog.planning import TopRows
@@ -364,7 +364,7 @@ class Dispatch(
 
     # Inside
 
-    def _catalog(self, params: Params) -> "Catalog":
+    def _catalog(self, params: Params) -> "CatalogNames":
         return self._catalogs.of(params)
 
 

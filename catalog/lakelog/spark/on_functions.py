@@ -11,7 +11,7 @@ from lakelog.spark.asking import Params, token_of
 from lakelog.spark.catalogs import Catalogs
 
 if TYPE_CHECKING:
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import CatalogNames
 
 
 class OnFunctions:
@@ -60,5 +60,5 @@ class OnFunctions:
             name = next((found for found in there if found.lower() == name.lower()), name)
         return (*namespace, name)
 
-    def _functions(self, params: Params) -> "Catalog":
+    def _functions(self, params: Params) -> "CatalogNames":
         return self._catalogs.of(params)

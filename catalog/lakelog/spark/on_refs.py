@@ -10,7 +10,7 @@ from lakelog.spark.asking import Params, token_of
 from lakelog.spark.handles import Handles
 
 if TYPE_CHECKING:
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import CatalogNames
     from lakelog.catalog.names import Identifier
     from lakelog.catalog.table import Table
 
@@ -49,7 +49,7 @@ class OnRefs:
         return {}
 
 
-def load_named(catalog: Catalog, path: Identifier) -> Table:
+def load_named(catalog: CatalogNames, path: Identifier) -> Table:
     """Return the table of that name or, where there is none, the one on a tag or branch that the last part names.
 
     Names are as in SQL, see `RefTables.scala`. NoSuchTable, NoSuchNamespace.

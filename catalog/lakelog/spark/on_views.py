@@ -8,7 +8,7 @@ from lakelog.spark.asking import Params, token_of
 from lakelog.spark.catalogs import Catalogs
 
 if TYPE_CHECKING:
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import CatalogNames
 
 
 class OnViews:
@@ -44,5 +44,5 @@ class OnViews:
         self._views(params).rename_view(params["identifier"], params["to"], token=token_of(params))
         return {}
 
-    def _views(self, params: Params) -> "Catalog":
+    def _views(self, params: Params) -> "CatalogNames":
         return self._catalogs.of(params)

@@ -51,7 +51,7 @@ private[lakelog] final class Failures(catalog: String) {
   }
 
   def ofView(failure: LakelogFailure, ident: Identifier): Throwable = {
-    val parameters = Map("relationName" -> SparkInternals.quoted(parts(ident.namespace :+ ident.name)))
+    val parameters = Map("relationName" -> SchemaInternals.quoted(parts(ident.namespace :+ ident.name)))
     failure.kind match {
       case "no-such-view" => new NoSuchViewException("VIEW_NOT_FOUND", parameters)
       case _ if Failures.isTaken(failure) => new ViewAlreadyExistsException("VIEW_ALREADY_EXISTS", parameters)
@@ -100,7 +100,7 @@ private[lakelog] object Failures {
   def isOfTarget(failure: LakelogFailure): Boolean = isTaken(failure) || failure.kind == "no-such-namespace"
 
   /** A statement that can never work as it stands. */
-  def invalid(message: String): Throwable = SparkInternals.analysisException(message)
+  def invalid(message: String): Throwable = ErrorInternals.analysisException(message)
 
   /** Something that Spark can say and lakelog cannot do. */
   def unsupported(what: String): Throwable = new UnsupportedOperationException(what)

@@ -84,7 +84,7 @@ private[lakelog] final class ChangesScan(
     val params = Json.merge(
       table.facts.reference, "first" -> JInt(changes.first), "last" -> JInt(changes.last),
       "predicate" -> Predicates.toJson(ofRows))
-    SparkInternals.plannedFiles(table.access.channel.ask("plan_changes", params).body, table.facts.location)
+    ArrowInternals.plannedFiles(table.access.channel.ask("plan_changes", params).body, table.facts.location)
   }
 
   override def equals(other: Any): Boolean = other match {

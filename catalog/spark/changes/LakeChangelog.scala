@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JInt, JNull, JObject, JString, JValue}
+import org.json4s.JsonAST.{JBool, JInt, JNull, JValue}
 
 import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, ChangelogRange, Column}
 import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
@@ -31,11 +31,11 @@ private[lakelog] final class LakeChangelog(val table: LakeTable, val asked: Chan
   val isCompared: Boolean = asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
 
   /** What a change is read as. */
-  val schema: StructType = StructType(SparkInternals.withoutCharVarchar(table.schema).fields ++ LakeChangelog.Ids.map(field))
+  val schema: StructType = StructType(SchemaInternals.withoutCharVarchar(table.schema).fields ++ LakeChangelog.Ids.map(field))
 
   override def name(): String = table.name
 
-  override def columns(): Array[Column] = table.columns ++ SparkInternals.columnsOf(StructType(LakeChangelog.Ids.map(field)))
+  override def columns(): Array[Column] = table.columns ++ SchemaInternals.columnsOf(StructType(LakeChangelog.Ids.map(field)))
 
   override def containsCarryoverRows(): Boolean = Json.bool(facts, "may_carry")
 
@@ -56,7 +56,7 @@ private[lakelog] final class LakeChangelog(val table: LakeTable, val asked: Chan
   /** Rows whose ids are not known are refused, so that there are none here. */
   private def field(fact: RowFact): StructField = StructField(metadata.name(fact), LongType, nullable = false)
 
-  private def reference(fact: RowFact): NamedReference = SparkInternals.reference(Seq(metadata.name(fact)))
+  private def reference(fact: RowFact): NamedReference = SchemaInternals.reference(Seq(metadata.name(fact)))
 
   /** Those of the same versions are equal: Spark finds what it has cached of one when it has loaded the other. */
   override def equals(other: Any): Boolean = other match {

@@ -41,7 +41,7 @@ private[lakelog] object NestedLengths extends (SparkSession => Rule[LogicalPlan]
       case column @ ResolvedFieldName(path, shown) if path.nonEmpty =>
         schema.findNestedField(column.name, includeCollections = true).map(_._2) match {
           case Some(field @ StructField(_, _: VarcharType | _: CharType, _, _)) =>
-            val known = SparkInternals.withoutCharVarchar(StructType(Array(field))).head
+            val known = SchemaInternals.withoutCharVarchar(StructType(Array(field))).head
             spec.copy(
               column = column.copy(field = shown.copy(metadata = known.metadata)),
               newDataType = stated.filter(_ != field.dataType))

@@ -37,7 +37,7 @@ private[lakelog] object Constraints {
   def fromJson(json: JObject): Constraint = {
     val (name, rely) = (Json.string(json, "name"), Json.bool(json, "rely"))
     def columns: Array[NamedReference] =
-      Json.list(json, "columns").map(path => SparkInternals.reference(Json.stringList(path))).toArray
+      Json.list(json, "columns").map(path => SchemaInternals.reference(Json.stringList(path))).toArray
     def texts(member: String) = Json.stringList(Json.get(json, member).get)
     Json.string(json, "kind") match {
       case "check" =>
@@ -54,7 +54,7 @@ private[lakelog] object Constraints {
       case "foreign-key" =>
         val table = texts("table")
         val referenced: Array[NamedReference] =
-          texts("referenced").map(column => SparkInternals.reference(Seq(column))).toArray
+          texts("referenced").map(column => SchemaInternals.reference(Seq(column))).toArray
         Constraint.foreignKey(name, columns, Identifier.of(table.init.toArray, table.last), referenced)
           .enforced(false).rely(rely).validationStatus(ValidationStatus.UNVALIDATED).build()
     }

@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.analysis.{ResolvedFieldName, ResolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical.{AlterColumns, AlterColumnSpec, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.{Identifier, TableChange}
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 
 /** ALTER COLUMN … SET NOT NULL of columns that may be NULL, which Spark refuses of every catalog's tables. */
 private[lakelog] object SetNotNull {
@@ -34,7 +33,7 @@ private[lakelog] object SetNotNull {
   /** `rest` is none of its children: Spark executes a command among those by itself. */
   final case class Command(
       rest: AlterColumns, catalog: LakeCatalog, ident: Identifier, table: LakeTable, columns: Seq[Seq[String]])
-    extends LeafRunnableCommand {
+    extends LakeCommand {
 
     override def run(session: SparkSession): Seq[Row] = {
       val tightened = columns.map(path => TableChange.updateColumnNullability(path.toArray, false))

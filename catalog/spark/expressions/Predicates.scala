@@ -87,7 +87,7 @@ private[lakelog] object Predicates {
 
   /** Where a session takes a CHAR for a text, the blanks behind it count. */
   private def typeOf(dataType: DataType): DataType = dataType match {
-    case StringType if SparkInternals.conf.charVarcharAsString => VarcharType(Int.MaxValue)
+    case StringType if SettingInternals.charVarcharAsString => VarcharType(Int.MaxValue)
     case other => other
   }
 
@@ -132,7 +132,7 @@ private[lakelog] object Predicates {
         case _ => None
       }
       if (children.exists(_.isEmpty)) None
-      else SparkInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
+      else ReadInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
   }
 
   /**

@@ -3,7 +3,6 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.SparkStrategy
 
 /**
  * What lakelog adds to a session, by `spark.sql.extensions`: statements that Spark's grammar does not have, and
@@ -47,5 +46,5 @@ private[lakelog] object LakeExtensions {
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
-  val strategies: Seq[SparkSession => SparkStrategy] = Seq(ShowCreateTables)
+  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables)
 }

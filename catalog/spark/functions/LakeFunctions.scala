@@ -81,12 +81,12 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
     (name +: ident.namespace.toSeq) :+ folded(ident).name
 
   private def folded(ident: Identifier): Identifier =
-    if (SparkInternals.conf.caseSensitiveAnalysis) ident
+    if (SettingInternals.isCaseSensitive) ident
     else Identifier.of(ident.namespace, ident.name.toLowerCase(Locale.ROOT))
 
   private def functionAt(ident: Identifier): JObject = Json.obj(
     "identifier" -> Json.texts(ident.namespace :+ folded(ident).name),
-    "case_sensitive" -> JBool(SparkInternals.conf.caseSensitiveAnalysis))
+    "case_sensitive" -> JBool(SettingInternals.isCaseSensitive))
 }
 
 /** A function that a user has created, as Python keeps it. */

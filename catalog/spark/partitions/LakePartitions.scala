@@ -35,7 +35,8 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
   override def loadPartitionMetadata(ident: InternalRow): JMap[String, String] = {
     val width = partitionSchema().length
     listed(partitionSchema().names, ident).headOption match {
-      case Some(row) => Counts.zipWithIndex.map { case (name, i) => name -> row.getLong(width + i).toString }.toMap.asJava
+      case Some(row) =>
+        Counts.zipWithIndex.map { case (name, i) => name -> row.getLong(width + i).toString }.toMap.asJava
       case None => throw new NoSuchPartitionException(name, ident, partitionSchema())
     }
   }
@@ -87,8 +88,8 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
     val answer = access.failures.table(access.ident) {
       access.channel.ask("partitions", Json.merge(facts.reference, "where" -> where))
     }
-    SparkInternals.rows(answer.body, StructType(
-      SparkInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
+    ArrowInternals.rows(answer.body, StructType(
+      SchemaInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
   }
 
   private def valuesOf(ident: InternalRow): JObject =

@@ -16,13 +16,13 @@ private[lakelog] object CompactJob {
 
   /** `job` has the parts of the `table`'s name, a condition in `where`, a `goal`, and the `most_bytes` of a file. */
   def run(job: JObject, catalog: String): JObject = {
-    val name = SparkInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
+    val name = SchemaInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
     val table = ProcedureTables.load(name)
     val goal = Json.child(job, "goal")
     val wanted = Json.obj(
       "goal" -> goal, "until" -> JLong(table.facts.version),
-      "limit_bytes" -> JLong(Json.long(goal, "target_size_bytes") * CompactInternals.filesAtOnce),
-      "predicate" -> Json.optionalString(job, "where").map(CompactInternals.condition(name, _)).getOrElse(JNull))
+      "limit_bytes" -> JLong(Json.long(goal, "target_size_bytes") * CompactRows.filesAtOnce),
+      "predicate" -> Json.optionalString(job, "where").map(PlanInternals.condition(name, _)).getOrElse(JNull))
     val newest = () => {
       val now = ProcedureTables.load(name)
       if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
@@ -83,7 +83,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   def run(): (Compacted, Boolean) = {
     val facts = table.facts
     val write = new TableWrite(table.access, facts.reference, table.access.call("begin_write", facts.reference))
-    val written = CompactInternals.write(table, groups, write.filePrefix, mostBytes)
+    val written = CompactRows.write(table, groups, write.filePrefix, mostBytes)
     val lost =
       try {
         groups.zip(written).foreach { case (group, files) => check(group, files) }
@@ -126,7 +126,7 @@ private[lakelog] object CompactBatch {
   def plan(table: LakeTable, wanted: JObject, mostBytes: Long): CompactBatch =
     table.access.failures.table(table.access.ident) {
       val answer = table.access.channel.ask("plan_compaction", Json.merge(table.facts.reference, wanted.obj: _*))
-      val files = SparkInternals.plannedFiles(answer.body, table.facts.location)
+      val files = ArrowInternals.plannedFiles(answer.body, table.facts.location)
       val groups = Json.objects(answer.json, "groups")
       val starts = groups.scanLeft(0)(_ + Json.long(_, "files").toInt)
       new CompactBatch(table, groups.zip(starts).map { case (group, start) => CompactGroup(

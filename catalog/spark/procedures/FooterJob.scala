@@ -67,7 +67,7 @@ private[lakelog] object FooterJob {
     case (None, _) => JNull
     case (Some(value), None) => JString(value)
     case (Some(value), Some(field)) =>
-      val target = SparkInternals.withoutCharVarchar(StructType(Seq(field))).head.dataType
+      val target = SchemaInternals.withoutCharVarchar(StructType(Seq(field))).head.dataType
       FooterInternals.cast(value, target).map(Predicates.encode(_, target)).getOrElse(throw Failures.invalid(
         s"'$value', in the name of a folder, is no ${target.sql}, which the column $name is."))
   }

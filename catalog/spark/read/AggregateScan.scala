@@ -41,7 +41,7 @@ private[lakelog] final class AggregateScan(
       table.facts.referenceOf(version), "aggregates" -> JArray(wanted.map(_.json).toList),
       "group_by" -> Json.texts(groups.map(_.name)))
     val answer = table.access.channel.ask("aggregate", params)
-    if (Json.get(answer.json, "known").contains(JBool(true))) Some(SparkInternals.rows(answer.body, schema)) else None
+    if (Json.get(answer.json, "known").contains(JBool(true))) Some(ArrowInternals.rows(answer.body, schema)) else None
   }
 }
 
@@ -59,7 +59,7 @@ private[lakelog] object AggregateScan {
    * metadata has no row then.
    */
   def of(aggregation: Aggregation, table: LakeTable, together: ReadTogether): Option[AggregateScan] = {
-    val schema = SparkInternals.withoutCharVarchar(table.schema)
+    val schema = SchemaInternals.withoutCharVarchar(table.schema)
     val wanted = aggregation.aggregateExpressions.toSeq.map(this.wanted(_, schema))
     val groups = aggregation.groupByExpressions.toSeq.map(column(_, schema))
     if ((wanted ++ groups).isEmpty || (wanted ++ groups).exists(_.isEmpty)) None

@@ -15,11 +15,11 @@ private[lakelog] object ColumnEstimates {
 
   /** The estimates of the columns that are read. There may be fewer rows by now than when they were computed. */
   def of(facts: TableFacts, required: StructType, rows: Long): JMap[NamedReference, ColumnStatistics] = {
-    val schema = SparkInternals.withoutCharVarchar(required)
+    val schema = SchemaInternals.withoutCharVarchar(required)
     facts.estimates.flatMap { estimate =>
       val name = Json.string(estimate, "column")
       schema.fields.find(_.name == name).map(field =>
-        SparkInternals.reference(Seq(name)) -> statistics(estimate, field.dataType, rows))
+        SchemaInternals.reference(Seq(name)) -> statistics(estimate, field.dataType, rows))
     }.toMap.asJava
   }
 

@@ -54,7 +54,7 @@ private[lakelog] final case class ShapedSchema(
 private[lakelog] object ShapedSchema {
 
   /** Under this name, Spark's reader gives the position of each row in its file. */
-  val Position: String = SparkInternals.RowPositionColumn
+  val Position: String = ReadInternals.RowPositionColumn
 
   /** What the constants of a file are called that are no columns of the table: nothing in a file is. */
   def constant(name: String): String = name + PhysicalSchema.NotThere
@@ -93,7 +93,7 @@ private[lakelog] final class ShapedReaderFactory(
     val (files, factory, schema) = parts(partition)
     if (schema.isPlain) factory.createReader(files)
     else {
-      val project = SparkInternals.projection(schema.order, schema.types)
+      val project = RowInternals.projection(schema.order, schema.types)
       new Mapped[InternalRow](factory.createReader(files), project(_))
     }
   }

@@ -121,7 +121,7 @@ private[lakelog] final class LakeScan(
   override def filterAttributes(): Array[NamedReference] = use match {
     case ScanUse.WholeFiles(firstLook) =>
       metadata.find(required, RowPlace.File).filter(_ => firstLook)
-        .map(field => SparkInternals.reference(Seq(field.name))).toArray
+        .map(field => SchemaInternals.reference(Seq(field.name))).toArray
     case ScanUse.Places =>
       val partitioning = facts.partitionFields.filter(_.transform.isIdentity)
       if (partitioning.length == 1) partitionColumns(partitioning) else Array.empty
@@ -130,7 +130,7 @@ private[lakelog] final class LakeScan(
 
   private def partitionColumns(fields: Seq[PartitionField]): Array[NamedReference] = {
     val read = required.fieldNames.toSet
-    fields.filter(f => f.column.length == 1 && read(f.column.head)).map(f => SparkInternals.reference(f.column)).distinct
+    fields.filter(f => f.column.length == 1 && read(f.column.head)).map(f => SchemaInternals.reference(f.column)).distinct
       .toArray
   }
 
@@ -158,7 +158,7 @@ private[lakelog] final class LakeScan(
       val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
       val params = Json.merge(
         facts.referenceOf(version), "predicate" -> Predicates.toJson(ofRows), "top" -> top.map(_.json).getOrElse(JNull))
-      val found = SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body, facts.location)
+      val found = ArrowInternals.plannedFiles(table.access.channel.ask("plan", params).body, facts.location)
       ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
     }
 

@@ -16,7 +16,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /** A table that Python makes when it is read, as Arrow; see `lakelog.spark.system_tables`. */
 private[lakelog] abstract class SystemTable(override val schema: StructType) extends SupportsRead {
 
-  override def columns: Array[Column] = SparkInternals.columnsOf(schema)
+  override def columns: Array[Column] = SchemaInternals.columnsOf(schema)
 
   override def capabilities: JSet[TableCapability] = JSet.of(TableCapability.BATCH_READ)
 
@@ -48,7 +48,7 @@ private[lakelog] final class TableOfSystem(catalog: String, declared: JObject, c
 
   private val simpleName = Json.string(declared, "name")
 
-  override def name: String = SparkInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
+  override def name: String = SchemaInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
 
   override protected def rows(): SystemRows = (columns, since, until) =>
     if (since.zip(until).exists { case (first, last) => first > last }) Nil

@@ -11,7 +11,7 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
   private[lakelog] def onRef(asked: Channel, ident: Identifier, past: JObject = JObject(Nil))(
       of: Identifier, ref: JObject): LakeTable = {
     if (Json.get(past, "on").isDefined) throw Failures.invalid(
-      s"${SparkInternals.quoted(named(ident))} is on a tag or branch already: leave out one of both names.")
+      s"${SchemaInternals.quoted(named(ident))} is on a tag or branch already: leave out one of both names.")
     val asOf: Seq[(String, JValue)] = past.obj :+ ("on" -> ref)
     table(ident, asked, asked.call("load_table", Json.merge(about(of), asOf: _*)))
   }
@@ -34,6 +34,6 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
     (of, ref) <- RefTables.of(ident)
     if Json.bool(ask("table_exists", about(of)), "exists")
   } throw Failures.unsupported(
-    s"${SparkInternals.quoted(named(ident))} names a ${Json.string(ref, "kind")} of the table " +
-      s"${SparkInternals.quoted(named(of))}, which $instead")
+    s"${SchemaInternals.quoted(named(ident))} names a ${Json.string(ref, "kind")} of the table " +
+      s"${SchemaInternals.quoted(named(of))}, which $instead")
 }

@@ -40,7 +40,7 @@ private object CopyOnWrite {
    * of a DELETE: then it finds no such column. Without that look, more files are written anew.
    */
   def canLookFirst(table: LakeTable, kind: Command): Boolean =
-    kind != Command.DELETE || !SparkInternals.conf.readSideCharPadding ||
+    kind != Command.DELETE || !SettingInternals.readSideCharPadding ||
       !table.schema.existsRecursively(_.isInstanceOf[CharType])
 }
 

@@ -6,7 +6,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, WriteDe
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /**
  * Excepts rows that a MERGE on read deletes from the table's CHECKs.
@@ -32,10 +31,7 @@ private[lakelog] object MergeChecks extends (Session => Rule[LogicalPlan]) {
   }
 
   private def isOfLake(write: WriteDelta): Boolean = write.table match {
-    case relation: DataSourceV2Relation => relation.table match {
-      case RowLevelOperationTable(_: LakeTable, _) => true
-      case _ => false
-    }
+    case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, _)) => true
     case _ => false
   }
 

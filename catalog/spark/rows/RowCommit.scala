@@ -39,7 +39,7 @@ private[lakelog] final class RowCommit(
    * the files of these.
    */
   private def readsOthers: Boolean = {
-    val looksFirst = scan.map(_.use).contains(ScanUse.WholeFiles(firstLook = true)) && SparkInternals.looksFirst
+    val looksFirst = scan.map(_.use).contains(ScanUse.WholeFiles(firstLook = true)) && SettingInternals.looksFirst
     together.exists(_.filters(table).length > (if (looksFirst) 2 else 1))
   }
 

@@ -5,7 +5,7 @@ import java.util.{Map => JMap, Set => JSet}
 import org.json4s.JsonAST.JObject
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
-import org.apache.spark.sql.connector.catalog.{CatalogManager, Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.types.StructType
@@ -34,7 +34,7 @@ private[lakelog] object SavedPlace {
           "saveAsTable, insertInto or writeTo.")
     }
     val catalog = PlaceCatalog.choose(Option(options.get("catalog")))
-    SavedPlace(path, ofSession = catalog == CatalogManager.SESSION_CATALOG_NAME)
+    SavedPlace(path, ofSession = catalog == SessionInternals.CatalogName)
   }
 
   /** The name of a place as a catalog that is lakelog's alone has it; others stay as they are. */

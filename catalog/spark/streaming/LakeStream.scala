@@ -76,7 +76,7 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
     planned match {
       case Some((`start`, `end`, files)) => files
       case _ =>
-        val files = failing(SparkInternals.plannedFiles(table.access.channel.ask("stream_files", params(
+        val files = failing(ArrowInternals.plannedFiles(table.access.channel.ask("stream_files", params(
           Seq("start" -> JString(start.json), "end" -> JString(end.json)))).body, table.facts.location))
         planned = Some((start, end, files))
         files

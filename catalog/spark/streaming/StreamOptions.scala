@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import scala.jdk.CollectionConverters._
-
 import org.json4s.JsonAST.{JBool, JInt, JNull, JObject, JString, JValue}
 
 import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
@@ -81,7 +79,7 @@ private[lakelog] object StreamOptions {
       Json.obj("end" -> changes.end, "compared" -> JBool(changes.isCompared)))
   }
 
-  private def start(options: CaseInsensitiveStringMap): JObject = (given(options, version), given(options, timestamp)) match {
+  private def start(options: CaseInsensitiveStringMap): JObject = (asked(options, version), asked(options, timestamp)) match {
     case (Some(_), Some(_)) =>
       throw Failures.invalid(s"A stream begins at one place: give $version or $timestamp, not both.")
     case (Some("latest"), None) => Json.obj("starting_version" -> JString("latest"))
@@ -92,7 +90,7 @@ private[lakelog] object StreamOptions {
   }
 
   private def time(text: String): Long = {
-    val us = SparkInternals.timestamp(text).getOrElse(throw Failures.invalid(
+    val us = SettingInternals.timestamp(text).getOrElse(throw Failures.invalid(
       s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
         "2026-11-20T23:59:00+01:00."))
     passed(us, text)
@@ -105,7 +103,7 @@ private[lakelog] object StreamOptions {
     us
   }
 
-  private def given(options: CaseInsensitiveStringMap, name: String): Option[String] =
+  private def asked(options: CaseInsensitiveStringMap, name: String): Option[String] =
     Option(options.get(name)).map(_.trim).map(text => if (text.equalsIgnoreCase("latest")) "latest" else text)
 
   private def limit(options: CaseInsensitiveStringMap): ReadLimit = {
@@ -113,8 +111,8 @@ private[lakelog] object StreamOptions {
       files -> (limit => ReadLimit.maxFiles(math.min(limit, Int.MaxValue).toInt)),
       bytes -> (ReadLimit.maxBytes(_)),
       rows -> (ReadLimit.maxRows(_)))
-    val given = limits.collect { case (name, of) if options.containsKey(name) => of(number(options, name)) }
-    given match {
+    val stated = limits.collect { case (name, of) if options.containsKey(name) => of(number(options, name)) }
+    stated match {
       case Seq() => ReadLimit.allAvailable()
       case Seq(one) => one
       case several => ReadLimit.compositeLimit(several.toArray)
@@ -122,11 +120,13 @@ private[lakelog] object StreamOptions {
   }
 
   private def number(options: CaseInsensitiveStringMap, name: String): Long =
-    bytesOf(options.get(name), name).filter(_ > 0).getOrElse(throw Failures.invalid(
-      s"$name is '${options.get(name)}': give a whole number above 0${if (name == bytes) ", or a size such as 64m" else ""}."))
+    bytesOf(options.get(name), name).filter(_ > 0).getOrElse {
+      val orSize = if (name == bytes) ", or a size such as 64m" else ""
+      throw Failures.invalid(s"$name is '${options.get(name)}': give a whole number above 0$orSize.")
+    }
 
   private def bytesOf(text: String, name: String): Option[Long] =
-    text.trim.toLongOption.orElse(if (name == bytes) SparkInternals.size(text) else None)
+    text.trim.toLongOption.orElse(if (name == bytes) SettingInternals.size(text) else None)
 
   /** A limit as Python takes it. */
   def toJson(limit: ReadLimit): JObject = JObject(parts(limit).toList)

@@ -57,7 +57,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
         "batch" -> batch.getOrElse(JNull), "values" -> JArray(values))
       if (Json.bool(answer, "written")) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
-        facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
+        facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
     }
 }
 

@@ -68,11 +68,13 @@ private[lakelog] object FooterStatistics {
   private def whole(value: Any): Long = value match {
     case v: Integer => v.longValue
     case v: java.lang.Long => v.longValue
+    case other => throw new IllegalStateException(s"Parquet has the whole number $other as a ${other.getClass}")
   }
 
   private def real(value: Any): Double = value match {
     case v: java.lang.Float => v.doubleValue
     case v: java.lang.Double => v.doubleValue
+    case other => throw new IllegalStateException(s"Parquet has the real number $other as a ${other.getClass}")
   }
 
   private def realBounds(lows: Seq[Double], highs: Seq[Double]): Option[(JValue, JValue)] =

@@ -25,23 +25,23 @@ from tests.property.catalog.filter_model import (
 from tests.property.examples import examples
 
 from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
-from lakelog.catalog.files.deletion_vectors import read_vector, write_vectors
 from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.files.file_tables import joined
 from lakelog.catalog.logs.file_entries import with_vector
+from lakelog.catalog.logs.stored_vectors import read_vector, write_vectors
 from lakelog.catalog.parquet.reading import read_files, read_positions
 from lakelog.catalog.parquet.writing import write_files
 from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.bound import Bound
 from lakelog.catalog.planning.pruning import match, may_match
 from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.planning.scan_plan import count_rows, plan
+from lakelog.catalog.planning.scan_plan import count_rows, plan_scan
 from lakelog.catalog.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms, with_schema
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.schema.schema import Schema
 from lakelog.log import WriteRef
-from lakelog.log.memory_store import MemoryStore
+from lakelog.log.stores.memory_store import MemoryStore
 
 every_column = pytest.mark.parametrize("column", sorted(TYPES))
 """One column at a time with one more, so that filters, partitions and values often meet."""
@@ -200,10 +200,10 @@ def _check_one(
         assert not result.all[index].as_py() or set(of_file) == {True}
     matching = sum(list(of_file).count(True) for of_file in outcomes)
     everything = FileSet.empty().added(files, schema, specs)
-    planned = plan(everything, _no_fetch, bound, specs)
+    planned = plan_scan(everything, _no_fetch, bound, specs)
     assert planned["path"].to_pylist() == files.filter(pa.array(may))["path"].to_pylist()
     assert count_rows(everything, _no_fetch, bound, specs) in (None, matching)
-    limited = plan(everything, _no_fetch, bound, specs, limit=2)
+    limited = plan_scan(everything, _no_fetch, bound, specs, limit=2)
     assert len(_read(store, planned, schema, specs, bound)) == matching
     found = dict(read_positions(store, "t", planned, schema, bound))
     assert sum(map(len, found.values())) == matching

@@ -9,7 +9,7 @@ from tests.unit.spark.test_bridge import ask, create, fresh, reference
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log.errors import InvalidInput
-from lakelog.log.local_store import LocalStore
+from lakelog.log.stores.local_store import LocalStore
 
 __all__ = ["fresh"]
 

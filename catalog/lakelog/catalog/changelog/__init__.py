@@ -4,12 +4,28 @@ Rule: what lies between two positions is the same whenever it is asked for.
 It must not write to any log, and it knows no engine: it returns files to be read, and what each row of them means.
 """
 
-from lakelog.catalog.changelog.change_stream import ChangeStream
-from lakelog.catalog.changelog.changelog import Asked, Changelog, asked_versions, changelog_of, changes_schema
-from lakelog.catalog.changelog.reading import Changes
-from lakelog.catalog.changelog.stream_positions import Limits
-from lakelog.catalog.changelog.stream_source import Stream
-from lakelog.catalog.changelog.stream_versions import Versions
+from lakelog.catalog.changelog.change_stream import (
+    ChangeStream,
+)
+from lakelog.catalog.changelog.changelog import (
+    Asked,
+    Changelog,
+    asked_versions,
+    changelog_of,
+    changes_schema,
+)
+from lakelog.catalog.changelog.reading import (
+    Changes,
+)
+from lakelog.catalog.changelog.stream_positions import (
+    Limits,
+)
+from lakelog.catalog.changelog.stream_source import (
+    Stream,
+)
+from lakelog.catalog.changelog.stream_versions import (
+    Versions,
+)
 
 __all__ = [
     "Asked",

@@ -1,7 +1,7 @@
 """Staged changes: a table that is prepared in full before anybody can see it.
 
-A `Stage` is a plain value that can be stored or sent, so whoever stages may ask again after a crash: the ids in it make
-the commit the same commit. Nothing is visible before `commit`, and that makes the table visible with its metadata and
+A `Stage` is a plain value that can be stored or sent, so its client may ask again after a crash: the ids in it make
+the commit the same commit. Nothing is visible before `commit_stage`, which shows the table with its metadata and
 its files at one moment: the link in its namespace for a new table, the commit in its own log for a replaced one.
 """
 
@@ -16,15 +16,16 @@ from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, 
 from lakelog.catalog.files import DataFile, check_files, check_written_by, file_path, of_write, with_ids
 from lakelog.catalog.logs import (
     Found,
+    LogCache,
     NameTree,
+    TableHead,
     Token,
-    TrackedLog,
     Written,
-    check,
+    another_table,
+    check_conflicts,
     check_not_forgotten,
     commit_in,
     files_event,
-    gone_as_no_such_table,
     no_files,
     no_such_namespace,
     no_such_table,
@@ -91,7 +92,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 ready(Stage)
 
 
-def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
     """Make the staged table visible with `files`. The same stage may be committed again: it happens once.
 
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
@@ -113,7 +114,7 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
     if namespace is not None and not _still_linked(stage, namespace):
         return _replace_what_is_gone(tree, stage, namespace, files)
     try:
-        return _replace(tree.logs.table(stage.location), stage, files)
+        return _replace(tree.logs, stage, files)
     except NoSuchTable:
         return _replace_what_is_gone(tree, stage, namespace, files)
 
@@ -165,12 +166,13 @@ def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
     return entry is not None
 
 
-def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
     assert stage.replaced is not None
+    tracked = logs.table(stage.location)
     written = Written(stage.replaced, stage.schema, no_files)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check(Operation.REPLACE, view, passed, written, stage.title)
+        check_conflicts(Operation.REPLACE, view, passed, written, stage.title)
         check_no_branches(view.state.branches, stage.title, "replaced")
         replaced = TableReplaced(
             schema=stage.schema,
@@ -185,15 +187,15 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
-    own = tracked.own_since_staged(stage.commit_id)
+    own = tracked.transaction.own_since_staged(stage.commit_id)
     if own:
-        check(Operation.REPLACE, tracked.current(), own, Written(-1, stage.schema, no_files), stage.title)
+        unversioned = Written(-1, stage.schema, no_files)
+        check_conflicts(Operation.REPLACE, tracked.current(), own, unversioned, stage.title)
     view = tracked.at_least(stage.replaced)
     if view.log_id != stage.table_id:
-        raise NoSuchTable(f"there is no table {stage.title} any more: another one is at its place")
-    with gone_as_no_such_table(stage.title):
-        committed = tracked.commit(view, decide, commit_id=stage.commit_id, base=stage.replaced)
-    return Found(tracked, committed.view)
+        raise another_table(stage.title)
+    token = Token(commit_id=stage.commit_id, bases={tracked.location: stage.replaced})
+    return Found(tracked, TableHead(logs, tracked, view, stage.title).commit(decide, token).view)
 
 
 def _replace_what_is_gone(

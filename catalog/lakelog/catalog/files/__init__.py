@@ -4,7 +4,10 @@ Rule: pure. A file's entry is never changed in place; a set of files is a value,
 It must not know how files are read or written, which files a query needs, or that there are commits.
 """
 
-from lakelog.catalog.files.column_statistics import ColumnEstimates, TableEstimates
+from lakelog.catalog.files.column_statistics import (
+    ColumnEstimates,
+    TableEstimates,
+)
 from lakelog.catalog.files.data_file import (
     BASE_SCHEMA,
     CONSTANTS,
@@ -42,17 +45,32 @@ from lakelog.catalog.files.data_file import (
 from lakelog.catalog.files.deletion_vectors import (
     Deletes,
     Positions,
+    decoded_vector,
     deletes_from_json,
     deletes_to_json,
+    inline_bytes,
     inline_deletes,
+    packed_vectors,
     positions_of,
-    read_vector,
-    write_vectors,
 )
-from lakelog.catalog.files.file_set import FileSet, Root, StoredIn
-from lakelog.catalog.files.file_tables import converted, empty, joined, without
-from lakelog.catalog.files.live_rows import LiveRows, Numbers
-from lakelog.catalog.files.manifests import Fetch, Manifest
+from lakelog.catalog.files.file_set import (
+    FileSet,
+    Root,
+)
+from lakelog.catalog.files.file_tables import (
+    converted,
+    empty,
+    joined,
+    without,
+)
+from lakelog.catalog.files.live_rows import (
+    LiveRows,
+    Numbers,
+)
+from lakelog.catalog.files.manifests import (
+    Fetch,
+    Manifest,
+)
 from lakelog.catalog.files.row_ids import (
     ROW_ID,
     ROW_VERSION,
@@ -71,7 +89,9 @@ from lakelog.catalog.files.statistics import (
     measured_columns,
     upper_text,
 )
-from lakelog.catalog.files.taken_values import check_taken
+from lakelog.catalog.files.taken_values import (
+    check_taken,
+)
 
 __all__ = [
     "BASE_SCHEMA",
@@ -98,7 +118,6 @@ __all__ = [
     "ROW_VERSION",
     "RemovedFile",
     "Root",
-    "StoredIn",
     "TEXT_LIMIT",
     "TableEstimates",
     "UNCOMMITTED",
@@ -111,6 +130,7 @@ __all__ = [
     "converted",
     "decode_files",
     "decode_removed",
+    "decoded_vector",
     "deletes_from_json",
     "deletes_to_json",
     "empty",
@@ -122,6 +142,7 @@ __all__ = [
     "files_to_arrow",
     "footer_statistics",
     "given_twice",
+    "inline_bytes",
     "inline_deletes",
     "is_elsewhere",
     "joined",
@@ -130,9 +151,9 @@ __all__ = [
     "names_from_json",
     "next_row_after",
     "of_write",
+    "packed_vectors",
     "physical_rows",
     "positions_of",
-    "read_vector",
     "removed_file",
     "split_name",
     "started_at",
@@ -141,5 +162,4 @@ __all__ = [
     "with_version",
     "without",
     "without_uncommitted",
-    "write_vectors",
 ]

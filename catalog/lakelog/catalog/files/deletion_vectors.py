@@ -3,7 +3,7 @@
 A vector is a 32-bit Roaring bitmap in its portable form, of the positions of rows in the file, from 0. Small ones stand
 in the file's entry, the others of a commit together in one object, which is named like a data file of the same write,
 so that what holds for abandoned data files holds for it too. A vector is never changed: who deletes more rows gives
-the file another one, which has the older positions too.
+the file another one, which has the older positions too. Pure: `logs.stored_vectors` reads and writes the objects.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakelog.log import ObjectStore, WriteRef
-from lakelog.log.errors import FormatError, InvalidInput, NotFound
+from lakelog.log import WriteRef
+from lakelog.log.errors import FormatError, InvalidInput
 
 if TYPE_CHECKING:
     # Loaded where there is a vector: most tables have none.
@@ -79,19 +79,17 @@ def bitmap_of(encoded: str) -> BitMap:
         ) from None
 
 
-def write_vectors(
-    store: ObjectStore, prefix: str, write: WriteRef, vectors: Mapping[str, BitMap]
-) -> dict[str, Deletes]:
-    """Return the references to `vectors`, by whatever they are keyed, once they can be read. Costs at most 1 PUT.
+def packed_vectors(
+    write: WriteRef, vectors: Mapping[str, BitMap]
+) -> tuple[dict[str, Deletes], str | None, bytes]:
+    """Return the references to `vectors`, by whatever they are keyed, and the object of those that are not inline.
 
-    The object's name depends on what is in it: a commit that is decided again on a newer state puts another one.
+    The object is its path, relative to the table's location, and its content; None and empty where all are inline. Its
+    name depends on what is in it: a commit that is decided again on a newer state puts another one.
     """
     blobs = {key: _packed(vectors[key]) for key in sorted(vectors)}
-    apart = [key for key, blob in blobs.items() if len(blob) > INLINE_MAX_BYTES]
-    content = b"".join(blobs[key] for key in apart)
-    path = vectors_path(write, content)
-    if apart:
-        store.put(f"{prefix}/{path}" if prefix else path, content)
+    content = b"".join(blob for blob in blobs.values() if len(blob) > INLINE_MAX_BYTES)
+    path = _path_of(write, content) if content else None
     found: dict[str, Deletes] = {}
     offset = 0
     for key, blob in blobs.items():
@@ -105,7 +103,7 @@ def write_vectors(
             offset=offset if is_apart else None,
         )
         offset += len(blob) if is_apart else 0
-    return found
+    return found, path, content
 
 
 def inline_deletes(vector: BitMap) -> Deletes:
@@ -125,23 +123,19 @@ def _packed(vector: BitMap) -> bytes:
     return packed.serialize()
 
 
-def vectors_path(write: WriteRef, content: bytes) -> str:
+def _path_of(write: WriteRef, content: bytes) -> str:
     """Return the path of an object of vectors (see `data_file.file_path`)."""
     return f"data/{write.version:020d}-{write.id}-{hashlib.sha256(content).hexdigest()[:16]}.dv"
 
 
-def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physical_rows: int) -> BitMap:
-    """Return the positions of the deleted rows of a file that has `physical_rows` with them.
+def decoded_vector(deletes: Deletes, blob: bytes, physical_rows: int) -> BitMap:
+    """Return the positions that `blob` holds, the vector of a file that has `physical_rows` with the deleted ones.
 
-    FormatError where it is not the vector that was written, or not one of this file; NotFound where it is gone. Costs
-    one ranged GET where it does not stand in the entry.
+    FormatError where it is not the vector that `deletes` refers to, or not one of this file.
     """
     from pyroaring import BitMap
 
-    if deletes is None:
-        return BitMap()
     where = deletes.path or "the file's entry"
-    blob = _bytes_of(store, prefix, deletes)
     if len(blob) != deletes.size_bytes or zlib.crc32(blob) != deletes.crc:
         raise FormatError(f"the vector of its deleted rows in {where} is not the one that was written")
     try:
@@ -159,20 +153,11 @@ def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physic
     return vector
 
 
-def _bytes_of(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
-    if deletes.inline is not None:
-        try:
-            return base64.b64decode(deletes.inline, validate=True)
-        except (ValueError, binascii.Error):
-            raise FormatError("the vector of its deleted rows is not Base64") from None
-    if deletes.path is None or deletes.offset is None:
-        raise FormatError("the log does not say where the vector of its deleted rows is")
-    key = f"{prefix}/{deletes.path}" if prefix else deletes.path
+def inline_bytes(deletes: Deletes) -> bytes | None:
+    """Return the vector that stands in the reference itself; None where it is an object's. FormatError."""
+    if deletes.inline is None:
+        return None
     try:
-        with store.open_input(key) as source:
-            source.seek(deletes.offset)
-            return source.read(deletes.size_bytes)
-    except NotFound:
-        raise FormatError(
-            f"the vector of its deleted rows is gone: there is no {key} in {store.url}"
-        ) from None
+        return base64.b64decode(deletes.inline, validate=True)
+    except (ValueError, binascii.Error):
+        raise FormatError("the vector of its deleted rows is not Base64") from None

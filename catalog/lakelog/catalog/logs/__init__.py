@@ -4,15 +4,23 @@ Rule: every read of a log and every commit goes through here, so that rebasing, 
 It must not know how rows are stored in data files, or what a statement wants to change.
 """
 
-from lakelog.catalog.logs.branch_log import LineLog, seen_on, whole
-from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, writing_as
-from lakelog.catalog.logs.commit_files import CommitFiles, commit_files
+from lakelog.catalog.logs.branch_log import (
+    seen_on,
+)
+from lakelog.catalog.logs.cache import (
+    LogCache,
+    LogChange,
+)
+from lakelog.catalog.logs.commit_files import (
+    CommitFiles,
+    files_of_commits,
+)
 from lakelog.catalog.logs.commits import (
     NothingToDo,
     Token,
     Written,
     base_past_seals,
-    check,
+    check_conflicts,
     commit_changes,
     files_event,
     gone_as_no_such_table,
@@ -23,9 +31,22 @@ from lakelog.catalog.logs.commits import (
     was_applied_anywhere,
     was_applied_elsewhere,
 )
-from lakelog.catalog.logs.consistent_cut import FOREVER_US, Cut
-from lakelog.catalog.logs.file_entries import entries_of, with_deletes
-from lakelog.catalog.logs.live_files import all_files, as_removed, chunks_of, file_keys, files_only_in
+from lakelog.catalog.logs.consistent_cut import (
+    FOREVER_US,
+    Cut,
+)
+from lakelog.catalog.logs.file_entries import (
+    with_deletes,
+)
+from lakelog.catalog.logs.live_files import (
+    as_removed,
+    chunks_of,
+    file_keys,
+    files_only_in,
+)
+from lakelog.catalog.logs.name_path import (
+    follow,
+)
 from lakelog.catalog.logs.name_tree import (
     Found,
     NameTree,
@@ -37,66 +58,101 @@ from lakelog.catalog.logs.name_tree import (
     no_such_namespace,
     no_such_table,
 )
-from lakelog.catalog.logs.outcome import has_happened, was_committed
-from lakelog.catalog.logs.places import Places
-from lakelog.catalog.logs.scope import Progress, Scope, Target, Unreadable, no_progress
-from lakelog.catalog.logs.table_version import TableVersion
-from lakelog.catalog.logs.this_process import writer_facts
-from lakelog.catalog.logs.transaction_log import TakenLog, TakenLogs
-from lakelog.catalog.logs.transaction_steps import merged
+from lakelog.catalog.logs.outcome import (
+    has_happened,
+    was_committed,
+)
+from lakelog.catalog.logs.places import (
+    Places,
+)
+from lakelog.catalog.logs.scope import (
+    NO_MAINTENANCE,
+    Progress,
+    Scope,
+    Target,
+    Unreadable,
+    chosen_scope,
+    no_progress,
+)
+from lakelog.catalog.logs.stored_vectors import (
+    read_vector,
+)
+from lakelog.catalog.logs.table_head import (
+    HasHead,
+    TableHead,
+    another_table,
+)
+from lakelog.catalog.logs.this_process import (
+    writer_facts,
+)
+from lakelog.catalog.logs.tracked_log import (
+    TrackedLog,
+)
+from lakelog.catalog.logs.transaction_log import (
+    TransactionLog,
+    TransactionLogs,
+)
+from lakelog.catalog.logs.transaction_steps import (
+    merged_drafts,
+)
+from lakelog.catalog.logs.writer_now import (
+    writing_as,
+)
 
 __all__ = [
-    "Change",
     "CommitFiles",
     "Cut",
     "FOREVER_US",
     "Found",
-    "LineLog",
+    "HasHead",
     "LogCache",
+    "LogChange",
+    "NO_MAINTENANCE",
     "NameTree",
     "NothingToDo",
     "Places",
     "Progress",
     "Scope",
-    "TableVersion",
-    "TakenLog",
-    "TakenLogs",
+    "TableHead",
     "Target",
     "Token",
     "TrackedLog",
+    "TransactionLog",
+    "TransactionLogs",
     "Unreadable",
     "Written",
-    "all_files",
+    "another_table",
     "as_removed",
     "base_past_seals",
     "changes_of",
-    "check",
     "check_at_place",
+    "check_conflicts",
     "check_not_forgotten",
+    "chosen_scope",
     "chunks_of",
     "commit_changes",
-    "commit_files",
     "commit_in",
-    "entries_of",
     "file_keys",
     "files_event",
+    "files_of_commits",
     "files_only_in",
+    "follow",
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",
-    "merged",
+    "merged_drafts",
     "new_token",
     "no_files",
     "no_progress",
     "no_such_namespace",
     "no_such_table",
+    "read_vector",
     "seen_on",
     "taken_events",
     "was_applied",
     "was_applied_anywhere",
     "was_applied_elsewhere",
     "was_committed",
-    "whole",
     "with_deletes",
     "writer_facts",
     "writing_as",

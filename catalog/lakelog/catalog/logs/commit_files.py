@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.files import RemovedFile, decode_files, decode_removed, files_to_arrow, with_version
-from lakelog.catalog.logs.cache import TrackedLog
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import FilesChanged, TableEvent, TableState, table_events
 from lakelog.log import Commit
@@ -40,7 +40,7 @@ class CommitFiles:
         return decode_removed(self._blobs[event.removed_sidecar])
 
 
-def commit_files(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
+def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
     """Yield the commits from `first` to `last`, all of which exist, without those that were aborted, as a tag or branch
     sees them where the log is on one. Costs a GET for each, and those of its sidecars.
 

@@ -19,10 +19,10 @@ from lakelog.catalog.files import (
     joined,
     removed_file,
     split_name,
-    write_vectors,
 )
-from lakelog.catalog.logs.cache import TrackedLog
 from lakelog.catalog.logs.live_files import chunks_of
+from lakelog.catalog.logs.stored_vectors import write_vectors
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Metadata, value_type
 from lakelog.catalog.state import TableState
 from lakelog.log import View, WriteRef

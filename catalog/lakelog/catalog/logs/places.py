@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 
 from lakelog.log import canonical_url, open_store
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 
 class Places:

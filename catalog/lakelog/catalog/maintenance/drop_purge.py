@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.ddl import drop, needed_versions
+from lakelog.catalog.ddl import drop_table, needed_versions
 from lakelog.catalog.logs import FOREVER_US, NameTree, Target, Token, TrackedLog, was_applied_anywhere
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.names import Identifier, quoted
@@ -10,7 +10,7 @@ from lakelog.catalog.state import RELATION, TableState
 from lakelog.log.errors import ConflictError, NotFound, Unsupported
 
 
-def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     """Drop a table, delete its files and forget it; False where there is none.
 
     A table at a place of its user's own is forgotten, and its files stay. Unsupported, with nothing done, where a saved
@@ -29,7 +29,7 @@ def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> b
             "drop the table without PURGE"
         )
     asked = token or Token(commit_id=tree.logs.new_id(), bases={})
-    if not drop.drop_table(tree, identifier, asked):
+    if not drop_table(tree, identifier, asked):
         return False
     _purge(tree, identifier, asked)
     return True
@@ -49,7 +49,7 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
         tracked = tree.logs.table(entry.location)
         if not _is_dropped_by(tracked, id, token):
             continue
-        planned = purge.plan(tree, kind, quoted(identifier), entry)
+        planned = purge.plan_purge(tree, kind, quoted(identifier), entry)
         if planned is not None and not purge.do(tree, planned):
             raise ConflictError(
                 f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved that has "

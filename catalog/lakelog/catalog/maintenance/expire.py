@@ -83,7 +83,7 @@ class Keep:
         return self.version
 
 
-def keep(
+def what_to_keep(
     now_us: int,
     *,
     older_than: dt.timedelta | None = None,
@@ -110,7 +110,7 @@ def age_us(name: str, age: dt.timedelta) -> int:
     return round(age / dt.timedelta(microseconds=1))
 
 
-def expire(
+def expire_logs(
     tree: NameTree, scope: Scope, wish: Keep, *, dry_run: bool, progress: Progress | None = None
 ) -> list[Expired]:
     """Let go of old versions of every log in `scope`, or tell what would go. One log's failure does not stop the

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakelog.catalog.ddl import table_places
+from lakelog.catalog.ddl import table_folders
 from lakelog.catalog.logs import LogCache, NameTree, Scope, Target, TrackedLog, Unreadable
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.maintenance.purge import Content, Purge, data_of, folder
@@ -107,7 +107,7 @@ def _unknown(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield kind, location and id of each folder that is not known, but for logs that were purged to the end."""
     places = []
-    for place in table_places.folders(logs, namespace.tracked.location, namespace.view):
+    for place in table_folders(logs, namespace.tracked.location, namespace.view):
         store, prefix = logs.places.open(place)
         for name in store.list_folders(f"{prefix}/" if prefix else ""):
             match = _FOLDER.fullmatch(name)
@@ -168,7 +168,7 @@ def _judge(
         if young and id not in at_home.state.forgotten:
             return
     entry = Entry(kind=kind, id=id, location=location)
-    planned = purge.plan(tree, kind, logs.url(location), entry, only_look=True)
+    planned = purge.plan_purge(tree, kind, logs.url(location), entry, only_look=True)
     if planned is not None:
         found.logs.append(Orphan(id, home, planned))
 

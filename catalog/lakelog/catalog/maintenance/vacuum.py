@@ -73,7 +73,7 @@ class Wish:
     progress: Progress = no_progress
 
 
-def wish(
+def vacuum_wish(
     *,
     older_than: dt.timedelta | None = None,
     dropped_older_than: dt.timedelta | None = None,
@@ -94,7 +94,7 @@ def wish(
     )
 
 
-def vacuum(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
+def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     """Delete what nobody can reach in `scope`, or tell what would be deleted. One failure does not stop the rest.
 
     Costs, for each table, two to four LISTs (more for more than 1000 files) and a few GETs; where a file is met that
@@ -261,7 +261,7 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     until_us = now_us - asked.dropped_age_us
     for id, (kind, name, entry) in purge.due(namespace.view.state, until_us).items():
         title = quoted((*(namespace.path or ()), name))
-        found = purge.plan(tree, kind, title, entry, only_look=asked.dry_run)
+        found = purge.plan_purge(tree, kind, title, entry, only_look=asked.dry_run)
         if found is not None and not found.view.purged and found.view.time_us > until_us:
             continue  # restored since the namespace was read, and perhaps dropped again
         if found is None:

@@ -17,7 +17,7 @@ from lakelog.catalog.parquet.opening import footer_crc_at, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, StructType, type_from_arrow, value_type
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 FILES_AT_ONCE = 8
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"

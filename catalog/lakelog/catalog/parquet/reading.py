@@ -38,15 +38,15 @@ from lakelog.catalog.files import (
     footer_statistics,
     is_elsewhere,
     names_from_json,
-    read_vector,
 )
+from lakelog.catalog.logs import read_vector
 from lakelog.catalog.parquet.opening import open_parquet
 from lakelog.catalog.parquet.read_ahead import in_order
 from lakelog.catalog.parquet.reshape import to_logical
 from lakelog.catalog.planning import Bound, Specs, evaluate, may_match, terms
 from lakelog.catalog.schema import AtomicType, Schema, schema_to_arrow, type_from_arrow, value_type
 from lakelog.log.errors import FormatError, StorageError, Unsupported
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 if TYPE_CHECKING:
     from pyroaring import BitMap

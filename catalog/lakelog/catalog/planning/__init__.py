@@ -4,10 +4,29 @@ Rule: pure, and never a guess. "May match" keeps a file that cannot be judged, "
 It must not know events, logs or stores: it gets metadata and Arrow tables of files, and returns such tables.
 """
 
-from lakelog.catalog.planning.aggregates import Aggregate, aggregate, aggregate_from, decided
-from lakelog.catalog.planning.binding import bind
-from lakelog.catalog.planning.bound import Bound, Constant, IsTrue, Not, Unevaluable, terms, unknown_parts
-from lakelog.catalog.planning.file_facts import EXACT_BELOW_BYTES, array_of, partition_values
+from lakelog.catalog.planning.aggregates import (
+    Aggregate,
+    aggregate,
+    aggregate_from,
+    decided,
+)
+from lakelog.catalog.planning.binding import (
+    bind,
+)
+from lakelog.catalog.planning.bound import (
+    Bound,
+    Constant,
+    IsTrue,
+    Not,
+    Unevaluable,
+    terms,
+    unknown_parts,
+)
+from lakelog.catalog.planning.file_facts import (
+    EXACT_BELOW_BYTES,
+    array_of,
+    partition_values,
+)
 from lakelog.catalog.planning.partitions import (
     Values,
     key_of,
@@ -19,10 +38,22 @@ from lakelog.catalog.planning.partitions import (
     renamed_columns,
     with_values,
 )
-from lakelog.catalog.planning.pruning import Specs, match, may_fail, may_match
-from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.planning.scan_plan import partition_key, plan
-from lakelog.catalog.planning.top_rows import TopRows
+from lakelog.catalog.planning.pruning import (
+    Specs,
+    match,
+    may_fail,
+    may_match,
+)
+from lakelog.catalog.planning.row_filter import (
+    evaluate,
+)
+from lakelog.catalog.planning.scan_plan import (
+    partition_key,
+    plan_scan,
+)
+from lakelog.catalog.planning.top_rows import (
+    TopRows,
+)
 
 __all__ = [
     "Aggregate",
@@ -50,7 +81,7 @@ __all__ = [
     "partition_key",
     "partition_of_files",
     "partition_values",
-    "plan",
+    "plan_scan",
     "predicate_of",
     "predicate_of_keys",
     "renamed_columns",

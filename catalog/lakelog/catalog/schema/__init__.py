@@ -13,19 +13,34 @@ from lakelog.catalog.schema.arrow_types import (
     type_from_arrow,
     type_to_arrow,
 )
-from lakelog.catalog.schema.clustered_by import clustering_from, order_within_files
-from lakelog.catalog.schema.constraints import Check, Constraint, ForeignKey, Stated, with_all, without
+from lakelog.catalog.schema.clustered_by import (
+    clustering_from,
+    order_within_files,
+)
+from lakelog.catalog.schema.constraints import (
+    Check,
+    Constraint,
+    ForeignKey,
+    Stated,
+    with_all,
+    without,
+)
 from lakelog.catalog.schema.definition import (
     FUNCTION,
     SPACES,
     VIEW,
     Definition,
     FunctionDefinition,
+    ViewColumn,
     ViewDefinition,
     check_definition,
     kind_of,
 )
-from lakelog.catalog.schema.generated import check_defined, not_generated, refuse_generated
+from lakelog.catalog.schema.generated import (
+    check_defined,
+    not_generated,
+    refuse_generated,
+)
 from lakelog.catalog.schema.identity import (
     ValuesTaken,
     check_identity,
@@ -39,12 +54,22 @@ from lakelog.catalog.schema.identity import (
     relaxed,
     values_json,
 )
-from lakelog.catalog.schema.literals import float_from_json, float_to_json, from_arrow, to_arrow, value_type
-from lakelog.catalog.schema.metadata import Metadata, leave_out_empty
+from lakelog.catalog.schema.literals import (
+    float_from_json,
+    float_to_json,
+    from_arrow,
+    to_arrow,
+    value_type,
+)
+from lakelog.catalog.schema.metadata import (
+    Metadata,
+    leave_out_empty,
+)
 from lakelog.catalog.schema.partitioning import (
     IDENTITY,
     PartitionField,
     PartitionSpec,
+    SortField,
     SortOrder,
     Transform,
     result_type,
@@ -64,6 +89,7 @@ from lakelog.catalog.schema.predicate import (
     Literal,
     Operand,
     Predicate,
+    Reference,
     Transformed,
     as_predicate,
     col,
@@ -82,17 +108,42 @@ from lakelog.catalog.schema.properties import (
     check_text,
     value_of,
 )
-from lakelog.catalog.schema.schema import Schema, assign_ids, dotted
-from lakelog.catalog.schema.schema_changes import Altered, TableChange, apply_changes
-from lakelog.catalog.schema.spark_types import schema_from_spark, schema_to_spark, type_from_spark
-from lakelog.catalog.schema.sql_literals import parse_literal
-from lakelog.catalog.schema.stored_types import ready, state_of
-from lakelog.catalog.schema.table_changes import changes_from
-from lakelog.catalog.schema.transforms import apply_transform
-from lakelog.catalog.schema.type_widening import is_widening
+from lakelog.catalog.schema.schema import (
+    Schema,
+    assign_ids,
+    dotted,
+)
+from lakelog.catalog.schema.schema_changes import (
+    Altered,
+    apply_changes,
+)
+from lakelog.catalog.schema.spark_types import (
+    schema_from_spark,
+    schema_to_spark,
+    type_from_spark,
+)
+from lakelog.catalog.schema.sql_literals import (
+    parse_literal,
+)
+from lakelog.catalog.schema.stored_types import (
+    ready,
+    state_of,
+)
+from lakelog.catalog.schema.table_changes import (
+    TableChange,
+    changes_from,
+)
+from lakelog.catalog.schema.transforms import (
+    apply_transform,
+)
+from lakelog.catalog.schema.type_widening import (
+    is_widening,
+)
 from lakelog.catalog.schema.types import (
     AtomicType,
+    Default,
     Field,
+    Generated,
     Identity,
     ListType,
     MapType,
@@ -113,12 +164,14 @@ __all__ = [
     "Check",
     "Column",
     "Constraint",
+    "Default",
     "Definition",
     "FUNCTION",
     "Field",
     "Filter",
     "ForeignKey",
     "FunctionDefinition",
+    "Generated",
     "IDENTITY",
     "ISOLATION",
     "Identity",
@@ -130,10 +183,12 @@ __all__ = [
     "PartitionField",
     "PartitionSpec",
     "Predicate",
+    "Reference",
     "SERIALIZABLE",
     "SNAPSHOT",
     "SPACES",
     "Schema",
+    "SortField",
     "SortOrder",
     "Stated",
     "StructType",
@@ -146,6 +201,7 @@ __all__ = [
     "VARIANT",
     "VIEW",
     "ValuesTaken",
+    "ViewColumn",
     "ViewDefinition",
     "WRITE_MODES",
     "apply_changes",

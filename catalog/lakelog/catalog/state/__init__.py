@@ -5,9 +5,22 @@ A new event starts in `events`, is folded in `table_state` or `namespace_state`,
 It must not know where a log is, how it is read, or who asks.
 """
 
-from lakelog.catalog.state.altering import events_of
-from lakelog.catalog.state.compaction import Goal, Group, compaction, goal_of
-from lakelog.catalog.state.conflicts import Change, Operation, Rule, changes, rule
+from lakelog.catalog.state.altering import (
+    events_of,
+)
+from lakelog.catalog.state.compaction import (
+    Goal,
+    Group,
+    goal_of,
+    plan_compaction,
+)
+from lakelog.catalog.state.conflicts import (
+    ChangeKind,
+    Operation,
+    Rule,
+    changes,
+    rule,
+)
 from lakelog.catalog.state.events import (
     ClusteringChanged,
     ConstraintAdded,
@@ -49,7 +62,13 @@ from lakelog.catalog.state.events import (
     namespace_events,
     table_events,
 )
-from lakelog.catalog.state.history import OPERATIONS, HistoryEntry, details_of, entry_of, operations_of
+from lakelog.catalog.state.history import (
+    OPERATIONS,
+    HistoryEntry,
+    details_of,
+    entry_of,
+    operations_of,
+)
 from lakelog.catalog.state.namespace_state import (
     NAMESPACE,
     PROPERTIES,
@@ -63,10 +82,29 @@ from lakelog.catalog.state.namespace_state import (
     NamespaceState,
     SavedCut,
 )
-from lakelog.catalog.state.refs import BRANCH, MAIN, TAG, Line, Ref, check_no_branches, check_ref_name
-from lakelog.catalog.state.statement_text import full, normalized
-from lakelog.catalog.state.stream_forms import form_of
-from lakelog.catalog.state.table_state import COMMENT, TableProjection, TableState, apply, line_of
+from lakelog.catalog.state.refs import (
+    BRANCH,
+    MAIN,
+    TAG,
+    Line,
+    Ref,
+    check_no_branches,
+    check_ref_name,
+)
+from lakelog.catalog.state.statement_text import (
+    full,
+    normalized,
+)
+from lakelog.catalog.state.stream_forms import (
+    form_of,
+)
+from lakelog.catalog.state.table_state import (
+    COMMENT,
+    TableProjection,
+    TableState,
+    apply,
+    line_of,
+)
 from lakelog.catalog.state.writer import (
     APPLICATION,
     CLIENT,
@@ -84,7 +122,7 @@ __all__ = [
     "BRANCH",
     "CLIENT",
     "COMMENT",
-    "Change",
+    "ChangeKind",
     "ClusteringChanged",
     "ConstraintAdded",
     "CutDropped",
@@ -154,7 +192,6 @@ __all__ = [
     "changes",
     "check_no_branches",
     "check_ref_name",
-    "compaction",
     "details_of",
     "encode",
     "entry_of",
@@ -166,6 +203,7 @@ __all__ = [
     "namespace_events",
     "normalized",
     "operations_of",
+    "plan_compaction",
     "rule",
     "table_events",
     "with_statement",

@@ -87,7 +87,7 @@ class Group:
     spread: bool = False
 
 
-def compaction(
+def plan_compaction(
     files: pa.Table, metadata: Metadata, goal: Goal, *, until: int, limit_bytes: int
 ) -> tuple[pa.Table, list[Group]]:
     """Return the next groups, up to about `limit_bytes`, and their files, one group's after the other's.

@@ -29,8 +29,8 @@ from lakelog.catalog.files import (
     footer_statistics,
     is_elsewhere,
     names_from_json,
-    read_vector,
 )
+from lakelog.catalog.logs import read_vector
 from lakelog.catalog.maintenance.fsck.judges import DataFileFacts, facts_of
 from lakelog.catalog.parquet import MAGIC, OpenUrl, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, type_from_arrow, value_type

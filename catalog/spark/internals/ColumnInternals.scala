@@ -1,0 +1,44 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.catalyst.analysis.{Star, UnresolvedAttribute}
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType
+import org.apache.spark.sql.catalyst.expressions.UnresolvedNamedLambdaVariable
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.connector.catalog.{Table, TableCatalog, V1Table}
+import org.apache.spark.sql.connector.expressions.{ClusterByTransform, FieldReference, Transform}
+import org.apache.spark.sql.types.StructType
+
+/** What is asked about columns and new tables of those parts of Spark that it does not promise to keep. */
+private[lakelog] object ColumnInternals {
+
+  /**
+   * The columns of `schema` that the expression reads, each once, by the names that they have there. In a lambda, what is
+   * called like a column counts as one, though it may be the lambda's own.
+   */
+  def columnsIn(sql: String, schema: StructType): Seq[String] = {
+    val resolver = SettingInternals.resolver
+    val names = CatalystSqlParser.parseExpression(sql).collect {
+      case attribute: UnresolvedAttribute => attribute.nameParts.head
+      case variable: UnresolvedNamedLambdaVariable => variable.nameParts.head
+      case _: Star => throw Failures.unsupported(
+        s"A column cannot be generated from $sql, as * would mean other columns later: name the columns.")
+    }
+    names.flatMap(name => schema.fieldNames.find(resolver(_, name))).distinct
+  }
+
+  /** As Spark itself shows CLUSTER BY. */
+  def clusterBy(columns: Seq[Seq[String]]): Transform = ClusterByTransform(columns.map(FieldReference(_)))
+
+  /**
+   * What CREATE TABLE … LIKE takes over of its source's properties, as Spark's own catalogs do: all that are a user's, with
+   * comment and provider, but of a view, whose properties are its text and so on, the comment only.
+   */
+  def inherited(source: Table, properties: Map[String, String]): Map[String, String] = {
+    val comment = properties.filter(_._1 == TableCatalog.PROP_COMMENT)
+    val provider = properties.filter(_._1 == TableCatalog.PROP_PROVIDER)
+    source match {
+      case v1: V1Table if v1.catalogTable.tableType == CatalogTableType.VIEW => comment
+      case _ => properties -- SchemaInternals.reservedProperties ++ comment ++ provider
+    }
+  }
+}

@@ -1,0 +1,91 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.{Column, functions}
+import org.apache.spark.sql.catalyst.analysis.{LiteralFunctionResolution, UnresolvedAttribute}
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, View}
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableChange}
+import org.apache.spark.sql.execution.CommandExecutionMode
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
+
+/** What constraints need of Spark that it does not promise to keep. */
+private[lakelog] object ConstraintInternals {
+
+  private def session: SparkSession = SparkSession.active
+
+  /** The columns, and fields of structs, whose names stand in a condition. Spark has resolved it before. */
+  def columnsIn(sql: String, schema: StructType): Seq[Seq[String]] = {
+    val condition = session.sessionState.sqlParser.parseExpression(sql)
+    if (condition.exists(_.isInstanceOf[SubqueryExpression])) {
+      throw Failures.invalid(s"The condition $sql has a subquery: a CHECK is about one row.")
+    }
+    val names = condition.collect { case attribute: UnresolvedAttribute => attribute.nameParts }
+    // Some functions, such as current_date, go without parentheses.
+    val columns = names.filter(name => isColumn(name.head, schema) || LiteralFunctionResolution.resolve(name).isEmpty)
+    columns.foreach { name =>
+      if (!isColumn(name.head, schema)) {
+        val there = schema.fieldNames.map(column => SchemaInternals.quoted(Seq(column))).mkString(", ")
+        throw Failures.invalid(
+          s"The condition $sql has ${SchemaInternals.quoted(name)}, which is no column of the table: in a CHECK, columns " +
+            s"go without the table's name. They are $there.")
+      }
+    }
+    columns.distinct
+  }
+
+  /** Refuses, as Spark refuses it in a query, a key on a column that is not there. */
+  def requireColumn(name: Seq[String], schema: StructType): Unit =
+    if (!isColumn(name.head, schema)) {
+      throw ErrorInternals.unresolvedColumn(name, schema.fieldNames)
+    }
+
+  private def isColumn(name: String, schema: StructType): Boolean =
+    schema.fieldNames.exists(SettingInternals.resolver(_, name))
+
+  /** Refuses, by Spark's own errors, constraints whose names are taken, or not there to be dropped. */
+  def checkNames(table: LakeTable, changes: Seq[TableChange]): Unit =
+    CatalogV2Util.collectConstraintChanges(table, changes)
+
+  /**
+   * Refuses, as Spark does for all other constraints, a CHECK of a view. Spark would hold it against the rows that the view
+   * shows, under the names that columns have there, and add it to the table below.
+   */
+  def refuseOfView(): Unit = StatementInternals.running.foreach(_.logical.foreach {
+    case view: View => throw ErrorInternals.viewNotTable(view.desc.identifier.nameParts, "ALTER TABLE ... ADD CONSTRAINT")
+    case _ =>
+  })
+
+  /** What an ALTER TABLE changes that Spark has not looked at yet, if it allows that. */
+  def checkedChanges(alter: AlterTableCommand): Seq[TableChange] = {
+    val checked = session.sessionState.executePlan(alter, CommandExecutionMode.SKIP)
+    checked.assertAnalyzed()
+    checked.optimizedPlan.asInstanceOf[AlterTableCommand].changes
+  }
+
+  /** Looks for a row without a value at `column`, and returns the version of the table that it was looked for in. */
+  def requireValues(catalog: LakeCatalog, ident: Identifier, table: LakeTable, column: Seq[String]): LakeTable = {
+    val rows = Dataset.ofRows(session, DataSourceV2Relation.create(table, Some(catalog), Some(ident)))
+    val top = table.schema.find(field => SettingInternals.resolver(field.name, column.head)).get
+    val missing = rows.filter(lacks(functions.col(SchemaInternals.quoted(Seq(top.name))), top.dataType, column.tail))
+    if (!missing.isEmpty) {
+      throw ErrorInternals.checkViolated(s"${SchemaInternals.quoted(column)} IS NOT NULL", table.name)
+    }
+    missing.queryExecution.optimizedPlan.collectFirst {
+      case scan: DataSourceV2ScanRelation => scan.relation.table.asInstanceOf[LakeTable]
+    }.getOrElse(table)
+  }
+
+  /** Whether a value lacks the part at `path`: a part of what is itself NULL is not lacking. */
+  private def lacks(value: Column, dataType: DataType, path: Seq[String]): Column = (dataType, path) match {
+    case (_, Seq()) => value.isNull
+    case (struct: StructType, name +: rest) =>
+      val field = struct.find(field => SettingInternals.resolver(field.name, name)).get
+      value.isNotNull && lacks(value.getField(field.name), field.dataType, rest)
+    case (ArrayType(element, _), _ +: rest) => functions.exists(value, lacks(_, element, rest))
+    case (MapType(key, _, _), "key" +: rest) => functions.exists(functions.map_keys(value), lacks(_, key, rest))
+    case (MapType(_, inner, _), _ +: rest) => functions.exists(functions.map_values(value), lacks(_, inner, rest))
+    case _ => throw new IllegalStateException(s"$dataType has no part ${path.mkString(".")}")
+  }
+}

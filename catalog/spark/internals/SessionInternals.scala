@@ -1,0 +1,70 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogV2Util, Identifier, TableCatalog, TableInfo}
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.internal.StaticSQLConf
+import org.apache.spark.sql.types.StructType
+
+/** The active session: its catalogs, its extensions, and what it has of its own in them. */
+private[lakelog] object SessionInternals {
+
+  private def state = SparkSession.active.sessionState
+
+  /** By which name all know the session catalog. */
+  val CatalogName: String = CatalogManager.SESSION_CATALOG_NAME
+
+  /** Whether the session has the statements, and the checks, that lakelog adds to Spark's. */
+  def hasExtension: Boolean = state.conf.getConf(StaticSQLConf.SPARK_SESSION_EXTENSIONS)
+    .exists(_.exists(_.split(",").exists(_.trim == classOf[LakeExtensions].getName)))
+
+  /** The columns of a table that is made for rows like these. */
+  def columnsToBe(schema: StructType): StructType = CharVarcharUtils.getRawSchema(schema).asNullable
+
+  /** What CREATE TABLE makes where no USING is. */
+  def defaultProvider: String = state.conf.defaultDataSourceName
+
+  /** The session's catalog, where it is lakelog's. */
+  def sessionCatalog: Option[LakeSessionCatalog] =
+    Some(state.catalogManager.v2SessionCatalog).collect { case lake: LakeSessionCatalog => lake }
+
+  /** The session's catalog of that name. */
+  def tables(catalog: String): TableCatalog = state.catalogManager.catalog(catalog).asTableCatalog
+
+  /** The name as the session catalog's commands mean it: in the current database, where it names none. */
+  def qualified(name: TableIdentifier): Identifier =
+    Identifier.of(Array(name.database.getOrElse(state.catalog.getCurrentDatabase)), name.table)
+
+  def isTemporaryView(name: TableIdentifier): Boolean = state.catalog.isTempView(name)
+
+  /** The temporary views of the session, as a list of tables has them. */
+  def temporaryViews: Array[Identifier] =
+    state.catalog.listLocalTempViews("*").map(view => Identifier.of(Array.empty, view.table)).toArray
+
+  /** A table or view of the session catalog's own, or a temporary view. */
+  def described(name: TableIdentifier): CatalogTable = state.catalog.getTempViewOrPermanentTableMetadata(name)
+
+  /** A table with the columns of `source`, partitioned as it is. */
+  def likeness(source: CatalogTable, properties: Map[String, String]): TableInfo = {
+    import scala.jdk.CollectionConverters._
+    val partitions = source.partitionColumnNames.asTransforms ++ source.bucketSpec.map(_.asTransform)
+    val comment = source.comment.map(TableCatalog.PROP_COMMENT -> _)
+    new TableInfo.Builder()
+      .withColumns(CatalogV2Util.structTypeToV2Columns(CharVarcharUtils.getRawSchema(source.schema), keepIds = false))
+      .withPartitions(partitions)
+      .withProperties((comment.toMap ++ properties).asJava)
+      .build()
+  }
+
+  /** The settings of the session that were given to it, by their keys. */
+  def settings: Map[String, String] = state.conf.getAllConfs
+
+  def currentCatalog: String = state.catalogManager.currentCatalog.name
+
+  /** Where the session is in the catalog of that name; the root where it is in another one. */
+  def currentNamespace(catalog: String): Seq[String] =
+    if (currentCatalog == catalog) state.catalogManager.currentNamespace.toSeq else Nil
+}

@@ -1,0 +1,107 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.{JObject, JString}
+import org.json4s.jackson.JsonMethods
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.{SQLFunctionExpression, SQLTableFunction}
+import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionErrors}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Expression, ExpressionInfo, NamedArgumentExpression, NamedLambdaVariable, UnresolvedNamedLambdaVariable}
+import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputParameter, LogicalPlan, NamedParametersSupport}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+import org.apache.spark.sql.execution.command.DescribeFunctionCommand
+import org.apache.spark.sql.internal.connector.V1Function
+
+/** How Spark sees functions that users have created: what its own catalog makes of such definitions, made here too. */
+private[lakelog] object FunctionInternals {
+
+  private def parser = SparkSession.active.sessionState.sqlParser
+
+  /** The function as Spark resolves calls of it. */
+  def unbound(stored: StoredFunction): UnboundFunction =
+    if (!stored.isSql) ClassFunctions.unbound(stored)
+    else {
+      val function = sqlFunction(stored)
+      FunctionsInUse.note(stored, function)
+      V1Function(info(stored), if (function.isTableFunc) notScalar(function) else scalar(function))
+    }
+
+  private def notScalar(function: SQLFunction): Seq[Expression] => Expression =
+    _ => throw UserDefinedFunctionErrors.notAScalarFunction(function.name.nameParts)
+
+  private def scalar(function: SQLFunction): Seq[Expression] => Expression = arguments => {
+    val isInLambda = arguments.exists(_.exists {
+      case _: NamedLambdaVariable | _: UnresolvedNamedLambdaVariable => true
+      case _ => false
+    })
+    if (isInLambda) {
+      throw new AnalysisException(
+        errorClass = "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
+        messageParameters = Map("funcName" -> function.name.unquotedString))
+    }
+    SQLFunctionExpression(
+      function.name.unquotedString, function, arranged(function, arguments), Some(function.getScalarFuncReturnType))
+  }
+
+  /** A call of a function that gives a table. Its body is put in its place by Spark. */
+  def table(stored: StoredFunction, arguments: Seq[Expression]): LogicalPlan = {
+    val function = sqlFunction(stored)
+    FunctionsInUse.note(stored, function)
+    val output = function.getTableFuncReturnCols.fields.toSeq.map { column =>
+      AttributeReference(column.name, column.dataType, column.nullable)()
+    }
+    SQLTableFunction(function.name.unquotedString, function, arranged(function, arguments), output)
+  }
+
+  /** Arguments in the order of the parameters. */
+  private def arranged(function: SQLFunction, arguments: Seq[Expression]): Seq[Expression] =
+    if (!arguments.exists(_.isInstanceOf[NamedArgumentExpression])) arguments
+    else {
+      val parameters = function.inputParam.toSeq.flatten.map { parameter =>
+        val default = parameter.getDefault().map(SQLFunction.parseDefault(_, parser)).map(Cast(_, parameter.dataType))
+        InputParameter(parameter.name, default)
+      }
+      NamedParametersSupport.defaultRearrange(
+        FunctionSignature(parameters), arguments, function.name.toString, SettingInternals.resolver)
+    }
+
+  def sqlFunction(stored: StoredFunction): SQLFunction = {
+    val path = FunctionDefinitions.path(stored.definition, stored.catalog.name)
+    val function = SQLFunction.fromExpressionInfo(info(stored), parser)
+    val names =
+      if (function.functionStoredResolutionPath.isDefined) Map.empty[String, String] else BoundSqlFunction.path(path)
+    val properties = function.properties ++ names ++
+      SQLFunction.catalogAndNamespaceToProps(path.head, path.tail) ++
+      SQLFunction.referredTempNamesToProps(Nil, Nil, Nil)
+    new BoundSqlFunction(function.copy(name = stored.name, properties = properties), path.head)
+  }
+
+  /** What is stored for a function that has just been analysed. */
+  def definition(function: SQLFunction, catalog: String): JObject = {
+    val manager = SparkSession.active.sessionState.catalogManager
+    val written = JsonMethods.parse(function.toExpressionInfo.getUsage) match {
+      case JObject(members) => members.collect { case (key, JString(value)) => key -> value }.toMap
+      case other => throw new IllegalStateException(s"Spark writes a function as $other")
+    }
+    FunctionDefinitions.toStored(written, manager.currentCatalog.name +: manager.currentNamespace.toSeq, catalog)
+  }
+
+  /** What DESCRIBE FUNCTION tells of it. */
+  def info(stored: StoredFunction): ExpressionInfo =
+    if (stored.isSql) {
+      val written = FunctionDefinitions.toSpark(stored.definition).toList
+        .map { case (key, value) => key -> JString(value) }
+      // By this class Spark knows a function of SQL, whose usage is what is written.
+      info(stored.name, "sqlFunction.", JsonMethods.compact(JObject(written)))
+    } else info(stored.name, stored.body, null)
+
+  /** The name has no namespace of its own, or Spark would take the function for one of its session catalog. */
+  def info(name: FunctionIdentifier, className: String, usage: String): ExpressionInfo =
+    new ExpressionInfo(className, null, name.unquotedString, usage, "", "", "", "", "", "", "hive")
+
+  /** DESCRIBE FUNCTION of what is not in Spark's own catalog. */
+  def describing(function: ExpressionInfo, isExtended: Boolean): LogicalPlan =
+    DescribeFunctionCommand(function, isExtended)
+}

@@ -1,0 +1,75 @@
+package org.apache.spark.sql.lakelog
+
+import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.catalyst.parser.{NamedParameterContext, ParameterContext, ParseException, ParserInterface, PositionalParameterContext}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
+
+/**
+ * Spark's parser, which is asked for whatever is none of lakelog's statements.
+ *
+ * A proxy, because the methods of the interface differ between versions of Spark, and because the parser below may be
+ * that of another extension.
+ */
+private final class LakeParser(spark: ParserInterface, statements: Seq[LakeStatement]) extends InvocationHandler {
+
+  override def invoke(proxy: AnyRef, method: Method, arguments: Array[AnyRef]): AnyRef = {
+    val own = (method.getName, Option(arguments).toSeq.flatten) match {
+      case ("parsePlan", Seq(text: String)) => parse(text)
+      case ("parsePlanWithParameters", Seq(text: String, parameters: ParameterContext)) =>
+        parse(text).map { plan =>
+          if (!isEmpty(parameters)) {
+            throw Failures.unsupported("This statement of lakelog's takes no parameters: write the values into its text.")
+          }
+          plan
+        }
+      case _ => None
+    }
+    own.getOrElse {
+      try method.invoke(spark, arguments: _*)
+      catch { case failed: InvocationTargetException => throw declared(failed.getCause, arguments) }
+    }
+  }
+
+  /** Python has a context for every statement, be it without parameters. */
+  private def isEmpty(parameters: ParameterContext): Boolean = parameters match {
+    case named: NamedParameterContext => named.params.isEmpty
+    case positional: PositionalParameterContext => positional.params.isEmpty
+    case _ => false
+  }
+
+  /**
+   * The same error as one that a proxy may throw: Spark's parser throws others than it says that it does, of scripts for
+   * example.
+   */
+  private def declared(error: Throwable, arguments: Array[AnyRef]): Throwable = error match {
+    case known @ (_: ParseException | _: RuntimeException | _: Error) => known
+    case other: SparkThrowable if other.getCondition != null =>
+      val text = arguments.collectFirst { case text: String => text }
+      val parameters = other.getMessageParameters.asScala.toMap
+      val same = new ParseException(text, Origin(sqlText = text), other.getCondition, parameters)
+      same.addSuppressed(error)
+      same
+    case other => other
+  }
+
+  private def parse(text: String): Option[LogicalPlan] = {
+    val origin = Origin(startIndex = Some(0), stopIndex = Some(text.length - 1), sqlText = Some(text))
+    CurrentOrigin.withOrigin(origin) {
+      statements.iterator.flatMap(_.parse(new StatementWords(text, spark))).nextOption()
+    }
+  }
+}
+
+private[lakelog] object LakeParser {
+
+  def apply(spark: ParserInterface, statements: Seq[LakeStatement]): ParserInterface = {
+    val own = new LakeParser(spark, statements)
+    val proxy = Proxy.newProxyInstance(spark.getClass.getClassLoader, Array(classOf[ParserInterface]), own)
+    proxy.asInstanceOf[ParserInterface]
+  }
+}

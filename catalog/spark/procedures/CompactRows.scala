@@ -1,0 +1,118 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.TaskContext
+import org.apache.spark.rdd.{RDD, UnionRDD}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, Expression, NullsFirst, NullsLast, SortOrder}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RepartitionByExpression, Sort}
+import org.apache.spark.sql.connector.read.InputPartition
+import org.apache.spark.sql.types.{LongType, StructField, StructType}
+
+/** The jobs that write the rows of groups of files to files of their own. */
+private[lakelog] object CompactRows {
+
+  private def session: SparkSession = SparkSession.active
+
+  /** How many files a job writes, so that there is work for all executors. */
+  def filesAtOnce: Long = math.max(FilesAtOnce, 2 * session.sparkContext.defaultParallelism).toLong
+
+  private val FilesAtOnce = 64
+
+  /** Writes the live rows of each group to files of its own, and returns the JSON of these. */
+  def write(table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long): Seq[Seq[String]] = {
+    val context = session.sparkContext
+    val own = SchemaInternals.withoutCharVarchar(table.schema)
+    val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
+    val text = s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
+    JobInternals.described(text) {
+      val (rows, owners) = new CompactRows(session, table, own).of(groups)
+      val found = new Array[Array[String]](owners.length)
+      val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
+      try context.runJob(rows, task, owners.indices, (i: Int, files: Array[String]) => found(i) = files)
+      catch {
+        case failed: Throwable =>
+          LakeBatchWrite.deleteFiles(table, found.toSeq.filter(_ != null).flatten)
+          throw failed
+      }
+      groups.indices.map(group => owners.indices.filter(owners(_) == group).flatMap(found(_)))
+    }
+  }
+}
+
+/** The rows of groups of files, in the order in which they are written, with their ids and versions behind `own` columns. */
+private final class CompactRows(session: SparkSession, table: LakeTable, own: StructType) {
+
+  private val facts = table.facts
+  private val schema = StructType(own.fields ++ RowIds.own.keys.map(fact =>
+    StructField(table.physical.metadata.name(fact), LongType)))
+  private val reading = new FileReading(table, schema, Nil)
+
+  /** All rows, and which group those of each task are of. */
+  def of(groups: Seq[CompactGroup]): (RDD[InternalRow], IndexedSeq[Int]) = {
+    val (spread, packed) = groups.indices.partition(groups(_).spread)
+    val together = if (packed.isEmpty) Nil else {
+      val rows = read(packed.map(groups(_).files))(files => Seq(fileByFile(files)))
+      Seq((if (isSorted) arranged(rows)(sorted) else rows, packed))
+    }
+    val apart = spread.map { i =>
+      val rows = read(Seq(groups(i).files))(files => reading.partitions(files).toSeq.map(Seq(_)))
+      val ranged = arranged(rows)(plan => sorted(ranges(plan, groups(i).tasks)))
+      (ranged, Seq.fill(ranged.getNumPartitions)(i))
+    }
+    val all = together ++ apart
+    (new UnionRDD(session.sparkContext, all.map(_._1)), all.flatMap(_._2).toIndexedSeq)
+  }
+
+  private def fileByFile(files: PlannedFiles): Seq[InputPartition] =
+    files.paths.indices.flatMap(i => reading.partitions(files.at(Array(i))))
+
+  /** The rows of some files, in the tasks that are made of them, each of several partitions. */
+  private def read(files: Seq[PlannedFiles])(tasks: PlannedFiles => Seq[Seq[InputPartition]]): RDD[InternalRow] = {
+    val readers = files.map(reading.factory).last // which reads those before it, too
+    JobInternals.read(files.flatMap(tasks), readers)
+  }
+
+  private def arranged(rows: RDD[InternalRow])(how: LogicalPlan => LogicalPlan): RDD[InternalRow] =
+    JobInternals.rows(how(JobInternals.plan(rows, schema)))
+
+  private def isSorted: Boolean = facts.clustering.nonEmpty || facts.sortFields.nonEmpty
+
+  private def sorted(plan: LogicalPlan): LogicalPlan = {
+    val byOrder = facts.sortFields.map { field =>
+      SortOrder(
+        value(plan, field.transform, field.column), if (field.ascending) Ascending else Descending,
+        if (field.nullsFirst) NullsFirst else NullsLast, Nil)
+    }
+    Sort(places(plan) ++ byOrder, global = false, plan)
+  }
+
+  private def ranges(plan: LogicalPlan, tasks: Int): LogicalPlan = RepartitionByExpression(places(plan), plan, tasks)
+
+  /** By what rows belong into one file or another. */
+  private def places(plan: LogicalPlan): Seq[SortOrder] = {
+    val byPartition = facts.partitionFields.map(field => value(plan, field.transform, field.column))
+    val clustered = facts.clustering.map(value(plan, PartitionTransform("identity", Nil), _))
+    (byPartition ++ clustered).map(SortOrder(_, Ascending, NullsFirst, Nil))
+  }
+
+  private def value(plan: LogicalPlan, transform: PartitionTransform, column: Seq[String]): Expression =
+    RowInternals.transformed(transform, column, name => plan.output.find(_.name == name).get: Attribute)
+}
+
+/** What one task of a compaction does. */
+private object CompactTask {
+
+  def write(settings: WriterSettings, context: TaskContext, rows: Iterator[InternalRow]): Array[String] = {
+    val writer = new LakeDataWriter(
+      settings, context.partitionId(), s"${context.partitionId()}-${context.taskAttemptId()}")
+    try {
+      rows.foreach(writer.write)
+      writer.commit().files
+    } catch {
+      case failed: Throwable =>
+        writer.abort()
+        throw failed
+    }
+  }
+}
