@@ -13,7 +13,7 @@ from tests.sim_catalog.rows import SCHEMA, arrow, compact_table, positions, wher
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, Table, col, parquet
+from lakelog.catalog import Catalog, CatalogNames, Table, col, parquet
 from lakelog.catalog.errors import NoSuchRef, RefExists
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
@@ -182,7 +182,7 @@ def together(world: CatalogWorld, catalog: Catalog) -> None:
 # What must be so
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     table = catalog.load_table(TABLE)
     lines = {name: read_rows(table.at(ref=name)) for name in (MAIN, *sorted(table.refs))}
     return {TABLE if name == MAIN else f"{TABLE} on {name}": rows for name, rows in lines.items()}

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from tests.sim_catalog.stores import Row, live_rows, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, Table, col, parquet
+from lakelog.catalog import Catalog, CatalogNames, Table, col, parquet
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import NotFound, WriteRef
@@ -224,7 +224,7 @@ def overwrite(world: CatalogWorld, table: Table, rows: Sequence[Row], condition:
     world.count("rows: overwrites that cut through files")
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     return {name: read_rows(catalog.load_table(name)) for name in TABLES}
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, col
+from lakelog.catalog import Catalog, CatalogNames, CommitConflict, NoSuchTable, col
 from lakelog.catalog.errors import LocationTaken
 from lakelog.catalog.logs import places
 from lakelog.catalog.schema.predicate import ALWAYS_TRUE
@@ -36,7 +36,7 @@ def other(client: Client, catalog: Catalog) -> Catalog:
     return client()
 
 
-def ids(catalog: Catalog, name: str = "t") -> list[int]:
+def ids(catalog: CatalogNames, name: str = "t") -> list[int]:
     return sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
 
 

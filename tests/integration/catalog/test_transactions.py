@@ -9,7 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, CommitConflict, NamespaceExists, NoSuchTable, TableExists, col
+from lakelog.catalog import (
+    Catalog,
+    CatalogNames,
+    CommitConflict,
+    NamespaceExists,
+    NoSuchTable,
+    TableExists,
+    col,
+)
 from lakelog.catalog.logs import cache
 from lakelog.catalog.logs.cache import LogChange
 from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
@@ -22,7 +30,7 @@ def rows(*pairs: tuple[int, int]) -> pa.Table:
     return pa.table({"id": [i for i, _ in pairs], "amount": [a for _, a in pairs]}, schema=SCHEMA)
 
 
-def total(catalog: Catalog, *names: str) -> int:
+def total(catalog: CatalogNames, *names: str) -> int:
     return sum(sum(catalog.load_table(name).to_arrow()["amount"].to_pylist()) for name in names)
 
 

@@ -22,6 +22,7 @@ from lakelog.catalog.logs.transaction_steps import (
     check_same,
     commit_of,
     folded,
+    goes_back,
     merged_drafts,
     met_by_joined,
 )
@@ -218,7 +219,7 @@ class TransactionLog(TrackedLog[S]):
                 step,
                 draft,
                 alone=len(self.steps) == 1,
-                went_back=_went_back(passed),
+                went_back=goes_back(passed),
                 title=self._logs.title_of(self),
                 version=view.version,
                 by=author_of(passed[-1] if passed else None),
@@ -392,15 +393,6 @@ class TransactionLogs(LogCache):
                 for tracked, steps, view in before:
                     tracked.undo_to(steps, view)
                 raise
-
-
-def _went_back(passed: Sequence[Commit]) -> bool:
-    return any(
-        event.get("event") in ("rolled-back", "fast-forwarded")
-        or event.get("operation") == "set-current-version"
-        for commit in passed
-        for event in commit.events
-    )
 
 
 def _valid(seen: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:

@@ -91,6 +91,16 @@ def check_same(
     )
 
 
+def goes_back(passed: Sequence[Commit]) -> bool:
+    """Return whether a table went back to an older version, or a branch was moved, in one of these commits."""
+    return any(
+        event.get("event") in ("rolled-back", "fast-forwarded")
+        or event.get("operation") == "set-current-version"
+        for commit in passed
+        for event in commit.events
+    )
+
+
 def _removed(draft: Draft) -> set[tuple[str, int]]:
     """Return the paths that a draft removes, with how many rows were live in each."""
     removed: set[tuple[str, int]] = set()

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog import Catalog, CatalogNames, Table, col
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files.data_file import ColumnStats
 from lakelog.catalog.maintenance import fsck
@@ -24,7 +24,7 @@ from lakelog.log.findings import Severity
 
 
 def create(
-    catalog: Catalog, name: str = "t", *, start: int = 1, step: int = 1, always: bool = True, kind: str = "create",
+    catalog: CatalogNames, name: str = "t", *, start: int = 1, step: int = 1, always: bool = True, kind: str = "create",
     **more: Any,
 ) -> Table:  # fmt: skip
     """A table as Spark asks for one: `id`, whose values are made, and the text `of`."""
