@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 BUDGETS_S = {
-    "tests/format": 2,
+    "tests/format": 5,
     "tests/integration": 15,
     "tests/model": 15,
     "tests/processes": 40,
@@ -19,7 +19,7 @@ BUDGETS_S = {
     "tests/sim": 15,
     "tests/sim_catalog": 30,
     "tests/spark": 20,
-    "tests/unit": 2,
+    "tests/unit": 5,
 }
 """What one test of a folder may take on two cores, in seconds. Full forms have none."""
 
