@@ -14,27 +14,27 @@ import org.apache.spark.sql.types.{DataType, StructType}
 /** What Spark asks for, as Python takes it. What lakelog does not have is refused here by its name. */
 private[lakelog] object Requests {
 
-  /** A table to be created or staged: `about` with schema, partitioning, properties and so on. */
+  /** A table to be created or staged. */
   def newTable(
-      about: JObject, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): JObject = {
+      kind: String, of: wire.Named, schema: StructType, partitions: Array[Transform],
+      properties: JMap[String, String]): wire.ToBe = {
     val stated = properties.asScala.toMap
-    val isAtPath = Json.get(about, "location").isDefined
+    val isAtPath = of.location.isDefined
     if (stated.contains(TableCatalog.PROP_EXTERNAL) && !stated.contains(TableCatalog.PROP_LOCATION) && !isAtPath) {
       throw SparkInternals.externalTableWithoutLocation
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
     stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
     val (clustering, partitioning) = partitions.partition(isClustering)
-    val visible = (stated -- NotStored).toList.sorted.map { case (key, value) => key -> JString(value) }
-    Json.merge(
-      about,
-      "schema" -> JsonMethods.parse(GeneratedColumns.toPython(schema).json),
-      "partitioning" -> JArray(partitioning.map(transform).toList),
-      "cluster_by" -> JArray(clustering.flatMap(_.references).map(c => Json.texts(c.fieldNames)).toList),
-      "properties" -> JObject(visible),
-      "provider" -> optional(stated.get(TableCatalog.PROP_PROVIDER)),
-      "comment" -> optional(stated.get(TableCatalog.PROP_COMMENT)),
-      "own_location" -> optional(stated.get(TableCatalog.PROP_LOCATION)))
+    wire.ToBe(
+      of, kind,
+      schema = JsonMethods.parse(GeneratedColumns.toPython(schema).json).asInstanceOf[JObject],
+      partitioning = partitioning.toSeq.map(transform),
+      clusterBy = clustering.toSeq.flatMap(_.references).map(_.fieldNames.toSeq),
+      properties = stated -- NotStored,
+      ownLocation = stated.get(TableCatalog.PROP_LOCATION),
+      comment = stated.get(TableCatalog.PROP_COMMENT),
+      provider = stated.get(TableCatalog.PROP_PROVIDER))
   }
 
   /** A relative one would mean another place in each driver. */
@@ -154,5 +154,5 @@ private[lakelog] object Requests {
       Json.obj("current" -> text("CURRENT_DEFAULT"), "exists" -> text("EXISTS_DEFAULT"))
   }
 
-  private def optional(value: Option[String]): JValue = value.map(JString(_)).getOrElse(JNull)
+  
 }

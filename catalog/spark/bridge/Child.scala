@@ -6,14 +6,16 @@ import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
 
-import org.json4s.JsonAST.{JObject, JString}
+import org.json4s.JsonAST.{JInt, JObject, JString}
 
-/** What Python is asked; `first` as long as it is not known to have begun. */
-private[lakelog] final case class Request(method: String, params: JObject, first: Option[First]) {
+/** What Python is asked of an open catalog, or of the process itself; `first` as long as it is not known to have begun. */
+private[lakelog] final case class Asked(
+    method: String, params: JObject, first: Option[First] = None, catalog: Option[Long] = None) {
 
-  def toJson: JObject = JObject(List("method" -> JString(method), "params" -> params) ++ first.map { asked =>
-    "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
-  })
+  def toJson: JObject = JObject(
+    List("method" -> JString(method), "params" -> params) ++ catalog.map("catalog" -> JInt(_)) ++ first.map { asked =>
+      "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
+    })
 }
 
 /** The child ended before it answered: whether it did what it was asked is not known, but what it told before it began. */
@@ -52,7 +54,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
    * Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. Throws
    * [[ChildDied]] where it can be asked again, [[LakelogFailure]] where it is not known what to ask.
    */
-  def ask(request: Request): Frame = {
+  def ask(request: Asked): Frame = {
     val number = numbers.incrementAndGet()
     val sent = Frame(number, request.toJson)
     answers.expect(number)
@@ -96,7 +98,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     catch { case _: IOException => }
   }
 
-  private def unanswered(number: Long, request: Request): Throwable = {
+  private def unanswered(number: Long, request: Asked): Throwable = {
     val begun = answers.begun(number)
     // Where the pipe broke, it may have told and done what nobody has heard of.
     if (broke && begun.isEmpty && request.first.isDefined) {

@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.OptionalLong
 
-import org.json4s.JsonAST.JInt
+
 
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
@@ -81,10 +81,8 @@ private[lakelog] final class ChangesScan(
 
   private lazy val files: PlannedFiles = table.access.failures.table(table.access.ident) {
     val ofRows = predicates.filterNot(FileNames.areIn(_, table.physical.metadata))
-    val params = Json.merge(
-      table.facts.reference, "first" -> JInt(changes.first), "last" -> JInt(changes.last),
-      "predicate" -> Predicates.toJson(ofRows))
-    SparkInternals.plannedFiles(table.access.channel.ask("plan_changes", params).body, table.facts.location)
+    val request = wire.PlanChanges(table.facts.reference, changes.first, changes.last, Predicates.toJson(ofRows))
+    SparkInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
   }
 
   override def equals(other: Any): Boolean = other match {

@@ -77,6 +77,9 @@ private[lakelog] object Predicates {
   /** Python reads as many levels of a predicate, and cannot parse JSON of many more. */
   private val Levels = 200
 
+  /** What any of these conditions holds for. */
+  def any(conditions: Seq[JObject]): JObject = op("OR", conditions)
+
   private def tooDeep: JObject = op("SPARK:Nested", Nil)
 
   private def op(name: String, arguments: Seq[JObject]): JObject =

@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import org.json4s.JsonAST.JString
+
 
 import org.apache.spark.sql.connector.catalog.{Identifier, Relation}
 
@@ -33,7 +33,6 @@ private[lakelog] object MetadataTables {
   def tableOf(ident: Identifier): Identifier = Identifier.of(ident.namespace.init, ident.namespace.last)
 
   private def of(found: Relation, name: String): Option[Relation] = Some(found).collect { case table: LakeTable =>
-    val params = Json.merge(table.facts.reference, "name" -> JString(name))
-    new MetadataTable(table, table.access.channel.call("metadata_table", params))
+    new MetadataTable(table, table.access.channel.ask(wire.DescribeMetadataTable(table.facts.reference, name)))
   }
 }

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JBool, JNull, JString, JValue}
+
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.{Expression, NamedReference}
@@ -37,18 +37,16 @@ private[lakelog] final class AggregateScan(
   }
 
   private def ask(version: Long): Option[Array[InternalRow]] = table.access.failures.table(table.access.ident) {
-    val params = Json.merge(
-      table.facts.referenceOf(version), "aggregates" -> JArray(wanted.map(_.json).toList),
-      "group_by" -> Json.texts(groups.map(_.name)))
-    val answer = table.access.channel.ask("aggregate", params)
-    if (Json.get(answer.json, "known").contains(JBool(true))) Some(SparkInternals.rows(answer.body, schema)) else None
+    val request = wire.Aggregate(table.facts.referenceOf(version), wanted.map(_.asked), groups.map(_.name))
+    val (answer, body) = table.access.channel.withBytes(request)
+    if (answer.known) Some(SparkInternals.rows(body, schema)) else None
   }
 }
 
 private[lakelog] object AggregateScan {
 
   final case class Wanted(kind: String, column: Option[String], field: StructField) {
-    def json: JValue = Json.obj("kind" -> JString(kind), "column" -> column.map(JString(_)).getOrElse(JNull))
+    def asked: wire.Aggregated = wire.Aggregated(kind, column)
   }
 
   /**

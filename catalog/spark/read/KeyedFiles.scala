@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JBool, JInt}
+
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -80,14 +80,12 @@ private[lakelog] final class KeyedFiles(
 
   private def ask(version: Long): Map[String, InternalRow] =
     table.access.failures.table(table.access.ident) {
-      val params = Json.merge(
-        facts.referenceOf(version), "predicate" -> Predicates.toJson(predicates),
-        "fields" -> JArray(fields.map(field => JInt(field.id)).toList))
-      val answer = table.access.channel.ask("partition_keys", params)
-      if (Json.get(answer.json, "complete").contains(JBool(false))) Map.empty
+      val request = wire.PartitionKeys(facts.referenceOf(version), fields.map(_.id.toLong), Predicates.toJson(predicates))
+      val (answer, body) = table.access.channel.withBytes(request)
+      if (!answer.complete) Map.empty
       else {
         val columns = types.zipWithIndex.map { case (dataType, i) => StructField(i.toString, dataType) }
-        val rows = SparkInternals.rows(answer.body, StructType(columns :+ StructField("path", StringType)))
+        val rows = SparkInternals.rows(body, StructType(columns :+ StructField("path", StringType)))
         val toKey = SparkInternals.reordering(types.indices.toArray, types)
         rows.map(row => row.getUTF8String(types.length).toString -> (toKey(row).copy(): InternalRow)).toMap
       }

@@ -156,9 +156,8 @@ private[lakelog] final class LakeScan(
   private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
       val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
-      val params = Json.merge(
-        facts.referenceOf(version), "predicate" -> Predicates.toJson(ofRows), "top" -> top.map(_.json).getOrElse(JNull))
-      val found = SparkInternals.plannedFiles(table.access.channel.ask("plan", params).body, facts.location)
+      val request = wire.Plan(facts.referenceOf(version), Predicates.toJson(ofRows), top.map(_.asked))
+      val found = SparkInternals.plannedFiles(table.access.channel.bytes(request), facts.location)
       ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
     }
 

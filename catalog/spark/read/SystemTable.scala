@@ -4,7 +4,7 @@ import java.util.{Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JInt, JNull, JObject, JString}
+
 
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, TableCapability}
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
@@ -43,28 +43,25 @@ private[lakelog] trait SystemRows {
 }
 
 /** A table of the namespace `system`, such as the audit. */
-private[lakelog] final class TableOfSystem(catalog: String, declared: JObject, channel: Channel, failures: Failures)
-  extends SystemTable(SystemStreams.schema(declared)) {
+private[lakelog] final class TableOfSystem(catalog: String, declared: wire.DeclaredTable, channel: Channel, failures: Failures)
+  extends SystemTable(SystemStreams.schema(declared.schema)) {
 
-  private val simpleName = Json.string(declared, "name")
+  private val simpleName = declared.name
 
   override def name: String = SparkInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
 
   override protected def rows(): SystemRows = (columns, since, until) =>
     if (since.zip(until).exists { case (first, last) => first > last }) Nil
     else failures.procedure {
-      val params = Json.obj(
-        "name" -> JString(simpleName), "columns" -> Json.texts(columns),
-        "since_us" -> since.map(JInt(_)).getOrElse(JNull), "until_us" -> until.map(JInt(_)).getOrElse(JNull))
-      SystemStreams.of(channel.ask("read_system_table", params))
+      SystemStreams.of(channel.withBytes(wire.ReadSystemTable(simpleName, columns, since, until)))
     }
 }
 
 /** What is told of one version of a table, such as its files; see `lakelog.catalog.metadata_tables`. */
-private[lakelog] final class MetadataTable(table: LakeTable, declared: JObject)
-  extends SystemTable(SystemStreams.schema(declared)) {
+private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.MetadataTable)
+  extends SystemTable(SystemStreams.schema(declared.schema)) {
 
-  private val kind = Json.string(declared, "name")
+  private val kind = declared.name
 
   override def name: String = s"${table.name}.$kind"
 
@@ -74,9 +71,8 @@ private[lakelog] final class MetadataTable(table: LakeTable, declared: JObject)
   override protected def rows(): SystemRows = {
     val together = ReadTogether.joined(table)
     (columns, _, _) => table.access.failures.table(table.access.ident) {
-      val params = Json.merge(
-        table.facts.referenceOf(together.version(table)), "name" -> JString(kind), "columns" -> Json.texts(columns))
-      SystemStreams.of(table.access.channel.ask("read_metadata_table", params))
+      val request = wire.ReadMetadataTable(table.facts.referenceOf(together.version(table)), kind, columns)
+      SystemStreams.of(table.access.channel.withBytes(request))
     }
   }
 }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, Set => JSet}
 
-import org.json4s.JsonAST.JObject
+
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
@@ -92,7 +92,7 @@ private final class CreatingCommit(staged: StagedLakeTable) extends FileCommit {
 
   override def mayHaveHappened: Boolean = staged.mayHaveHappened
 
-  override def commit(operation: WriteOperation, written: Seq[String], values: List[JObject]): Unit = {
+  override def commit(operation: WriteOperation, written: Seq[String], values: Seq[wire.ValuesTaken]): Unit = {
     files.commit(operation, written, values)
     staged.commit()
   }

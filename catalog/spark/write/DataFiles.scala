@@ -40,9 +40,12 @@ private[lakelog] object DataFiles {
   /** Deletes data files, given by their JSON, of the table at `location`. */
   def deleteAll(location: String, files: Seq[String], configuration: Configuration): Unit =
     files.foreach { file =>
-      val path = Json.string(JsonMethods.parse(file).asInstanceOf[JObject], "path")
+      val path = Json.string(json(file), "path")
       delete(Locations.file(location, path), configuration)
     }
+
+  /** The data file whose JSON a task has written. */
+  def json(file: String): JObject = JsonMethods.parse(file).asInstanceOf[JObject]
 
   private def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
 }
