@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.spark.conftest import children
+from tests.spark.hooks import HOOK
 
 
 @pytest.fixture
@@ -112,19 +113,17 @@ def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(
 @pytest.mark.parametrize("statement", [s for s in STATEMENTS if s.startswith(("CREATE", "ALTER", "DROP"))])
 def test_a_kill_before_a_change_begins_loses_nothing(make_lake, warm, tmp_path, statement):
     armed = tmp_path / "armed"
-    dying = f"""
+    dying = f"""{HOOK}
 import os, pathlib, signal
-from lakelog.spark.dispatch import Dispatch
-def dying(method):
-    original = getattr(Dispatch, method)
-    def once(self, params):
+def dying(original):
+    def once(at, asked):
         if pathlib.Path({str(armed)!r}).exists():
             pathlib.Path({str(armed)!r}).unlink()
             os.kill(os.getpid(), signal.SIGKILL)
-        return original(self, params)
-    setattr(Dispatch, method, once)
-for method in ("on_token", "on_prepare_table", "on_stage"):
-    dying(method)
+        return original(at, asked)
+    return once
+for method in ("token", "prepare_table", "stage"):
+    hook(method, dying)
 """
     lake = make_lake(python=warm.program(tmp_path, dying))
     undisturbed = make_lake(str(tmp_path / "undisturbed"))
@@ -179,16 +178,16 @@ def test_sessions_and_threads_share_one_child(lake):
 
 
 def test_a_slow_request_holds_up_no_other_whoever_reads_the_answers(make_lake, warm, tmp_path):
-    slow = f"""
+    slow = f"""{HOOK}
 import pathlib, time
-from lakelog.spark.dispatch import Dispatch
-original = Dispatch.on_list_relations
-def patient(self, params):
-    released = pathlib.Path({str(tmp_path)!r}, *params["namespace"])
-    while not released.exists():
-        time.sleep(0.01)
-    return original(self, params)
-Dispatch.on_list_relations = patient
+def patient(original):
+    def call(at, asked):
+        released = pathlib.Path({str(tmp_path)!r}, *asked.namespace)
+        while not released.exists():
+            time.sleep(0.01)
+        return original(at, asked)
+    return call
+hook("list_relations", patient)
 """
     lake = make_lake(python=warm.program(tmp_path, slow))
     for namespace in ("first", "second"):
@@ -249,10 +248,9 @@ def test_a_python_that_is_not_there_is_named(make_lake):
 
 
 def test_a_child_that_dies_at_every_request_ends_in_one_clear_error(make_lake, tmp_path):
-    dying = """
+    dying = f"""{HOOK}
 import os, signal
-from lakelog.spark.dispatch import Dispatch
-Dispatch.on_list_relations = lambda self, params: os.kill(os.getpid(), signal.SIGKILL)
+hook("list_relations", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIGKILL))
 """
     lake = make_lake(python=wrapper(tmp_path, dying))
     with pytest.raises(Exception, match="ended 4 times"):
@@ -271,8 +269,9 @@ def test_the_child_ends_with_its_jvm(tmp_path):
     requests.stdout.close()
 
 
-def test_a_stopped_child_does_not_answer_for_another_warehouse(make_lake, tmp_path):
-    stopped, free = make_lake(str(tmp_path / "one")), make_lake(str(tmp_path / "two"))
+def test_a_stopped_child_does_not_hold_up_that_of_another_python(make_lake, warm, tmp_path):
+    stopped = make_lake(str(tmp_path / "one"))
+    free = make_lake(str(tmp_path / "two"), python=warm.program(tmp_path))
     stopped.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     (child,) = children(stopped.spark)
     os.kill(child, signal.SIGSTOP)
@@ -312,13 +311,12 @@ def test_who_is_interrupted_while_its_commit_s_answer_is_lost_asks_again(
     make_lake, warm, tmp_path, statement
 ):
     committed, go_on = tmp_path / "committed", tmp_path / "go_on"
-    dying = f"""
+    dying = f"""{HOOK}
 import os, pathlib, signal, subprocess, time
-from lakelog.spark.dispatch import Dispatch
 committed, go_on = pathlib.Path({str(committed)!r}), pathlib.Path({str(go_on)!r})
 def once(original):
-    def call(self, params):
-        answer = original(self, params)
+    def call(at, asked):
+        answer = original(at, asked)
         if not committed.exists():
             committed.touch()
             while not go_on.exists():
@@ -328,8 +326,8 @@ def once(original):
             os.kill(os.getpid(), signal.SIGKILL)
         return answer
     return call
-Dispatch.on_commit_write = once(Dispatch.on_commit_write)
-Dispatch.on_commit_stage = once(Dispatch.on_commit_stage)
+hook("commit_write", once)
+hook("commit_stage", once)
 """
     make_lake().sql("CREATE TABLE lake.t AS SELECT 1L AS id")
     lake = make_lake(python=warm.program(tmp_path, dying))
@@ -372,18 +370,19 @@ bridge.write_frame = write_frame
 
 
 # Does what it is asked, and dies before it can say so: every time, so that Spark never learns what happened.
-MUTE = """
+MUTE = (
+    HOOK
+    + """
 import os, signal
-from lakelog.spark.dispatch import Dispatch
 def then_die(original):
-    def call(self, params):
-        original(self, params)
+    def call(at, asked):
+        original(at, asked)
         os.kill(os.getpid(), signal.SIGKILL)
     return call
-Dispatch.on_commit_write = then_die(Dispatch.on_commit_write)
-Dispatch.on_commit_stage = then_die(Dispatch.on_commit_stage)
-Dispatch.on_commit_rows = then_die(Dispatch.on_commit_rows)
+for method in ("commit_write", "commit_stage", "commit_rows"):
+    hook(method, then_die)
 """
+)
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The bridge's requests and answers, as Scala and as a list for people, from the structs of `lakelog.spark.requests`."""
+"""The bridge's requests and answers, as Scala and as a list for people, from `lakelog.spark.requests`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import types
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
@@ -67,11 +66,17 @@ def _members(struct: Struct) -> str:
 
 
 def _member(member: Member) -> str:
-    return f"`{member.name}`{'?' if member.is_optional else ''} {_type(member.type)}{' or null' if member.is_nullable and not member.is_optional else ''}"
+    missing = "?" if member.is_optional else ""
+    null = " or null" if member.is_nullable and not member.is_optional else ""
+    return f"`{member.name}`{missing} {_type(member.type)}{null}"
 
 
 def _named(struct: Struct) -> str:
-    return struct.__name__ if is_typed(struct) else f"{struct.__name__} (`{struct.__module__.partition('.')[2]}`)"
+    return (
+        struct.__name__
+        if is_typed(struct)
+        else f"{struct.__name__} (`{struct.__module__.partition('.')[2]}`)"
+    )
 
 
 def _type(annotated: Any) -> str:
@@ -90,7 +95,3 @@ def _type(annotated: Any) -> str:
     if isinstance(annotated, type) and issubclass(annotated, msgspec.Struct):
         return annotated.__name__
     return str(annotated)
-
-
-def doc(struct: Struct) -> str:
-    return " ".join((inspect.getdoc(struct) or "").split())

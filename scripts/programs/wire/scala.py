@@ -120,9 +120,7 @@ def _answer(struct: Struct) -> str:
     if len(answers) == 2:
         usual, other = answers
         member = next(each.name for each in members(other) if not each.is_optional)
-        return (
-            f'if (has(json, "{member}")) Left({other.__name__}.of(json)) else Right({usual.__name__}.of(json))'
-        )
+        return f'if (has(json, "{member}")) Left({other.__name__}.of(json)) else Right({usual.__name__}.of(json))'
     return f"{answers[0].__name__}.of(json)" if is_typed(answers[0]) else "json"
 
 
@@ -215,7 +213,9 @@ def _wrapped(line: str) -> str:
     if len(line) <= WIDTH or line.lstrip().startswith(("/**", "*")):
         return line
     opened = max(
-        (i for i, char in enumerate(line) if char == "("), key=lambda i: (_closing(line, i) - i, -i), default=None
+        (i for i, char in enumerate(line) if char == "("),
+        key=lambda i: (_closing(line, i) - i, -i),
+        default=None,
     )
     if opened is None:
         return line

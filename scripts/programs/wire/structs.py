@@ -1,7 +1,7 @@
 """Which structs cross the bridge, and what their members are.
 
-Some structs are bases of several: in Scala these are one parameter of each (`GROUPS`). Structs of `lakelog.catalog` that
-Python makes and takes again, or that tasks write as text, are JSON to Scala, but for those in `TYPED`.
+Some structs are bases of several: in Scala these are one parameter of each (`GROUPS`). Structs of `lakelog.catalog`
+that Python makes and takes again, or that tasks write as text, are JSON to Scala, but for those in `TYPED`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lakelog.catalog.identity import ValuesTaken
 from lakelog.catalog.stream_batches import StreamBatch
 from lakelog.log import WriteRef
 from lakelog.spark.handlers.table import ENTRIES
-from lakelog.spark.requests import base, changes, definitions, process, procedures, staged, tables
+from lakelog.spark.requests import base, changes, definitions, procedures, process, staged, tables
 
 Struct = type[msgspec.Struct]
 

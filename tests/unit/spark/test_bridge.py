@@ -157,7 +157,15 @@ def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_g
     facts, _ = create(fresh(), "t")
     write = ask(fresh(), "begin_write", **reference(facts))
     files = [{"path": f"data/{write['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
-    ask(fresh(), "commit_write", **reference(facts), **of_write(write), operation="append", filter=None, files=files)
+    ask(
+        fresh(),
+        "commit_write",
+        **reference(facts),
+        **of_write(write),
+        operation="append",
+        filter=None,
+        files=files,
+    )
     for kind, name, of in (("tag", "old", None), ("branch", "b", 1)):
         token = ask(fresh(), "token", identifier=["t"])
         as_of = {} if of is None else {"version": of}

@@ -2,7 +2,7 @@
 
 The tag of a request is its method. A member without a default is always sent; one that may be missing says so by its
 default, and unknown members are refused. The Scala side (`catalog/spark/wire/`) and the list in
-`catalog/spark/README.md` are generated from these structs, by `scripts/wire`. Structs of `lakelog.catalog` stand in them
+`catalog/spark/README.md` are generated from these structs, by `scripts/wire`. Those of `lakelog.catalog` stand in them
 as they are stored. Only `process` may be imported before it is known that the versions fit: all others import the
 catalog.
 """
