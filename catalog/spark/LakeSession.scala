@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.lang.ref.Cleaner
 import java.util.concurrent.ConcurrentLinkedQueue
-import java.util.concurrent.atomic.AtomicReference
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 
 import scala.util.control.NonFatal
 
@@ -23,7 +23,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private val open = new AtomicReference[OpenTransaction]()
 
   // Whoever forgets to end a transaction must not keep it in the Python process for ever.
-  LakeSession.cleaner.register(this, new LakeSession.Abandoned(open, connect))
+  LakeSession.cleaner.register(this, new LakeSession.Abandoned(open))
 
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
@@ -100,7 +100,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   /** What Spark has cached inside is of the transaction only, as what it had cached before was not of it. */
   private def end(): Unit = {
-    Option(open.getAndSet(null)).foreach(_.hasEnded = true)
+    Option(open.getAndSet(null)).foreach(_.end())
     CachedTables.drop(plugin)
     changed()
   }
@@ -115,7 +115,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   def commitStatement(transaction: OpenTransaction): Unit =
     try committed("commit_transaction", transaction)
     finally {
-      transaction.hasEnded = true
+      transaction.end()
       changed()
     }
 
@@ -126,15 +126,22 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     try {
       run(channelIn(transaction), "rollback_transaction", JObject(Nil))
       transaction.deleteFiles()
-    } finally transaction.hasEnded = true
+    } finally transaction.end()
 
   // ---- asking
 
   private def begun(procedure: String, arguments: JObject): (OpenTransaction, Seq[Seq[JValue]]) = {
-    val rows = run(new Channel(bridge, this, None), procedure, arguments)
-    rows match {
-      case Seq(Seq(JString(id), _*)) => (new OpenTransaction(id, SparkInternals.streamingQuery), rows)
-      case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
+    val own = bridge.alone()
+    try {
+      val rows = run(new Channel(own, this, None), procedure, arguments)
+      rows match {
+        case Seq(Seq(JString(id), _*)) => (new OpenTransaction(id, SparkInternals.streamingQuery, own), rows)
+        case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
+      }
+    } catch {
+      case failed: Throwable =>
+        own.end()
+        throw failed
     }
   }
 
@@ -161,11 +168,15 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
 /**
  * A transaction of the session or of a statement; `token` is made before its commit is first asked for. `query` is the
- * streaming query whose thread has begun it.
+ * streaming query whose thread has begun it. It has a process of its own, so that it is lost with no other catalog's.
  */
-private[lakelog] final class OpenTransaction(val id: String, val query: Option[String]) {
+private[lakelog] final class OpenTransaction(val id: String, val query: Option[String], val bridge: Bridge) {
   @volatile var token: Option[JObject] = None
-  @volatile var hasEnded: Boolean = false
+  private val ended = new AtomicBoolean
+
+  def hasEnded: Boolean = ended.get
+
+  def end(): Unit = if (!ended.getAndSet(true)) bridge.end()
 
   private val deletions = new ConcurrentLinkedQueue[() => Unit]()
 
@@ -185,11 +196,12 @@ private[lakelog] object LakeSession {
 
   private val cleaner = Cleaner.create()
 
-  /** Rolls back what a session left open that nobody can reach any more. It must not know the session itself. */
-  private final class Abandoned(open: AtomicReference[OpenTransaction], connect: () => Bridge) extends Runnable {
+  /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
+  private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
     override def run(): Unit = Option(open.getAndSet(null)).foreach { transaction =>
-      try connect().ask(wire.AbandonTransaction(), wire.Scope(Some(transaction.id)))
+      try transaction.bridge.ask(wire.AbandonTransaction(), wire.Scope(Some(transaction.id)))
       catch { case _: LakelogFailure => } // The process that held it is gone, and the transaction with it.
+      finally transaction.end()
     }
   }
 }
@@ -220,14 +232,14 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   def ask[A](request: wire.Request[A]): A = withBytes(request)._1
 
   /** Asks a question that changes nothing, and answers it with the bytes beside. */
-  def withBytes[A](request: wire.Request[A]): (A, Array[Byte]) = bridge.ask(request, scope)
+  def withBytes[A](request: wire.Request[A]): (A, Array[Byte]) = asked.ask(request, scope)
 
   /** The bytes beside the answer. */
   def bytes(request: wire.Request[_]): Array[Byte] = withBytes(request)._2
 
   /** Asks for a change, and tells who wants it, by which statement. */
   def change[A](request: wire.Request[A], first: Option[First] = None): A =
-    try bridge.ask(request, scope.copy(query = Some(session.statement)), first)._1
+    try asked.ask(request, scope.copy(query = Some(session.statement)), first)._1
     finally if (!isInTransaction) session.changed()
 
   /** Asks for a change that begins with the answer to another request, which becomes that member of it. */
@@ -237,6 +249,8 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   /** Asks for a change with a token that makes it the same change again; a transaction is asked again as a whole. */
   def changeOnce[A](request: wire.Change[A]): A =
     if (isInTransaction) change(request) else changeAfter(request, request.subject, "token")
+
+  private def asked: Bridge = transaction.fold(bridge)(_.bridge)
 
   private def scope: wire.Scope = {
     if (transaction.exists(_.hasEnded)) {

@@ -2,7 +2,9 @@ package org.apache.spark.sql.lakelog
 
 import java.lang.ref.{Cleaner, WeakReference}
 import java.util.Properties
-import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.{ConcurrentHashMap, Semaphore}
+
+import scala.annotation.tailrec
 
 import org.json4s.JsonAST.JObject
 
@@ -30,9 +32,10 @@ private[lakelog] final case class OpenedCatalog(child: Child, number: Long)
  *
  * A request that a death left without answer is asked again, up to [[Bridge.Attempts]] times in all. That is safe
  * because each request that changes something carries a token that Python told before it began: a commit that happened
- * is found again by its id. One bridge serves all sessions of the JVM that use the same settings.
+ * is found again by its id. One bridge serves all sessions of the JVM that use the same settings. What it is asked
+ * again is asked of a process of its own ([[alone]]): what kills a process must not kill it for others time and again.
  */
-private[lakelog] final class Bridge(settings: BridgeSettings, python: Python) extends Logging {
+private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, isAlone: Boolean) extends Logging {
 
   private val opened = new Bridge.Opened
 
@@ -44,24 +47,40 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python) ex
    */
   def ask[A](
       request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[First] = None): (A, Array[Byte]) = {
-    var attempt = 1
-    var asked = Asked(request.method, scope.on(request), first)
-    while (true) {
+    val (json, body) = answer(Asked(request.method, scope.on(request), first), attempt = 1)
+    (request.answer(json), body)
+  }
+
+  @tailrec
+  private def answer(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+    val died =
       try {
         val catalog = current()
-        val (json, body) = Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
-        return (request.answer(json), body)
-      } catch {
-        case died: ChildDied if attempt < Bridge.Attempts =>
-          logWarning(s"The Python side of lakelog ended during ${request.method}; starting it again. ${died.lastWords}")
-          attempt += 1
-          asked = died.begun.fold(asked) { begun =>
-            asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
-          }
-        case died: ChildDied => throw Bridge.gone(request.method, died)
-      }
+        return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
+      } catch { case died: ChildDied => died }
+    if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
+    logWarning(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
+    val again = died.begun.fold(asked) { begun =>
+      asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }
-    throw new IllegalStateException("unreachable")
+    if (isAlone) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
+  }
+
+  private def answerAlone(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+    Bridge.askedAgain.acquireUninterruptibly()
+    try {
+      val own = alone()
+      try own.answer(asked, attempt) finally own.end()
+    } finally Bridge.askedAgain.release()
+  }
+
+  /** The same catalog in a process that holds no other, until its [[end]]. */
+  def alone(): Bridge = new Bridge(settings, Python.lend(settings.python), isAlone = true)
+
+  /** Gives the process back that is this bridge's own. */
+  def end(): Unit = {
+    opened.run()
+    Python.takeBack(python)
   }
 
   private def current(): OpenedCatalog = opened.synchronized {
@@ -78,6 +97,9 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python) ex
 private[lakelog] object Bridge {
 
   private val Attempts = 4
+
+  /** So many processes at a time are for requests that are asked again. */
+  private val askedAgain = new Semaphore(2)
   private val cleaner = Cleaner.create()
   private val bridges = new ConcurrentHashMap[BridgeSettings, WeakReference[Bridge]]()
 
@@ -91,7 +113,7 @@ private[lakelog] object Bridge {
       found = if (known == null) null else known.get
       if (found != null) known
       else {
-        found = new Bridge(settings, Python.of(settings.python))
+        found = new Bridge(settings, Python.of(settings.python), isAlone = false)
         new WeakReference(found)
       }
     })
@@ -111,7 +133,7 @@ private[lakelog] object Bridge {
   private final class Opened extends Runnable {
     var catalog: Option[OpenedCatalog] = None
 
-    override def run(): Unit = synchronized(catalog).foreach { opened =>
+    override def run(): Unit = synchronized { val closing = catalog; catalog = None; closing }.foreach { opened =>
       try Python.ask(opened.child, wire.CloseCatalog(opened.number))
       catch { case _: ChildDied | _: LakelogFailure => } // It is closed with the process.
     }

@@ -10,7 +10,11 @@ import org.apache.spark.internal.Logging
 
 /**
  * A process that runs lakelog under that Python, in this JVM's environment. It is started when it is first needed, and again
- * when it has died. It holds all catalogs of this JVM that name that Python; nothing of one reaches another in it.
+ * when it has died.
+ *
+ * One process holds all catalogs of this JVM that name the same Python; nothing of one reaches another in it. A process of
+ * its own is lent to what must not die with others: an open transaction, and a request that is asked again because it may
+ * be what the process has died of.
  */
 private[lakelog] final class Python(val program: String) extends Logging {
 
@@ -45,8 +49,18 @@ private[lakelog] object Python {
 
   private val pythons = new ConcurrentHashMap[String, Python]()
 
+  /** Of each program, one that is lent to nothing at the moment. */
+  private val idle = new ConcurrentHashMap[String, Python]()
+
   /** The process that all catalogs with that Python share. */
   def of(program: String): Python = pythons.computeIfAbsent(program, new Python(_))
+
+  /** Lends a process that holds nothing else. */
+  def lend(program: String): Python = Option(idle.remove(program)).getOrElse(new Python(program))
+
+  /** Takes a process back, to be lent again: starting another one takes long. */
+  def takeBack(python: Python): Unit =
+    if (idle.putIfAbsent(python.program, python) != null) python.stop()
 
   /** Asks the process itself. */
   def ask[A](child: Child, request: wire.Request[A]): A = {
