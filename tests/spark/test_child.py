@@ -1,5 +1,6 @@
 """The Python side as a process: shared, killed at the worst moments, of the wrong version, not there."""
 
+import gc
 import os
 import signal
 import sys
@@ -409,3 +410,115 @@ def test_files_stay_when_it_is_not_known_whether_their_commit_happened(
     assert "history" in str(error.value)
     assert lake.sorted("SELECT * FROM lake.t") == rows
     assert lake.catalog.load_table("t").version == 2
+
+
+# What is asked of the warehouse `…/poisoned` kills its process, and `…/slow` answers when the file `go_on` is there.
+OF_ONE_CATALOG = """
+import os, pathlib, signal, time
+go_on = pathlib.Path({go_on!r})
+def wrap(original):
+    def call(at, asked):
+        if at.outside.warehouse.endswith("poisoned"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        while at.outside.warehouse.endswith("slow") and not go_on.exists():
+            time.sleep(0.01)
+        return original(at, asked)
+    return call
+hook("list_relations", wrap)
+"""
+
+
+def test_a_hundred_catalogs_have_one_process_and_a_transaction_another(make_lake, tmp_path):
+    lakes = [make_lake(str(tmp_path / f"warehouse{number}")) for number in range(100)]
+    for number, lake in enumerate(lakes):
+        lake.sql(f"CREATE NAMESPACE lake.n{number}")
+    assert len(children(lakes[0].spark)) == 1
+    first, last = lakes[0], lakes[-1]
+    assert last.sql(f"SHOW NAMESPACES IN {last.name}") == [("n99",)]
+    for lake in (first, last):
+        lake.sql("CALL lake.system.begin_transaction()")
+        lake.sql("CREATE TABLE lake.t (id INT)")
+        lake.sql("CALL lake.system.commit_transaction()")
+        assert lake.catalog.list_tables() == [("t",)]
+    assert len(children(first.spark)) == 2
+
+
+def test_a_catalog_that_is_used_no_more_is_closed(spark, warm, tmp_path):
+    closed = tmp_path / "closed"
+    text = f"""
+import pathlib
+from lakelog.spark.open_catalog import OpenCatalog
+original = OpenCatalog.close
+def close(self):
+    original(self)
+    with open({str(closed)!r}, "a") as file:
+        print(self.outside.warehouse, file=file)
+OpenCatalog.close = close
+"""
+    jvm = spark.sparkContext._jvm
+    lakelog = jvm.org.apache.spark.sql.lakelog
+    program = warm.program(tmp_path, text)
+
+    def asked(name):
+        settings = jvm.scala.collection.immutable.HashMap()
+        settings = settings.updated("warehouse", str(tmp_path / name)).updated("fsync", "off")
+        bridge = lakelog.Bridge.of(lakelog.BridgeSettings(program, settings))
+        nothing = jvm.scala.Option.empty()
+        bridge.ask(lakelog.wire.ListSystemTables(), lakelog.wire.Scope(nothing, nothing), nothing)
+        return bridge
+
+    kept = asked("kept")
+    asked("dropped")
+    for _ in range(300):
+        gc.collect()
+        jvm.System.gc()
+        if closed.exists() and closed.read_text():
+            break
+        time.sleep(0.1)
+    assert closed.read_text().splitlines() == [str(tmp_path / "dropped")]
+    assert kept.equals(asked("kept"))
+    for child in children(spark):
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_request_that_kills_its_process_fails_and_those_of_other_catalogs_do_not(make_lake, warm, tmp_path):
+    program = warm.program(tmp_path, HOOK + OF_ONE_CATALOG.format(go_on=str(tmp_path / "never")))
+    poisoned = make_lake(str(tmp_path / "poisoned"), python=program)
+    other = make_lake(str(tmp_path / "other"), python=program)
+    third = make_lake(str(tmp_path / "third"), python=program)
+    for lake in (poisoned, other, third):
+        lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    other.sql("CALL lake.system.begin_transaction()")
+    other.sql("INSERT INTO lake.t VALUES (2)")
+
+    def work(number):
+        third.sql(f"INSERT INTO lake.t VALUES ({number})")
+
+    with ThreadPoolExecutor(3) as pool:
+        done = [pool.submit(work, number) for number in range(8)]
+        with pytest.raises(Exception, match="ended 4 times"):
+            poisoned.sql(f"SHOW TABLES IN {poisoned.name}")
+        for each in done:
+            each.result(120)
+    assert third.sql("SELECT count(*) FROM lake.t") == [(9,)]
+    assert other.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+    other.sql("CALL lake.system.commit_transaction()")
+    assert other.catalog.load_table("t").row_count == 2
+    assert poisoned.sql("SELECT * FROM lake.t") == [(1,)]
+
+
+def test_slow_requests_of_a_catalog_hold_up_no_other_catalog(make_lake, warm, tmp_path):
+    go_on = tmp_path / "go_on"
+    program = warm.program(tmp_path, HOOK + OF_ONE_CATALOG.format(go_on=str(go_on)))
+    slow, other = (make_lake(str(tmp_path / name), python=program) for name in ("slow", "other"))
+    other.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    # More than Python answers of one catalog at a time.
+    with ThreadPoolExecutor(40) as pool:
+        listed = [pool.submit(slow.sql, f"SHOW TABLES IN {slow.name}") for _ in range(40)]
+        time.sleep(1)
+        assert other.sql("SELECT * FROM lake.t") == [(1,)]
+        other.sql("INSERT INTO lake.t VALUES (2)")
+        assert not any(each.done() for each in listed)
+        go_on.touch()
+        assert [each.result(60) for each in listed] == [[]] * 40
+    assert len(children(other.spark)) == 1

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ from lakelog.spark.requests import process
 if TYPE_CHECKING:
     from lakelog.spark.handlers.table import Entry
     from lakelog.spark.open_catalog import OpenCatalog
+    from lakelog.spark.requests.base import Request
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -41,6 +43,7 @@ class Dispatch:
     def __init__(self) -> None:
         self._spark = ""
         self._handlers: dict[str, Entry] = {}
+        self._telling_what_happened: Callable[[OpenCatalog, Request], AbstractContextManager[None]]
         self._catalogs: dict[int, OpenCatalog] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -60,19 +63,19 @@ class Dispatch:
                 f"the Spark adapter asks for {method!r}, which lakelog {version()} does not know"
             )
         asked = _decoded(entry.decoder, method, params)
-        with self.opened(catalog).turn() as at:
-            from lakelog.spark.asked_again import telling_what_happened
-
-            statement, transaction = getattr(asked, "query", None), getattr(asked, "transaction", None)
-            again = nullcontext() if is_first else telling_what_happened(at, asked)
-            with at.writing_for(statement, transaction), again:
+        at = self.opened(catalog)
+        with at.turns:
+            if entry.is_change:
+                again = nullcontext() if is_first else self._telling_what_happened(at, asked)
+                with at.writing_for(asked), again:
+                    answered = entry.handler(at, asked)
+            else:
                 answered = entry.handler(at, asked)
         return answered if isinstance(answered, tuple) else (answered, b"")
 
     def opened(self, catalog: int | None) -> OpenCatalog:
         """Return an open catalog. InvalidInput for one that is not open, which is a bug of the adapter."""
-        with self._lock:
-            found = None if catalog is None else self._catalogs.get(catalog)
+        found = None if catalog is None else self._catalogs.get(catalog)
         if found is None:
             raise InvalidInput(f"the catalog {catalog} is not open in this process: load it again")
         return found

@@ -19,7 +19,7 @@ from lakelog.log import Background, LogOptions
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.handles import Handles
 from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
-from lakelog.spark.requests.base import OfLoaded, Statement
+from lakelog.spark.requests.base import OfLoaded, Request, Statement
 
 STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
 SETTINGS = STORE | {"warehouse", "as-of", "statement-text"}
@@ -53,7 +53,8 @@ class OpenCatalog:
         self._spark = spark
         # A store that hangs must not hold up the snapshots of other catalogs.
         self._background = Background()
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
+        self.turns = threading.BoundedSemaphore(AT_ONCE)
+        """So many requests of one catalog are answered at a time."""
         self._lock = threading.Lock()
         self._made: Catalog | None = None
 
@@ -61,12 +62,6 @@ class OpenCatalog:
         """Roll back what is open. A request that is under way ends as it would have."""
         self.open_transactions.abandon_all()
         self._background.close()
-
-    @contextmanager
-    def turn(self) -> Iterator[OpenCatalog]:
-        """Inside, a request is answered; so many of one catalog are at a time."""
-        with self._turns:
-            yield self
 
     def of(self, transaction: str | None) -> Catalog:
         """Return the catalog that a request is about: its session's transaction where one is open. TransactionLost."""
@@ -95,8 +90,10 @@ class OpenCatalog:
             return self._made
 
     @contextmanager
-    def writing_for(self, statement: Statement | None, transaction: str | None) -> Iterator[None]:
-        """Inside, commits name who asked for them, and the statement."""
+    def writing_for(self, asked: Request) -> Iterator[None]:
+        """Inside, commits name who asked for them, and the statement, as far as the request does."""
+        statement: Statement | None = getattr(asked, "query", None)
+        transaction: str | None = getattr(asked, "transaction", None)
         if statement is None:
             yield
             return

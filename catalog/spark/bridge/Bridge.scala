@@ -63,7 +63,8 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
     val again = died.begun.fold(asked) { begun =>
       asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }
-    if (isAlone) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
+    // What had not been asked yet cannot be what the process has died of.
+    if (isAlone || !died.wasAsked) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
   }
 
   private def answerAlone(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {

@@ -18,8 +18,11 @@ private[lakelog] final case class Asked(
     })
 }
 
-/** The child ended before it answered: whether it did what it was asked is not known, but what it told before it began. */
-private[lakelog] final class ChildDied(val lastWords: String, val begun: Option[JObject])
+/**
+ * The child ended before it answered: whether it did what it was asked is not known, but what it told before it began, and
+ * whether it was asked at all.
+ */
+private[lakelog] final class ChildDied(val lastWords: String, val begun: Option[JObject], val wasAsked: Boolean)
   extends IOException("The Python side of lakelog ended")
 
 /**
@@ -59,7 +62,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     val sent = Frame(number, request.toJson)
     answers.expect(number)
     try {
-      if (!isAlive) throw died()
+      if (!isAlive) throw died(wasAsked = false)
       send(sent)
       answers.await(number).getOrElse(throw unanswered(number, request))
     } finally answers.forget(number)
@@ -68,7 +71,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private def send(frame: Frame): Unit =
     try out.synchronized(Frame.write(out, frame))
     catch {
-      case _: IOException => throw died()
+      case _: IOException => throw died(wasAsked = false)
       case broken: Throwable =>
         // What was to follow is missing, and everything that is sent from here on would be taken for it.
         stop()
@@ -106,14 +109,14 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
         "commit-unknown",
         s"The pipe from the Python side of lakelog broke during '${request.method}'. Whether it took effect is not known: " +
           "look at the table's history.")
-    } else died(begun)
+    } else died(begun, wasAsked = true)
   }
 
-  private def died(begun: Option[JObject] = None): ChildDied = {
+  private def died(begun: Option[JObject] = None, wasAsked: Boolean): ChildDied = {
     // What Python said as it ended may still be on its way. Who is interrupted asks again all the same.
     try listener.join(Child.LastWordsWaitMs)
     catch { case _: InterruptedException => Thread.currentThread().interrupt() }
-    new ChildDied(words.synchronized(words.mkString("\n")), begun)
+    new ChildDied(words.synchronized(words.mkString("\n")), begun, wasAsked)
   }
 }
 

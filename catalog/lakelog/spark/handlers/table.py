@@ -58,24 +58,32 @@ class Entry:
     has_bytes: bool
     handler: Callable[[OpenCatalog, Any], msgspec.Struct | tuple[msgspec.Struct, bytes]]
     decoder: msgspec.json.Decoder[base.Request]
+    is_change: bool
 
     @property
     def method(self) -> str:
         return str(self.request.__struct_config__.tag)
 
 
+def _is_change(request: type[base.Request]) -> bool:
+    """Whether commits come of it, which name its statement, and which it may be asked for again."""
+    return "query" in request.__struct_fields__
+
+
 def _entry(request: type[R], answer: type[A], handler: Callable[[OpenCatalog, R], A]) -> Entry:
-    return Entry(request, (answer,), False, handler, msgspec.json.Decoder(request))
+    return Entry(request, (answer,), False, handler, msgspec.json.Decoder(request), _is_change(request))
 
 
 def _with_bytes(
     request: type[R], answer: type[A], handler: Callable[[OpenCatalog, R], tuple[A, bytes]]
 ) -> Entry:
-    return Entry(request, (answer,), True, handler, msgspec.json.Decoder(request))
+    return Entry(request, (answer,), True, handler, msgspec.json.Decoder(request), _is_change(request))
 
 
 def _either(request: type[R], answers: Any, handler: Callable[[OpenCatalog, R], Any]) -> Entry:
-    return Entry(request, get_args(answers), False, handler, msgspec.json.Decoder(request))
+    return Entry(
+        request, get_args(answers), False, handler, msgspec.json.Decoder(request), _is_change(request)
+    )
 
 
 ENTRIES: tuple[Entry, ...] = (
