@@ -100,9 +100,11 @@ class Dispatch:
             )
         # Here, while nothing else is asked: of two threads that import a package and a module of it at the same
         # moment, Python gives one of them what is half made.
+        from lakelog.spark.asked_again import telling_what_happened
         from lakelog.spark.handlers.table import HANDLERS
 
         self._spark, self._handlers = asked.spark, HANDLERS
+        self._telling_what_happened = telling_what_happened
         return process.Welcome(version=ours)
 
     def _open(self, asked: process.OpenCatalog) -> process.Opened:
