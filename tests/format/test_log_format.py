@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tests.format.golden_log import KEYS, LEFT, PURGED, RIGHT, ROOT, STORED, Lines, build
 
 from lakelog.log import Draft, LocalStore, Log, LogOptions, LogSealed, MemoryStore, NotFound
-from lakelog.log.format import Tombstone, decode_entry
+from lakelog.log.format import FEATURES_RESERVED, Tombstone, decode_entry
 
 
 def golden() -> MemoryStore:
@@ -113,3 +114,10 @@ def test_every_hash_can_be_checked_with_nothing_but_json_and_sha256() -> None:
         assert stored["version"] == version and stored["prev"] == previous
         previous = stored["commit_hash"] if stored["kind"] == "tombstone" else stored["hash"]
     assert isinstance(decode_entry((STORED / KEYS.commit(2)).read_bytes(), "golden"), Tombstone)
+
+
+def test_the_reserved_features_are_those_that_the_document_names() -> None:
+    text = (Path(__file__).parents[2] / "log" / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"Reserved features, which this version\s+refuses by name: (.*?)\.\n", text)
+    assert found is not None
+    assert sorted(re.findall("`([^`]+)`", found[1])) == sorted(FEATURES_RESERVED)

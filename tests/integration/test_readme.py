@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from lakelog.catalog.properties import KNOWN
+from lakelog.catalog import Catalog, CommitUnknown, Table
+from lakelog.catalog.schema.properties import KNOWN
 from lakelog.testing import fixtures
 from lakelog.testing.s3a import EXCLUDED, PACKAGES
 
@@ -29,6 +31,43 @@ def test_the_python_tour_runs(tmp_path: Path) -> None:
     exec(compile(code, "README.md", "exec"), names)
     table = names["table"]
     assert table.to_arrow().to_pydict() == {"id": [1], "name": ["ada"]}  # type: ignore[attr-defined]
+
+
+def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = str(tmp_path / "warehouse")
+    names: dict[str, object] = {}
+    code = block("### Python, without Spark").replace("/tmp/warehouse", warehouse)
+    exec(compile(code, "README.md", "exec"), names)
+    load, overwrite, calls = Catalog.load_table, Table.overwrite, 0
+
+    def overtaken(self: Catalog, *arguments: object) -> Table:
+        loaded = load(self, *arguments)  # type: ignore[arg-type]
+        if calls == 0:
+            load(Catalog(warehouse), "lab.people").append(pa.table({"id": [1], "name": ["eve"]}))
+        return loaded
+
+    def unanswered(self: Table, *arguments: object, **named: object) -> Table:
+        nonlocal calls
+        calls += 1
+        done = overwrite(self, *arguments, **named)  # type: ignore[arg-type]
+        if calls == 2:
+            raise CommitUnknown("no answer", commit_id=named["token"].commit_id, location="here")  # type: ignore[attr-defined]
+        return done
+
+    monkeypatch.setattr(Catalog, "load_table", overtaken)
+    monkeypatch.setattr(Table, "overwrite", unanswered)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    before = load(Catalog(warehouse), "lab.people").version
+    capsys.readouterr()
+    code = block("### Conflicts and unknown outcomes").replace("/tmp/warehouse", warehouse)
+    exec(compile(code, "README.md", "exec"), names)
+    after = load(Catalog(warehouse), "lab.people")
+    assert after.to_arrow().to_pydict() == {"id": [1], "name": ["ada lovelace"]}
+    assert (calls, after.version) == (3, before + 2)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"version {before + 1} by ") and said[1].startswith("no answer from here for")
 
 
 @pytest.mark.adapter

@@ -14,7 +14,7 @@ from tests.processes.chains import Chain
 from tests.processes.journal import Asked
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.events import (
+from lakelog.catalog.state.events import (
     EntryLinked,
     EntryRenamed,
     EntryUnlinked,

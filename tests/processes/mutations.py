@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lakelog.catalog import cut, log_cache
+from lakelog.catalog.logs import cache, consistent_cut
 from lakelog.catalog.transaction import Transaction
-from lakelog.log import local_store, log, placing
+from lakelog.log import log, placing
+from lakelog.log.stores import local_store
 from lakelog.log.together import Part
 
 MUTATIONS: dict[str, Callable[[], None]] = {}
@@ -67,7 +68,7 @@ def one_log_after_the_other() -> None:
             for part in parts
         ]
 
-    log_cache.commit_together = commit_one_by_one
+    cache.commit_together = commit_one_by_one
 
 
 @mutation
@@ -80,7 +81,7 @@ def what_was_read_may_change() -> None:
 def each_log_at_its_head() -> None:
     """What is read together is not of one moment."""
 
-    def take(self: cut.Cut, tracked: Any, *, fresh: bool = False) -> Any:
+    def take(self: consistent_cut.Cut, tracked: Any, *, fresh: bool = False) -> Any:
         return tracked.current()
 
-    cut.Cut.take = take  # type: ignore[method-assign]
+    consistent_cut.Cut.take = take  # type: ignore[method-assign]

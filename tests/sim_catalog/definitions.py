@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tests.sim_catalog.model import ABSENT, OK, Asked, Path, State
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.commits import Token
-from lakelog.catalog.definition import FUNCTION, VIEW, FunctionDefinition, ViewDefinition
+from lakelog.catalog.logs.commits import Token
+from lakelog.catalog.schema.definition import FUNCTION, VIEW, FunctionDefinition, ViewDefinition
 from lakelog.catalog.transaction import Transaction
 
 if TYPE_CHECKING:

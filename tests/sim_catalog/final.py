@@ -6,8 +6,8 @@ from tests.sim_catalog import numbers
 from tests.sim_catalog.truth import TrueLog
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import fsck
-from lakelog.catalog.namespace_state import NAMESPACE
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.state.namespace_state import NAMESPACE
 from lakelog.log.findings import Severity
 from lakelog.log.format import COMMITTED, decode_decision
 from lakelog.log.view import CLOCK_TOLERANCE_US

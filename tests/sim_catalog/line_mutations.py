@@ -8,9 +8,10 @@ from typing import Any
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog import line_log, table_state
-from lakelog.catalog.events import BranchFilesChanged
-from lakelog.catalog.refs import Line
+from lakelog.catalog.logs import branch_log
+from lakelog.catalog.state import table_state
+from lakelog.catalog.state.events import BranchFilesChanged
+from lakelog.catalog.state.refs import Line
 
 LINE_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(LINE_MUTATIONS)
@@ -21,12 +22,12 @@ def a_line_becomes_another_whatever_is_lost(real: Any, self: Any, id: str, other
     return id in self.contains
 
 
-@removes(line_log.LineLog, "_event_seen")
+@removes(branch_log.LineLog, "_event_seen")
 def a_branch_is_not_shown_its_own_changes(real: Any, self: Any, event: Any) -> Any:
     return [] if event.get("event") == "branch-files-changed" else real(self, event)
 
 
-@removes(line_log, "seen_on")
+@removes(branch_log, "seen_on")
 def a_branch_is_any_of_its_name(real: Any, view: Any, name: str, id: str | None = None) -> Any:
     return real(view, name)
 

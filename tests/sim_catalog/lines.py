@@ -13,8 +13,9 @@ from tests.sim_catalog.rows import SCHEMA, arrow, compact_table, positions, wher
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, Table, col, ingest
+from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.errors import NoSuchRef, RefExists
+from lakelog.catalog.parquet import ingest
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
 

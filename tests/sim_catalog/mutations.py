@@ -10,43 +10,32 @@ from unittest.mock import patch
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog import (
-    commits,
-    contents,
-    cut,
-    defining,
-    dropping,
-    log_cache,
-    name_tree,
-    renumbering,
-    restoring,
-    staging,
-    steps,
-    table_state,
-    taken,
-    transaction,
-)
-from lakelog.catalog.commits import Token
-from lakelog.catalog.events import EntryUnlinked, NamespaceDropped, RolledBack, TableReplaced, encode
-from lakelog.catalog.identity import ValuesTaken, next_values
-from lakelog.catalog.log_cache import Change
+from lakelog.catalog import transaction
+from lakelog.catalog.ddl import definitions, drop, restore, staging
+from lakelog.catalog.logs import cache, commits, consistent_cut, name_tree, transaction_log, transaction_steps
+from lakelog.catalog.logs.cache import Change
+from lakelog.catalog.logs.commits import Token
+from lakelog.catalog.schema.identity import ValuesTaken, next_values
+from lakelog.catalog.state import table_state
+from lakelog.catalog.state.events import EntryUnlinked, NamespaceDropped, RolledBack, TableReplaced, encode
+from lakelog.catalog.writes import file_changes, identity_rewrite
 from lakelog.log import Draft, NotFound
 
 CATALOG_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(CATALOG_MUTATIONS)
 
 
-@removes(cut.Cut, "check")
+@removes(consistent_cut.Cut, "check")
 def a_cut_is_not_checked_again(real: Any, self: Any) -> None:
     return None
 
 
-@removes(log_cache.LogCache, "_saw")
+@removes(cache.LogCache, "_saw")
 def clocks_do_not_follow_what_was_read(real: Any, self: Any, time_us: int) -> None:
     return None
 
 
-@removes(dropping, "commit_changes")
+@removes(drop, "commit_changes")
 def a_drop_seals_and_unlinks_by_itself(real: Any, logs: Any, changes: Sequence[Any], token: Any) -> None:
     if logs.is_a_cut:
         return real(logs, changes, token)
@@ -55,7 +44,7 @@ def a_drop_seals_and_unlinks_by_itself(real: Any, logs: Any, changes: Sequence[A
     return None
 
 
-@removes(restoring, "_dropped")
+@removes(restore, "_dropped")
 def an_undrop_ignores_the_id(real: Any, tree: Any, identifier: Any, space: str, id: str | None) -> Any:
     return real(tree, identifier, space, None)
 
@@ -79,19 +68,19 @@ def a_link_does_not_look_at_the_name_again(
     return real(found, namespace, _judged_once(Change(found.tracked, found.view, decide)).decide, token)
 
 
-@removes(defining, "commit_in")
+@removes(definitions, "commit_in")
 def a_view_does_not_look_at_the_name_again(
     real: Any, found: Any, namespace: Any, decide: Any, token: Any
 ) -> Any:
     return real(found, namespace, _judged_once(Change(found.tracked, found.view, decide)).decide, token)
 
 
-@removes(defining, "check_free")
+@removes(definitions, "check_free")
 def a_view_takes_a_name_that_is_taken(real: Any, state: Any, kind: str, identifier: Any) -> None:
     return None
 
 
-@removes(restoring, "_linking")
+@removes(restore, "_linking")
 def a_restore_does_not_look_at_the_name_again(real: Any, *args: Any) -> Any:
     return [_judged_once(change) for change in real(*args)]
 
@@ -114,14 +103,14 @@ def what_was_only_read_is_not_validated(real: Any, self: Any, read: Any) -> None
 
 @contextmanager
 def _decided_once() -> Iterator[None]:
-    real = taken.TakenLog.decide_all
+    real = transaction_log.TakenLog.decide_all
 
     def decide_all(self: Any, view: Any, passed: Any) -> Any:
         if not hasattr(self, "drafted"):
             self.drafted = real(self, view, passed)
         return self.drafted
 
-    with patch.object(taken.TakenLog, "decide_all", decide_all):
+    with patch.object(transaction_log.TakenLog, "decide_all", decide_all):
         yield
 
 
@@ -133,7 +122,7 @@ def what_was_created_for_nothing_is_left_open(real: Any, log: Any) -> None:
     return None
 
 
-@removes(dropping, "_sealing_namespace")
+@removes(drop, "_sealing_namespace")
 def a_cascade_does_not_see_what_was_linked_meanwhile(
     real: Any, tree: Any, tracked: Any, view: Any, namespace: Any, cascade: bool, token: Any
 ) -> Any:
@@ -144,12 +133,12 @@ def a_cascade_does_not_see_what_was_linked_meanwhile(
     return Change(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
 
 
-@removes(contents, "check_new")
+@removes(file_changes, "check_new")
 def a_batch_of_a_stream_is_not_looked_for(real: Any, streams: Any, batch: Any, name: str) -> None:
     return None
 
 
-@removes(steps, "_batches")
+@removes(transaction_steps, "_batches")
 def a_batch_that_a_transaction_finds_committed_is_left_out(real: Any, draft: Draft) -> list[Any]:
     return []
 
@@ -189,7 +178,7 @@ def values_that_others_took_are_committed(real: Any, identity: Any, value: int, 
     return True
 
 
-@removes(renumbering, "reserved")
+@removes(identity_rewrite, "reserved")
 def other_values_are_not_reserved(real: Any, tracked: Any, schema: Any, values: Any, name: str) -> Any:
     begin = next_values(schema, tracked.outside.current().state.identities)
     return [
@@ -210,7 +199,7 @@ def a_rollback_takes_back_which_values_are_taken(
 
 @contextmanager
 def _any_moment() -> Iterator[None]:
-    with patch.object(log_cache.LogCache, "seen_us", 0):
+    with patch.object(cache.LogCache, "seen_us", 0):
         yield
 
 

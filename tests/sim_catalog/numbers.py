@@ -12,8 +12,8 @@ from tests.sim_catalog.stores import Row, read_rows, rows_at
 from tests.sim_catalog.world import CatalogWorld, Request
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.events import FilesChanged, IdentityTaken, table_events
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.schema.spark_types import schema_from_spark
+from lakelog.catalog.state.events import FilesChanged, IdentityTaken, table_events
 
 NAME = "numbers.t"
 IDENTITY = {"identity.start": 1, "identity.step": 2, "identity.allowExplicitInsert": False}

@@ -8,8 +8,10 @@ from typing import Any
 
 from tests.sim.mutations import removing
 
-from lakelog.catalog import contents, reachable, row_changes, steps
-from lakelog.catalog.conflicts import Operation
+from lakelog.catalog.logs import transaction_steps
+from lakelog.catalog.maintenance import reachable
+from lakelog.catalog.state.conflicts import Operation
+from lakelog.catalog.writes import file_changes, row_changes
 
 ROW_MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
 removes = removing(ROW_MUTATIONS)
@@ -56,7 +58,7 @@ def rows_that_came_meanwhile_are_not_looked_at(real: Any, self: Any) -> bool:
     return False
 
 
-@removes(steps, "_removed")
+@removes(transaction_steps, "_removed")
 def whole_files_are_removed_whatever_was_deleted_in_them(real: Any, draft: Any) -> Any:
     return {(path, 0) for path, _ in real(draft)}
 
@@ -66,6 +68,6 @@ def vacuum_does_not_know_vectors(real: Any, listed: Any) -> Any:
     return real([])
 
 
-@removes(contents, "_replaced")
+@removes(file_changes, "_replaced")
 def overwrites_look_at_no_files(real: Any, *rest: Any) -> bool:
     return False

@@ -15,8 +15,9 @@ from pyroaring import BitMap
 from tests.sim_catalog.stores import Row, live_rows, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, Table, col, ingest
-from lakelog.catalog.predicate import Predicate
+from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog.parquet import ingest
+from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import NotFound, WriteRef
 

@@ -27,7 +27,8 @@ from tests.sim_catalog.readers import Check
 from tests.sim_catalog.stores import rows_at
 from tests.sim_catalog.world import CatalogWorld, new_catalog_world
 
-from lakelog.catalog import Catalog, deletes
+from lakelog.catalog import Catalog
+from lakelog.catalog.files import deletion_vectors
 from lakelog.catalog.transaction import SNAPSHOT
 from lakelog.log import LakelogError
 from lakelog.log.view import CLOCK_TOLERANCE_US
@@ -64,8 +65,8 @@ def simulate_catalog(seed: int, kind: str | None = None) -> Outcome:
     rows_at.clear()
     kind = kind or KINDS[seed % len(KINDS)]
     # Vectors of so few rows would always stand in the entries.
-    inline_max_bytes = 0 if seed % 2 else deletes.INLINE_MAX_BYTES
-    with world.open(), patch.object(deletes, "INLINE_MAX_BYTES", inline_max_bytes):
+    inline_max_bytes = 0 if seed % 2 else deletion_vectors.INLINE_MAX_BYTES
+    with world.open(), patch.object(deletion_vectors, "INLINE_MAX_BYTES", inline_max_bytes):
         finish = partial(judging.judge, names.populate(world)) if kind == "names" else invariants(world, kind)
         world.scheduler.run()
         failures = [*world.scheduler.failures, *world.failures]

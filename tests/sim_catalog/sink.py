@@ -15,7 +15,7 @@ from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog, StreamBatch
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.events import FilesChanged, StreamCommitted, table_events
+from lakelog.catalog.state.events import FilesChanged, StreamCommitted, table_events
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
 

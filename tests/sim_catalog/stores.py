@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.sim.stores import UnreliableStore
 
-from lakelog.catalog import Table, copying, ingest, renumbering
-from lakelog.catalog.data_file import DataFile, file_path
-from lakelog.catalog.deletes import deletes_from_json, read_vector
-from lakelog.catalog.predicate import Filter
-from lakelog.catalog.row_ids import ROW_ID, ROW_VERSION
+from lakelog.catalog import Table
+from lakelog.catalog.files.data_file import DataFile, file_path
+from lakelog.catalog.files.deletion_vectors import deletes_from_json
+from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
+from lakelog.catalog.logs.stored_vectors import read_vector
+from lakelog.catalog.parquet import copying, ingest
+from lakelog.catalog.schema.predicate import Filter
+from lakelog.catalog.writes import identity_rewrite
 from lakelog.log import MemoryStore, WriteRef
 
 Row = tuple[Any, ...]
@@ -24,7 +27,7 @@ READ_FAULTS = 0.2
 
 _real_written_files = ingest.written_files
 _real_copied_files = copying.copied_files
-_real_moved = renumbering.moved
+_real_moved = identity_rewrite.moved
 _made: dict[bytes, list[tuple[bytes, DataFile]]] = {}
 _rows: dict[str, list[Row]] = {}
 

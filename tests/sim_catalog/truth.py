@@ -12,11 +12,11 @@ import msgspec
 from tests.sim.stores import TrueStore
 from tests.sim_catalog.stores import Row, rows_at
 
-from lakelog.catalog.cut import FOREVER_US
-from lakelog.catalog.data_file import DataFile, decode_files, files_from_arrow
-from lakelog.catalog.deletes import read_vector
-from lakelog.catalog.events import FilesChanged, TableReplaced, namespace_events, table_events
-from lakelog.catalog.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
+from lakelog.catalog.files.data_file import DataFile, decode_files, files_from_arrow
+from lakelog.catalog.logs.consistent_cut import FOREVER_US
+from lakelog.catalog.logs.stored_vectors import read_vector
+from lakelog.catalog.state.events import FilesChanged, TableReplaced, namespace_events, table_events
+from lakelog.catalog.state.namespace_state import NAMESPACE, RELATION, NamespaceState, apply
 from lakelog.log.format import COMMITTED, Commit, Decision, decode_decision, decode_entry
 
 _COMMIT_KEY = re.compile(r"(?:(.*)/)?_log/(\d{20})\.json")

@@ -15,8 +15,11 @@ from tests.sim.world import START_US, YEAR_US, new_weather
 from tests.sim_catalog.stores import CatalogStore, copied_files, moved, written_files
 from tests.sim_catalog.truth import Truth
 
-from lakelog.catalog import Catalog, copying, ingest, parquet_read, places, renumbering
+from lakelog.catalog import Catalog
+from lakelog.catalog.logs import places
+from lakelog.catalog.parquet import copying, ingest, reading
 from lakelog.catalog.transaction import Transaction
+from lakelog.catalog.writes import identity_rewrite
 from lakelog.log import (
     CommitUnknown,
     ConflictError,
@@ -135,8 +138,8 @@ class CatalogWorld:
             patch.object(places, "open_store", self.open_store),
             patch.object(copying, "copied_files", copied_files),
             patch.object(ingest, "written_files", written_files),
-            patch.object(parquet_read, "in_order", one_by_one),
-            patch.object(renumbering, "moved", moved),
+            patch.object(reading, "in_order", one_by_one),
+            patch.object(identity_rewrite, "moved", moved),
         ):
             yield
 

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.spark.conftest import Lake
 
-from lakelog.catalog.data_file import DataFile, files_from_arrow
-from lakelog.catalog.fsck import Severity
-from lakelog.catalog.log_cache import LogCache
-from lakelog.catalog.parquet_open import footer_crc_of
-from lakelog.catalog.places import Places
+from lakelog.catalog.files.data_file import DataFile, files_from_arrow
+from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.places import Places
+from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.parquet.opening import footer_crc_of
 from lakelog.log import LogOptions
 
 VERIFY = "parquet.page.verify-checksum.enabled"

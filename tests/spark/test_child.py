@@ -31,7 +31,7 @@ def wrapper(folder: Path, text: str) -> str:
 # Dies at the n-th put-if-absent after the file `armed` appeared with n in it, before or after it took effect.
 DEADLY = """
 import os, pathlib, signal, threading
-from lakelog.log.local_store import LocalStore
+from lakelog.log.stores.local_store import LocalStore
 armed, original, lock = pathlib.Path({armed!r}), LocalStore.put_if_absent, threading.Lock()
 def deadly(self, key, data):
     with lock:

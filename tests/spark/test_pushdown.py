@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lakelog.catalog.predicate import Predicate
+from lakelog.catalog.schema.predicate import Predicate
 
 pytestmark = pytest.mark.adapter
 

@@ -9,7 +9,7 @@ import lakelog.spark
 pytestmark = pytest.mark.adapter
 
 COUNTING = """
-from lakelog.log.local_store import LocalStore
+from lakelog.log.stores.local_store import LocalStore
 def counted(name):
     original = getattr(LocalStore, name)
     def call(self, *args, **kwargs):

@@ -15,7 +15,7 @@ from tests.spark.sessions import another_session
 from tests.spark.sql.rows import MODES, in_mode
 
 import lakelog.spark
-from lakelog.catalog import row_changes
+from lakelog.catalog.writes import row_changes
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.spark.conftest import FOR_MINUTES
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.definition import FunctionDefinition
+from lakelog.catalog.schema.definition import FunctionDefinition
 from lakelog.spark import spark_conf
 from lakelog.spark.jar import jar_path
 

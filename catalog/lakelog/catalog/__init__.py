@@ -10,8 +10,7 @@ from lakelog.catalog import Catalog, col
 """
 
 from lakelog.catalog.catalog import Catalog
-from lakelog.catalog.commits import Token
-from lakelog.catalog.data_file import ColumnStats, DataFile
+from lakelog.catalog.ddl import Stage
 from lakelog.catalog.errors import (
     ColumnExists,
     CommitConflict,
@@ -22,18 +21,20 @@ from lakelog.catalog.errors import (
     NoSuchTable,
     TableExists,
 )
-from lakelog.catalog.history import HistoryEntry
-from lakelog.catalog.predicate import col
-from lakelog.catalog.schema import Schema
-from lakelog.catalog.staging import Stage
-from lakelog.catalog.stream_batches import StreamBatch
+from lakelog.catalog.files import ColumnStats, DataFile
+from lakelog.catalog.logs import Token
+from lakelog.catalog.schema import Schema, col
+from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.table import Table
+from lakelog.catalog.writes import StreamBatch
+from lakelog.log.errors import CommitUnknown
 
 __all__ = [
     "Catalog",
     "ColumnExists",
     "ColumnStats",
     "CommitConflict",
+    "CommitUnknown",
     "DataFile",
     "HistoryEntry",
     "NamespaceExists",

@@ -10,46 +10,55 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import (
-    audit,
-    dropping,
-    dropping_for_good,
-    fsck,
+from lakelog.catalog.audit import audit
+from lakelog.catalog.ddl import (
+    DroppedEntry,
+    Stage,
+    drop,
+    dropped,
     namespaces,
-    registering,
-    restoring,
+    register,
+    restore,
     saved_cuts,
     staging,
     tables,
 )
-from lakelog.catalog.commits import Token, new_token
-from lakelog.catalog.constraints import Stated
-from lakelog.catalog.cut import Cut
-from lakelog.catalog.data_file import DataFile
 from lakelog.catalog.defined_names import DefinedNames
-from lakelog.catalog.definition import ViewDefinition
-from lakelog.catalog.dropped import DroppedEntry, dropped
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
-from lakelog.catalog.fsck import Findings
-from lakelog.catalog.history import HistoryEntry, entry_of
-from lakelog.catalog.log_cache import LogCache, writing_as
-from lakelog.catalog.name_tree import NameTree, check_at_place, no_such_table
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs import (
+    Cut,
+    LogCache,
+    NameTree,
+    Places,
+    TakenLogs,
+    Token,
+    check_at_place,
+    new_token,
+    no_such_table,
+    writer_facts,
+    writing_as,
+)
+from lakelog.catalog.maintenance import Findings, drop_purge, fsck
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
-from lakelog.catalog.namespace_state import NAMESPACE, PROPERTIES, RELATION, TABLE, SavedCut
-from lakelog.catalog.places import Places
-from lakelog.catalog.schema import Schema
-from lakelog.catalog.staging import Stage
+from lakelog.catalog.schema import Schema, Stated, ViewDefinition
+from lakelog.catalog.state import (
+    NAMESPACE,
+    PROPERTIES,
+    RELATION,
+    TABLE,
+    HistoryEntry,
+    SavedCut,
+    entry_of,
+)
 from lakelog.catalog.table import Table
-from lakelog.catalog.taken import TakenLogs
 from lakelog.catalog.times import Moment, is_time, time_us
-from lakelog.catalog.writer import writer_facts
 from lakelog.log import Json, LogOptions
 from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from lakelog.catalog.expire import Expired
+    from lakelog.catalog.maintenance import Expired, Vacuumed
     from lakelog.catalog.transaction import Transaction
-    from lakelog.catalog.vacuum import Vacuumed
 
 
 class Catalog(DefinedNames):
@@ -133,7 +142,7 @@ class Catalog(DefinedNames):
 
     def drop_namespace(self, namespace: Name, *, cascade: bool = False, token: Token | None = None) -> bool:
         """Drop a namespace; False where there is none. NamespaceNotEmpty unless `cascade`."""
-        return dropping.drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
+        return drop.drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
 
     def undrop_namespace(
         self, namespace: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
@@ -144,7 +153,7 @@ class Catalog(DefinedNames):
         none that can be restored, NamespaceExists when the name is taken.
         """
         target = None if to is None else identifier(to)
-        return restoring.undrop_namespace(self._tree, identifier(namespace), id, target, token)
+        return restore.undrop_namespace(self._tree, identifier(namespace), id, target, token)
 
     # Tables
 
@@ -263,13 +272,13 @@ class Catalog(DefinedNames):
         NoSuchNamespace; TableExists where the name is taken, or where another name leads to the table.
         """
         path = table_identifier(name)
-        registering.register(self._tree, path, location, take_over, token)
+        register.register(self._tree, path, location, take_over, token)
         return self.load_table(path)
 
     def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
         """Drop a table; False where there is none. It can be restored until vacuum purges it, or never with `purge`."""
-        drop = dropping_for_good.drop_table if purge else dropping.drop_table
-        return drop(self._tree, table_identifier(name), token)
+        dropping = drop_purge.drop_table if purge else drop.drop_table
+        return dropping(self._tree, table_identifier(name), token)
 
     def undrop_table(
         self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
@@ -280,11 +289,11 @@ class Catalog(DefinedNames):
         NotFound when there is none that can be restored, TableExists when the name is taken.
         """
         target = None if to is None else table_identifier(to)
-        return restoring.undrop_table(self._tree, table_identifier(name), id, target, token)
+        return restore.undrop_table(self._tree, table_identifier(name), id, target, token)
 
     def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
         """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
-        return dropping.drop_table_at(self._tree, self._logs.location(location), token)
+        return drop.drop_table_at(self._tree, self._logs.location(location), token)
 
     def dropped(self, namespace: Name = (), *, recursive: bool = False) -> list[DroppedEntry]:
         """Return what was dropped in a namespace and can be restored, the latest drop first. NoSuchNamespace.
@@ -387,7 +396,8 @@ class Catalog(DefinedNames):
         Returns what goes of each log; `dry_run` (default) only tells. The current version stays, and what saved cuts
         need.
         """
-        from lakelog.catalog import expire, scope
+        from lakelog.catalog.logs import scope
+        from lakelog.catalog.maintenance import expire
 
         wish = expire.keep(
             self._logs.log_options.clock_us(),
@@ -419,7 +429,8 @@ class Catalog(DefinedNames):
         Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what goes, by place, with
         `keys` by name too; `dry_run` (default) only tells.
         """
-        from lakelog.catalog import scope, vacuum
+        from lakelog.catalog.logs import scope
+        from lakelog.catalog.maintenance import vacuum
 
         asked = vacuum.wish(
             older_than=older_than,
@@ -474,7 +485,7 @@ class Catalog(DefinedNames):
         verify: bool = True,
         whole_ranges: bool = False,
     ) -> Iterator[audit.AuditEntry]:
-        """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit.audit`)."""
+        """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit`)."""
         return audit.audit(
             self._tree,
             since=since,
@@ -498,7 +509,7 @@ class Catalog(DefinedNames):
         repair: bool = False,
         progress: Callable[[str], None] = lambda message: None,
     ) -> Findings:
-        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.fsck.check`)."""
+        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.maintenance`)."""
         if self._logs.is_a_cut:
             raise InvalidInput(
                 "a catalog as of the past shows, and does not check: open the catalog as it is now"

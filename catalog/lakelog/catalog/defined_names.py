@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from lakelog.catalog import defining
-from lakelog.catalog.commits import Token
-from lakelog.catalog.definition import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
+from lakelog.catalog.ddl import definitions
 from lakelog.catalog.errors import FunctionExists, ViewExists
-from lakelog.catalog.name_tree import NameTree
+from lakelog.catalog.logs import NameTree, Token
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
+from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
 
 
 class DefinedNames:
@@ -46,12 +45,12 @@ class DefinedNames:
 
     def load_view(self, name: Name) -> ViewDefinition:
         """Return a view. NoSuchView."""
-        found = defining.load(self._tree, VIEW, table_identifier(name)).definition
+        found = definitions.load(self._tree, VIEW, table_identifier(name)).definition
         assert isinstance(found, ViewDefinition)
         return found
 
     def view_exists(self, name: Name) -> bool:
-        return defining.find(self._tree, VIEW, table_identifier(name)) is not None
+        return definitions.find(self._tree, VIEW, table_identifier(name)) is not None
 
     def list_views(self, namespace: Name = ()) -> list[Identifier]:
         """Return the views directly in `namespace`, sorted. NoSuchNamespace."""
@@ -59,18 +58,18 @@ class DefinedNames:
 
     def rename_view(self, old: Name, new: Name, *, token: Token | None = None) -> None:
         """Give a view another name, in its namespace or another one. NoSuchView, TableExists, NoSuchNamespace."""
-        defining.rename(self._tree, VIEW, table_identifier(old), table_identifier(new), token)
+        definitions.rename(self._tree, VIEW, table_identifier(old), table_identifier(new), token)
 
     def drop_view(self, name: Name, *, token: Token | None = None) -> bool:
         """Drop a view; False where there is none. It can be restored until vacuum purges it."""
-        return defining.drop(self._tree, VIEW, table_identifier(name), token)
+        return definitions.drop(self._tree, VIEW, table_identifier(name), token)
 
     def undrop_view(
         self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
     ) -> Identifier:
         """Restore the view that was dropped last under that name, as `undrop_table` does."""
         target = None if to is None else table_identifier(to)
-        return defining.undrop(self._tree, VIEW, table_identifier(name), id, target, token)
+        return definitions.undrop(self._tree, VIEW, table_identifier(name), id, target, token)
 
     # Functions
 
@@ -92,12 +91,12 @@ class DefinedNames:
 
     def load_function(self, name: Name) -> FunctionDefinition:
         """Return a function. NoSuchFunction."""
-        found = defining.load(self._tree, FUNCTION, table_identifier(name)).definition
+        found = definitions.load(self._tree, FUNCTION, table_identifier(name)).definition
         assert isinstance(found, FunctionDefinition)
         return found
 
     def function_exists(self, name: Name) -> bool:
-        return defining.find(self._tree, FUNCTION, table_identifier(name)) is not None
+        return definitions.find(self._tree, FUNCTION, table_identifier(name)) is not None
 
     def list_functions(self, namespace: Name = ()) -> list[Identifier]:
         """Return the functions directly in `namespace`, sorted. NoSuchNamespace."""
@@ -105,14 +104,14 @@ class DefinedNames:
 
     def drop_function(self, name: Name, *, token: Token | None = None) -> bool:
         """Drop a function; False where there is none. It can be restored until vacuum purges it."""
-        return defining.drop(self._tree, FUNCTION, table_identifier(name), token)
+        return definitions.drop(self._tree, FUNCTION, table_identifier(name), token)
 
     def undrop_function(
         self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
     ) -> Identifier:
         """Restore the function that was dropped last under that name, as `undrop_table` does."""
         target = None if to is None else table_identifier(to)
-        return defining.undrop(self._tree, FUNCTION, table_identifier(name), id, target, token)
+        return definitions.undrop(self._tree, FUNCTION, table_identifier(name), id, target, token)
 
     # Inside
 
@@ -126,7 +125,7 @@ class DefinedNames:
         expected: Definition | None = None,
         token: Token | None = None,
     ) -> None:
-        defining.define(
+        definitions.define(
             self._tree,
             table_identifier(name),
             definition,

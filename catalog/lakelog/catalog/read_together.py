@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakelog.catalog.errors import CommitConflict, NoSuchTable
-from lakelog.catalog.line_log import seen_on
-from lakelog.catalog.refs import MAIN
+from lakelog.catalog.logs import seen_on
+from lakelog.catalog.state import MAIN
 from lakelog.catalog.table import Table
 
 ROUNDS = 100

@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from lakelog.catalog.aggregates import Aggregate, aggregate, decided
-from lakelog.catalog.binding import bind
-from lakelog.catalog.live_files import chunks_of
-from lakelog.catalog.log_cache import TrackedLog
-from lakelog.catalog.parquet_read import read_files
-from lakelog.catalog.planning import plan
-from lakelog.catalog.predicate import Filter, as_predicate
-from lakelog.catalog.table_state import TableState
+from lakelog.catalog.logs import TrackedLog, chunks_of
+from lakelog.catalog.parquet import read_files
+from lakelog.catalog.planning import Aggregate, aggregate, bind, decided, plan
+from lakelog.catalog.schema import Filter, as_predicate
+from lakelog.catalog.state import TableState
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput
 

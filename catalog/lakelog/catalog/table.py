@@ -11,58 +11,61 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakelog.catalog import (
-    contents,
-    deleting,
-    estimating,
-    partition_changes,
-    rolling_back,
-    row_changes,
-)
-from lakelog.catalog.altering import events_of
-from lakelog.catalog.column_statistics import TableEstimates
-from lakelog.catalog.commits import (
+from lakelog.catalog import table_partitions
+from lakelog.catalog.errors import BatchCommitted, NoSuchTable
+from lakelog.catalog.files import DataFile, Positions, TableEstimates, check_written_by
+from lakelog.catalog.logs import (
+    LogCache,
     NothingToDo,
+    TableVersion,
     Token,
+    TrackedLog,
     Written,
     check,
     gone_as_no_such_table,
     no_files,
+    seen_on,
     was_applied_elsewhere,
 )
-from lakelog.catalog.conflicts import Operation
-from lakelog.catalog.constraints import Constraint
-from lakelog.catalog.data_file import DataFile, check_written_by
-from lakelog.catalog.errors import BatchCommitted, NoSuchTable
-from lakelog.catalog.events import encode
-from lakelog.catalog.history import HistoryEntry, entry_of
-from lakelog.catalog.identity import ValuesTaken, values_json
-from lakelog.catalog.line_log import seen_on
-from lakelog.catalog.log_cache import LogCache, TrackedLog
-from lakelog.catalog.metadata import Metadata
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder
-from lakelog.catalog.partitions import Values
-from lakelog.catalog.predicate import ALWAYS_TRUE, Filter, as_predicate
-from lakelog.catalog.proofs import check_rows, required
-from lakelog.catalog.refs import MAIN
-from lakelog.catalog.schema import Schema
-from lakelog.catalog.schema_changes import TableChange, apply_changes, changes_from
-from lakelog.catalog.stream_batches import StreamBatch, check_new
+from lakelog.catalog.parquet import check_rows, required
+from lakelog.catalog.planning import TopRows, Values
+from lakelog.catalog.schema import (
+    ALWAYS_TRUE,
+    Constraint,
+    Filter,
+    Metadata,
+    PartitionSpec,
+    Schema,
+    SortOrder,
+    TableChange,
+    ValuesTaken,
+    apply_changes,
+    as_predicate,
+    changes_from,
+    values_json,
+)
+from lakelog.catalog.state import MAIN, HistoryEntry, Operation, TableState, encode, entry_of, events_of
 from lakelog.catalog.table_compaction import TableCompaction
-from lakelog.catalog.table_state import TableState
-from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.table_versions import TableVersions
-from lakelog.catalog.taking import known_taken, look_again
-from lakelog.catalog.top_rows import TopRows
+from lakelog.catalog.writes import (
+    StreamBatch,
+    check_new,
+    delete,
+    file_changes,
+    known_taken,
+    look_again,
+    rollback,
+    row_changes,
+    statistics_commit,
+)
 from lakelog.log import Commit, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
     # What reads and writes Parquet is loaded by the first read or write: an engine that does both itself needs neither.
-    from lakelog.catalog.adding import FoundFile
-    from lakelog.catalog.changes import Changes
-    from lakelog.catalog.ingest import Ingestible
+    from lakelog.catalog.changelog import Changes
+    from lakelog.catalog.parquet import FoundFile, Ingestible
     from lakelog.catalog.scan import Scan
 
 
@@ -210,7 +213,7 @@ class Table(TableCompaction, TableVersions):
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of a metadata table, all columns or these: see docs/sql/metadata.md."""
-        from lakelog.catalog.metadata_tables import read_metadata
+        from lakelog.catalog.audit import read_metadata
 
         return read_metadata(TableVersion(self._tracked, self._view, self.location), name, columns)
 
@@ -256,8 +259,7 @@ class Table(TableCompaction, TableVersions):
         the change between before `first` and after `last`, if any. In a transaction, there are those of committed
         versions, with their columns. NotFound for versions that there are not (any more).
         """
-        from lakelog.catalog.changelog import Asked, changelog_of
-        from lakelog.catalog.changes import Changes
+        from lakelog.catalog.changelog import Asked, Changes, changelog_of
 
         log = changelog_of(self, Asked(start_version=first, end_version=last))
         return Changes(self._tracked, log, columns, net=net, updates=updates)
@@ -333,17 +335,17 @@ class Table(TableCompaction, TableVersions):
         self._check_writable("delete from")
         predicate, new_id = as_predicate(filter), self._logs.new_id
         return self._with(
-            deleting.delete(self._tracked, self._view, predicate, new_id, name=self.name, token=token)
+            delete.delete(self._tracked, self._view, predicate, new_id, name=self.name, token=token)
         )
 
     def can_delete(self, filter: Filter) -> bool:
         """Tell whether `delete` with this filter is decided by whole files."""
         self._tracked.note_rows_read(filter)
-        return deleting.is_by_files(self._tracked, self._view, as_predicate(filter))
+        return delete.is_by_files(self._tracked, self._view, as_predicate(filter))
 
     def can_overwrite(self, filter: Filter) -> bool:
         """Tell whether `overwrite` takes this filter: whether lakelog knows exactly which rows it matches."""
-        return contents.is_understood(as_predicate(filter), self.schema)
+        return file_changes.is_understood(as_predicate(filter), self.schema)
 
     def add_files(
         self,
@@ -359,7 +361,7 @@ class Table(TableCompaction, TableVersions):
         `partition_filter` chooses values. Such files are read, and never deleted. InvalidInput, naming the file, where
         one does not fit the table, is in it already, or tells several values of a partition field.
         """
-        from lakelog.catalog.parquet_found import found_files
+        from lakelog.catalog.parquet import found_files
 
         open_url = self._tracked.log.replay.open_url
         assert open_url is not None, "a table's log is opened through a catalog"
@@ -370,7 +372,7 @@ class Table(TableCompaction, TableVersions):
         self, found: Sequence[FoundFile], *, ignore_extra_columns: bool = False, token: Token | None = None
     ) -> Table:
         """As `add_files`, for an engine that has looked into the files itself."""
-        from lakelog.catalog.adding import data_files
+        from lakelog.catalog.parquet import data_files
 
         self._check_writable("add files to")
         if not found:
@@ -382,7 +384,7 @@ class Table(TableCompaction, TableVersions):
         """Keep what somebody has found by looking at all rows of this version, for planners of queries."""
         self._check_main("analyzed")
         self._check_writable("compute statistics of")
-        decide = estimating.decision(self._tracked, self._view, estimates, self.name)
+        decide = statistics_commit.decision(self._tracked, self._view, estimates, self.name)
         return self._commit(decide, token)
 
     # Partitions, each given by its values: JSON literals by the names of the partition fields
@@ -392,26 +394,26 @@ class Table(TableCompaction, TableVersions):
 
         Unsupported where files of an older partitioning may have rows of several of them.
         """
-        return partition_changes.listed(self._tracked, self._view, where)
+        return table_partitions.listed(self._tracked, self._view, where)
 
     def add_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
         """Add partitions without rows. One that is there already stays as it is."""
         self._check_writable("add partitions to")
-        return partition_changes.add(self._with(self._newest()), self._tracked, partitions, token)
+        return table_partitions.add(self._with(self._newest()), self._tracked, partitions, token)
 
     def drop_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
         """Remove the rows of partitions, and these with them; what is not there is gone already."""
-        return partition_changes.drop(self, partitions, token)
+        return table_partitions.drop(self, partitions, token)
 
     def truncate_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
         """Remove the rows of partitions, which stay as empty ones."""
         self._check_writable("truncate partitions of")
-        return self._with(partition_changes.truncate(self, self._tracked, self._view, partitions, token))
+        return self._with(table_partitions.truncate(self, self._tracked, self._view, partitions, token))
 
     def rename_partition(self, old: Values, new: Values, *, token: Token | None = None) -> Table:
         """Give all rows of the partition `old` the values of `new`, by rewriting them. NotFound, AlreadyExists."""
         self._check_writable("rename partitions of")
-        return partition_changes.rename(self, self._tracked, old, new, token)
+        return table_partitions.rename(self, self._tracked, old, new, token)
 
     # Going back
 
@@ -439,7 +441,7 @@ class Table(TableCompaction, TableVersions):
     def _go_back(self, operation: Operation, version: int, token: Token | None) -> Table:
         self._check_writable("roll back")
         then = self.at(version=version)._view
-        decide = rolling_back.decision(self._tracked, self._view, then, operation, self.name)
+        decide = rollback.decision(self._tracked, self._view, then, operation, self.name)
         try:
             return self._commit(decide, token)
         except NothingToDo:
@@ -463,7 +465,7 @@ class Table(TableCompaction, TableVersions):
         files: Sequence[DataFile],
         *,
         filter: Filter | None = None,
-        deletes: Sequence[row_changes.Positions | Mapping[str, Any]] | None = None,
+        deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
         batch: StreamBatch | None = None,
         values: Sequence[ValuesTaken] = (),
         token: Token | None = None,
@@ -475,12 +477,12 @@ class Table(TableCompaction, TableVersions):
         """
         self._check_writable("write to")
         check_written_by(files, write)
-        change = contents.change_of(operation, files, filter, batch, values, deletes)
+        change = file_changes.change_of(operation, files, filter, batch, values, deletes)
         if token is None and write is not None:
             # One write is one commit: committing its files again must not add them twice.
             token = Token(commit_id=write.id, bases={self._tracked.location: write.version})
         base = self._base_of(write)
-        committed = contents.commit(self._tracked, base, change, name=self.name, write=write, token=token)
+        committed = file_changes.commit(self._tracked, base, change, name=self.name, write=write, token=token)
         return self._with(committed.view)
 
     def commit_rows(
@@ -490,7 +492,7 @@ class Table(TableCompaction, TableVersions):
         files: Sequence[DataFile] = (),
         *,
         removed: Sequence[str] = (),
-        deletes: Sequence[row_changes.Positions | Mapping[str, Any]] = (),
+        deletes: Sequence[Positions | Mapping[str, Any]] = (),
         condition: Filter | None = None,
         values: Sequence[ValuesTaken] = (),
         reads_others: bool = False,
@@ -532,9 +534,7 @@ class Table(TableCompaction, TableVersions):
         token: Token | None,
         batch: StreamBatch | None = None,
     ) -> Table:
-        from lakelog.catalog.ingest import written_files
-        from lakelog.catalog.leftovers import kept_by_commit
-        from lakelog.catalog.numbering import Numbering
+        from lakelog.catalog.parquet import Numbering, kept_by_commit, written_files
 
         self._check_writable("write to")
         look_again(self._tracked, self._view)

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakelog.catalog import compacting
-from lakelog.catalog.commits import Token
-from lakelog.catalog.compaction import Goal, Group, goal_of
-from lakelog.catalog.log_cache import LogCache, TrackedLog
-from lakelog.catalog.predicate import Filter
-from lakelog.catalog.table_state import TableState
+from lakelog.catalog.logs import LogCache, Token, TrackedLog
+from lakelog.catalog.schema import Filter
+from lakelog.catalog.state import Goal, Group, TableState, goal_of
+from lakelog.catalog.writes import compaction_commit
 from lakelog.log import View, WriteRef
 
 if TYPE_CHECKING:
@@ -59,19 +57,25 @@ class TableCompaction:
         self._check_writable("compact")
         goal, new_id = goal_of(self.properties, target_size_bytes, deleted_ratio), self._logs.new_id
         view = self.refresh()._view
-        return self._with(compacting.compact(self._tracked, view, goal, filter, new_id, name=self.name))
+        return self._with(
+            compaction_commit.compact(self._tracked, view, goal, filter, new_id, name=self.name)
+        )
 
     def plan_compaction(
         self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
     ) -> tuple[pa.Table, list[Group]]:
         """Return what is to be written anew next (see `compacting.plan`)."""
-        return compacting.plan(self._tracked, self._view, goal, filter, until=until, limit_bytes=limit_bytes)
+        return compaction_commit.plan(
+            self._tracked, self._view, goal, filter, until=until, limit_bytes=limit_bytes
+        )
 
     def commit_compaction(
-        self, write: WriteRef, groups: Sequence[compacting.Rewritten], *, token: Token | None = None
+        self, write: WriteRef, groups: Sequence[compaction_commit.Rewritten], *, token: Token | None = None
     ) -> tuple[Table, list[int]]:
         """Commit groups that were planned on this version, but for those returned (see `compacting.commit`)."""
         self._check_writable("compact")
         base, name = self._base_of(write), self.name
-        view, lost = compacting.commit(self._tracked, base, groups, name=name, write=write, token=token)
+        view, lost = compaction_commit.commit(
+            self._tracked, base, groups, name=name, write=write, token=token
+        )
         return self._with(view), lost

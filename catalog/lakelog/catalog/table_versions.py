@@ -6,13 +6,10 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakelog.catalog import referring
-from lakelog.catalog.commits import NothingToDo, Token
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.line_log import LineLog, seen_on, whole
-from lakelog.catalog.log_cache import LogCache, TrackedLog
-from lakelog.catalog.refs import BRANCH, MAIN, TAG, Ref
-from lakelog.catalog.table_state import TableState
+from lakelog.catalog.logs import LineLog, LogCache, NothingToDo, Token, TrackedLog, seen_on, whole
+from lakelog.catalog.state import BRANCH, MAIN, TAG, Ref, TableState
+from lakelog.catalog.writes import tags_and_branches
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, NotFound
 
@@ -177,7 +174,9 @@ class TableVersions:
 
         InvalidInput where `branch` was changed since, NoSuchRef where one of them is not there.
         """
-        decide = referring.fast_forwarding(self._whole_log, branch, to, base=self.version, title=self.name)
+        decide = tags_and_branches.fast_forwarding(
+            self._whole_log, branch, to, base=self.version, title=self.name
+        )
         return self._commit_refs("fast-forward branches of", decide, token)
 
     def _set_ref(
@@ -198,7 +197,7 @@ class TableVersions:
             self._tracked.note_rows_read(None)
             then = None
         on_branch = self.ref != MAIN and self.refs[self.ref].kind == BRANCH
-        decide = referring.setting(
+        decide = tags_and_branches.setting(
             self._whole_log,
             then,
             (self.ref, self.ref_id) if on_branch else (MAIN, None),
@@ -212,7 +211,9 @@ class TableVersions:
         return self._commit_refs(f"create a {kind} of", decide, token)
 
     def _drop_ref(self, kind: str, name: str, if_exists: bool, token: Token | None) -> Table:
-        decide = referring.dropping(kind, name, base=self.version, if_exists=if_exists, title=self.name)
+        decide = tags_and_branches.dropping(
+            kind, name, base=self.version, if_exists=if_exists, title=self.name
+        )
         return self._commit_refs(f"drop a {kind} of", decide, token)
 
     @property

@@ -15,20 +15,13 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lakelog.catalog.binding import bind
 from lakelog.catalog.catalog import Catalog
-from lakelog.catalog.contents import changed_rows
-from lakelog.catalog.cut import Cut
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
-from lakelog.catalog.events import TableDropped, encode
-from lakelog.catalog.line_log import seen_on
-from lakelog.catalog.log_cache import Change, writing_as
-from lakelog.catalog.namespace_state import PROPERTIES, NamespaceState
-from lakelog.catalog.predicate import Filter, as_predicate
-from lakelog.catalog.properties import ISOLATION, SERIALIZABLE, SNAPSHOT, value_of
-from lakelog.catalog.table_state import TableState
-from lakelog.catalog.taken import TakenLog, TakenLogs
-from lakelog.catalog.writer import author_of
+from lakelog.catalog.logs import Change, Cut, TakenLog, TakenLogs, Token, seen_on, writing_as
+from lakelog.catalog.planning import bind
+from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
+from lakelog.catalog.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
+from lakelog.catalog.writes import changed_rows
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import (
     AlreadyExists,
@@ -42,8 +35,7 @@ from lakelog.log.errors import (
 )
 
 if TYPE_CHECKING:
-    from lakelog.catalog.commits import Token
-    from lakelog.catalog.log_cache import LogCache
+    from lakelog.catalog.logs import LogCache
 
 
 class Transaction(Catalog):
@@ -194,6 +186,13 @@ class Transaction(Catalog):
                 version=gone[0][1].version if gone else 0,
                 by=by,
             ) from error
+
+    def own_token(self) -> Token:
+        """Return what `was_committed` needs to look for the outcome; it is to be kept elsewhere before the commit."""
+        every: list[TakenLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
+        logs = [log for log in every if log.steps and log.creation is None]
+        bases = {log.location: log.start.version for log in logs if log.start is not None}
+        return Token(commit_id=self.commit_id, bases=bases)
 
     def _close(self, how: str) -> None:
         self._taken.closed = f"this transaction was {how}: begin another one"

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from lakelog.catalog.arrow_types import schema_from_arrow
-from lakelog.catalog.spark_types import schema_to_spark
+from lakelog.catalog.schema import schema_from_arrow, schema_to_spark
 from lakelog.spark.requests.base import Object
 from lakelog.spark.requests.system import Streams
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakelog.catalog import outcome
-from lakelog.catalog.commits import Token
+from lakelog.catalog.logs import Token
 from lakelog.log.errors import CommitUnknown, NotFound
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests.base import Request
@@ -28,7 +27,7 @@ def telling_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
         yield
     except NotFound as gone:
         token = _token(at, asked)
-        if token is not None and outcome.has_happened(at.outside._logs, token):
+        if token is not None and at.outside.has_happened(token):
             raise CommitUnknown(
                 f"commit {token.commit_id} happened, but not all that it needs is there any more: {gone}",
                 commit_id=token.commit_id,
@@ -45,5 +44,4 @@ def _token(at: OpenCatalog, asked: Request) -> Token | None:
         return token
     if not isinstance(asked, CommitWrite | CommitRows | CommitCompaction) or asked.transaction is not None:
         return None
-    log = at.outside._logs.location(asked.location)
-    return Token(commit_id=asked.write.id, bases={log: asked.write.version})
+    return at.outside.token_of_write(asked.location, asked.write)

@@ -7,12 +7,22 @@ from typing import Any
 
 import msgspec
 
-from lakelog.catalog.constraints import Check, Constraint, ForeignKey
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, shown_names, transform_to_json
-from lakelog.catalog.properties import COMPRESSION_CODEC, TARGET_FILE_SIZE, WRITE_MODES, value_of
-from lakelog.catalog.schema import Schema
-from lakelog.catalog.spark_types import schema_to_spark
-from lakelog.catalog.staging import Stage
+from lakelog.catalog.ddl import Stage
+from lakelog.catalog.schema import (
+    COMPRESSION_CODEC,
+    TARGET_FILE_SIZE,
+    WRITE_MODES,
+    Check,
+    Constraint,
+    ForeignKey,
+    PartitionSpec,
+    Schema,
+    SortOrder,
+    schema_to_spark,
+    shown_names,
+    transform_to_json,
+    value_of,
+)
 from lakelog.catalog.table import Table
 from lakelog.spark.requests.base import Ref
 from lakelog.spark.requests.tables import ConstraintFacts, Estimate, PartitionFacts, SortFacts, TableFacts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchRef, NoSuchTable
 from lakelog.catalog.names import Identifier
-from lakelog.catalog.refs import BRANCH
+from lakelog.catalog.state import BRANCH
 from lakelog.spark.facts import of_table
 from lakelog.spark.requests.base import LoadedTable, Ref
 from lakelog.spark.requests.tables import TableFacts

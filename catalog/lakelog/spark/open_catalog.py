@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.changelog import Changelog
-from lakelog.catalog.stream_versions import Versions
-from lakelog.catalog.writer import with_statement, writer_facts
+from lakelog.catalog.changelog import Changelog, Versions
+from lakelog.catalog.logs import writer_facts
+from lakelog.catalog.state import with_statement
 from lakelog.log import Background, LogOptions
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.handles import Handles

@@ -1,7 +1,6 @@
 """Durable, ordered logs of opaque commits on object storage. See README.md beside this package for the format."""
 
 from lakelog.log.background import Background, wait_for_background
-from lakelog.log.counting_store import CountingStore
 from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
@@ -20,11 +19,16 @@ from lakelog.log.errors import (
 )
 from lakelog.log.format import COMMIT_SIZE_MAX, Commit, Decision, Intent, Json, Settled, Sidecar, WriteRef
 from lakelog.log.ids import ID_LENGTH, new_id
-from lakelog.log.local_store import LocalStore
 from lakelog.log.log import Log, refresh_many
-from lakelog.log.memory_store import MemoryStore
 from lakelog.log.options import LogOptions
-from lakelog.log.store import ObjectStore, canonical_url, open_store
+from lakelog.log.stores import (
+    CountingStore,
+    LocalStore,
+    MemoryStore,
+    ObjectStore,
+    canonical_url,
+    open_store,
+)
 from lakelog.log.together import Part, commit_together
 from lakelog.log.view import Committed, Draft, Dump, Projection, View
 

@@ -23,7 +23,7 @@ from lakelog.log.format import (
 )
 from lakelog.log.options import LogOptions
 from lakelog.log.settling import place
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 OpenUrl: TypeAlias = Callable[[str], tuple[ObjectStore, str]]
 """Return the store and the key of the object at a URL."""

@@ -19,8 +19,6 @@ FORMAT = 1
 COMMIT_SIZE_MAX = 8 * 1024 * 1024
 FEATURES_RESERVED = {
     "inline-rows": "rows carried inside a commit",
-    "deletion-vectors": "deletion vectors",
-    "branches": "branches",
     "encryption": "encrypted logs",
 }
 

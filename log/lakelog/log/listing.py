@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from lakelog.log.keys import Keys
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 _VERSION = re.compile(r"(\d{20})\.json")
 _BASE = re.compile(r"bases/(\d{20})\.json")

@@ -18,7 +18,7 @@ from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
 from lakelog.log.placing import Decide, Placing, is_same_commit, or_unknown, refresh_settled
 from lakelog.log.replay import Replay
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Committed, Draft, Projection, S, View, empty_view
 from lakelog.log.writing import Placed, Writer
 

@@ -24,7 +24,7 @@ from lakelog.log.format import (
 )
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 from lakelog.log.view import Projection, S, View, advance, effective, empty_view, view_of
 
 COLD_BATCH = 24  # more than the versions between two snapshots, so that a cold load ends in its second round

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from lakelog.log.errors import CommitUnknown, StorageError
 from lakelog.log.options import LogOptions
-from lakelog.log.store import ObjectStore
+from lakelog.log.stores import ObjectStore
 
 RETRY_FIRST_S = 0.05
 RETRY_MAX_S = 2.0

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lakelog.catalog.partitioning import Transform
+from lakelog.catalog.schema import Transform
 
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lakelog.catalog.dropped import DroppedEntry
+from lakelog.catalog.ddl import DroppedEntry
 from lakelog.catalog.names import Identifier, identifier
 from lakelog.cli import answer
 from lakelog.cli.inspection import quoted_where_needed

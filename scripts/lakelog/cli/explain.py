@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakelog.catalog.history import HistoryEntry
 from lakelog.catalog.schema import Schema
+from lakelog.catalog.state import HistoryEntry
 
 
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:

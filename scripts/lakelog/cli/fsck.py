@@ -8,10 +8,9 @@ from dataclasses import asdict
 
 import click
 
-from lakelog.catalog.fsck import Findings, Severity, check
-from lakelog.catalog.log_cache import LogCache
+from lakelog.catalog.logs import LogCache, Places
+from lakelog.catalog.maintenance import Findings, Severity, check
 from lakelog.catalog.names import identifier
-from lakelog.catalog.places import Places
 from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
 from lakelog.log import LogOptions

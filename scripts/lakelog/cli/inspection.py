@@ -10,13 +10,11 @@ import click
 import msgspec
 
 from lakelog.catalog import Table
+from lakelog.catalog.audit import METADATA_TABLES
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.history import HistoryEntry
-from lakelog.catalog.metadata_tables import METADATA_TABLES
 from lakelog.catalog.names import identifier, quoted
-from lakelog.catalog.partitioning import PartitionSpec
-from lakelog.catalog.schema import Schema
-from lakelog.catalog.spark_types import schema_to_spark
+from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark
+from lakelog.catalog.state import HistoryEntry
 from lakelog.cli import answer, explain
 from lakelog.cli.options import Place, is_location, takes_place
 from lakelog.log import NotFound, open_store

@@ -11,11 +11,14 @@ import click
 import msgspec
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.expire import DEFAULT_AGE as EXPIRE_AGE
-from lakelog.catalog.expire import Expired
+from lakelog.catalog.maintenance import (
+    EXPIRE_DEFAULT_AGE,
+    VACUUM_DEFAULT_AGE,
+    VACUUM_DEFAULT_DROPPED_AGE,
+    Expired,
+    Vacuumed,
+)
 from lakelog.catalog.names import identifier
-from lakelog.catalog.vacuum import DEFAULT_AGE as WRITE_AGE
-from lakelog.catalog.vacuum import DEFAULT_DROPPED_AGE, Vacuumed
 from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
 from lakelog.cli.progress import Progress
@@ -47,7 +50,7 @@ _apply = click.option("--apply", is_flag=True, help="Do it. Without this, nothin
     "--older-than",
     callback=_age,
     metavar="AGE",
-    help=f"Versions that were replaced longer ago than that. [default: {_days(EXPIRE_AGE)}]",
+    help=f"Versions that were replaced longer ago than that. [default: {_days(EXPIRE_DEFAULT_AGE)}]",
 )
 @click.option("--before-version", type=int, metavar="N", help="Versions of TABLE before that one.")
 @click.option("--retain-last", type=int, metavar="N", help="All but the last N versions of each log.")
@@ -119,13 +122,13 @@ def _tell_expired(found: Sequence[Expired], applied: bool) -> None:
     "--older-than",
     callback=_age,
     metavar="AGE",
-    help=f"Writes that began longer ago fail from then on, and leave nothing. [default: {_days(WRITE_AGE)}]",
+    help=f"Writes that began longer ago fail from then on, and leave nothing. [default: {_days(VACUUM_DEFAULT_AGE)}]",
 )
 @click.option(
     "--dropped-older-than",
     callback=_age,
     metavar="AGE",
-    help=f"What was dropped longer ago is purged for good. [default: {_days(DEFAULT_DROPPED_AGE)}]",
+    help=f"What was dropped longer ago is purged for good. [default: {_days(VACUUM_DEFAULT_DROPPED_AGE)}]",
 )
 @click.option("--verbose", is_flag=True, help="Name every object.")
 @_apply

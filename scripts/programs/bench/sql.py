@@ -38,7 +38,7 @@ DROP = {"DROP TABLE": "DROP TABLE {c}.bench.t{n}"}
 
 # The Python side of a catalog that takes down each request to its store.
 COUNTING = """#!{python}
-from lakelog.log.local_store import LocalStore
+from lakelog.log.stores.local_store import LocalStore
 def counted(name):
     original = getattr(LocalStore, name)
     def call(self, *args, **kwargs):

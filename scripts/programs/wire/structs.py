@@ -13,9 +13,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from lakelog.catalog.deletes import Positions
-from lakelog.catalog.identity import ValuesTaken
-from lakelog.catalog.stream_batches import StreamBatch
+from lakelog.catalog.files import Positions
+from lakelog.catalog.schema import ValuesTaken
+from lakelog.catalog.writes import StreamBatch
 from lakelog.log import WriteRef
 from lakelog.spark.handlers.table import ENTRIES
 from lakelog.spark.requests import base, changes, definitions, procedures, process, staged, tables

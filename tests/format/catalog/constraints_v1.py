@@ -12,7 +12,7 @@ from typing import Any
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.schema.spark_types import schema_from_spark
 
 OVER_0: dict[str, Any] = {
     "kind": "check",

@@ -12,7 +12,7 @@ from tests.format.catalog.rows_v1 import SCHEMA, data_file, positions
 from tests.format.catalog.warehouse_v1 import build
 
 from lakelog.catalog import Catalog, Table, col
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.schema.spark_types import schema_from_spark
 
 
 def fill(catalog: Catalog) -> None:

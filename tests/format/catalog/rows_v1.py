@@ -14,8 +14,8 @@ from pyroaring import BitMap
 from tests.format.catalog.warehouse_v1 import build
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, col
-from lakelog.catalog.data_file import file_path
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.files.data_file import file_path
+from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.log import WriteRef
 
 SCHEMA = {

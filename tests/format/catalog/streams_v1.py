@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.format.catalog.warehouse_v1 import SCHEMA, build
 
 from lakelog.catalog import Catalog, StreamBatch
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.schema.spark_types import schema_from_spark
 
 POSITIONS = (
     '{"format":1,"table":"id000000000000000000000001","generation":1,"version":4,"index":0,"whole":true,'

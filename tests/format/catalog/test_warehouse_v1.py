@@ -10,8 +10,10 @@ from unittest.mock import patch
 import pytest
 from tests.format.catalog.warehouse_v1 import SCHEMA, build, released
 
-from lakelog.catalog import Catalog, DataFile, NoSuchTable, col, contents, staging
-from lakelog.catalog.spark_types import schema_to_spark
+from lakelog.catalog import Catalog, DataFile, NoSuchTable, col
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.schema.spark_types import schema_to_spark
+from lakelog.catalog.writes import file_changes
 
 GOLDEN = Path(__file__).parent / "warehouse_v1"
 
@@ -26,7 +28,7 @@ def without_ids(files: Sequence[DataFile], state: object) -> list[DataFile]:
 
 
 def test_today_writes_what_the_release_wrote_but_for_row_ids() -> None:
-    with patch.object(contents, "with_ids", without_ids), patch.object(staging, "with_ids", without_ids):
+    with patch.object(file_changes, "with_ids", without_ids), patch.object(staging, "with_ids", without_ids):
         written = build()
     golden = released(GOLDEN)
     assert written.keys() == golden.keys()

@@ -1,7 +1,7 @@
 """Makes the golden warehouse of the catalog's format 1, with ids that count and a clock that ticks.
 
-`python -m tests.format.catalog.warehouse_v1 FOLDER` writes it. What a release has written is never edited: a new form
-of the format gets a folder of its own beside it.
+`python -m tests.format.catalog.warehouse_v1 FOLDER` writes it. What a release has written is never edited: from
+then on, a new form of the format gets a folder of its own beside it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from lakelog.catalog import Catalog, ColumnStats, DataFile, Table, places
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
+from lakelog.catalog.logs import places
+from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.log import LogOptions, MemoryStore
 
 FIELDS = [
@@ -93,14 +94,30 @@ def check_says_the_same(folder: Path, fill: Callable[[Catalog], None]) -> None:
             assert json.loads(written[key])["events"] == json.loads(data)["events"], key
 
 
-def build(fill: Callable[[Catalog], None] | None = None) -> dict[str, bytes]:
-    """Return the objects of a golden warehouse by their keys; of this one, unless another one's `fill` is given."""
-    ids, ticks = itertools.count(1), itertools.count(1_790_000_000_000_000, 1_000_000)
-    store = MemoryStore(clock_us=lambda: next(ticks))
+def golden_store() -> MemoryStore:
+    """Return an empty store, whose clock goes on by a second each time that it is looked at."""
+    ticks = itertools.count(1_790_000_000_000_000, 1_000_000)
+    return MemoryStore(clock_us=lambda: next(ticks))
+
+
+def build(
+    fill: Callable[[Catalog], None] | None = None,
+    *,
+    store: MemoryStore | None = None,
+    digits: str = "0123456789",
+    clock_us: Callable[[], int] = lambda: 0,
+) -> dict[str, bytes]:
+    """Return the objects of a golden warehouse by their keys; of this one, unless another one's `fill` is given.
+
+    They are made in `store`, or else in a new one. Ids count in `digits`. The client's clock is `clock_us`, by which
+    vacuum judges ages; commits have the store's.
+    """
+    written = str.maketrans("0123456789", digits)
+    ids, store = itertools.count(1), store or golden_store()
     options = LogOptions(
         in_parallel=one_by_one,
-        clock_us=lambda: 0,
-        new_id=lambda: f"id{next(ids):024}",
+        clock_us=clock_us,
+        new_id=lambda: f"id{next(ids):024}".translate(written),
         in_background=lambda _name, work: work(),
     )
     with patch.object(places, "open_store", lambda url, _options: store):

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, places
+from lakelog.catalog import Catalog
+from lakelog.catalog.logs import places
 from lakelog.log import CountingStore, ObjectStore, open_store, wait_for_background
 
 

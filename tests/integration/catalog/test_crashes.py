@@ -13,7 +13,8 @@ from typing import BinaryIO
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NamespaceExists, TableExists, places
+from lakelog.catalog import Catalog, NamespaceExists, TableExists
+from lakelog.catalog.logs import places
 from lakelog.log import LogOptions, ObjectStore, open_store
 
 

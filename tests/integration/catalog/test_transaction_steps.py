@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, col, places
+from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, col
 from lakelog.catalog.errors import LocationTaken
-from lakelog.catalog.predicate import ALWAYS_TRUE
-from lakelog.catalog.table_changes import AddColumn, SetPartitioning, SetProperty
+from lakelog.catalog.logs import places
+from lakelog.catalog.schema.predicate import ALWAYS_TRUE
+from lakelog.catalog.schema.table_changes import AddColumn, SetPartitioning, SetProperty
 from lakelog.log import (
     CommitUnknown,
     ConflictError,
@@ -250,10 +251,10 @@ def test_a_catalog_as_of_before_its_beginning_is_empty(
 def test_a_table_replaced_by_drop_and_create_in_one_transaction_is_there_at_every_moment(
     catalog: Catalog, other: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakelog.catalog import log_cache
+    from lakelog.catalog.logs import cache
 
     catalog.load_table("t")
-    refresh, late = log_cache.refresh_many, [True]
+    refresh, late = cache.refresh_many, [True]
 
     def namespace_first(pairs: Any) -> list[Any]:
         views = []
@@ -266,7 +267,7 @@ def test_a_table_replaced_by_drop_and_create_in_one_transaction_is_there_at_ever
             views += refresh([pair])
         return views
 
-    monkeypatch.setattr(log_cache, "refresh_many", namespace_first)
+    monkeypatch.setattr(cache, "refresh_many", namespace_first)
     assert ids(catalog) == [8]
 
 

@@ -9,16 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import (
-    Catalog,
-    CommitConflict,
-    NamespaceExists,
-    NoSuchTable,
-    TableExists,
-    col,
-    log_cache,
-)
-from lakelog.catalog.log_cache import Change
+from lakelog.catalog import Catalog, CommitConflict, NamespaceExists, NoSuchTable, TableExists, col
+from lakelog.catalog.logs import cache
+from lakelog.catalog.logs.cache import Change
 from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
 
 Client = Callable[[], Catalog]
@@ -350,7 +343,7 @@ def test_what_was_read_in_one_round_is_checked_before_the_next_question(
     """The namespace was read before another transaction, the table after it, both for the first question."""
     reader, other = client(), client()
     reader.load_table("bank.savings")
-    refresh = log_cache.refresh_many
+    refresh = cache.refresh_many
     late: list[bool] = []
 
     def one_after_another(pairs: Any) -> list[Any]:
@@ -364,7 +357,7 @@ def test_what_was_read_in_one_round_is_checked_before_the_next_question(
                     tx.load_table("bank.savings").append(rows((2, 1)))
         return views
 
-    monkeypatch.setattr(log_cache, "refresh_many", one_after_another)
+    monkeypatch.setattr(cache, "refresh_many", one_after_another)
     tx = reader.begin()
     assert total(tx, "bank.savings") == 101
     with pytest.raises(CommitConflict, match="one moment"):

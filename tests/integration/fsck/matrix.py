@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tests.integration.fsck.world import World, build, lies
 
-from lakelog.catalog.fsck import Finding, Findings, Severity, check
+from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity, check
 from lakelog.log.format import Tombstone, decode_entry
 
 FLIPS = 7

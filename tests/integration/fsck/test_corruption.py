@@ -12,7 +12,7 @@ import pytest
 from tests.integration.fsck.matrix import Case, Outcome, Tally, cases, clean, is_found, run
 from tests.integration.fsck.world import World, build
 
-from lakelog.catalog.fsck import Severity
+from lakelog.catalog.maintenance.fsck import Severity
 
 EVERY = 23
 """The short form tries one case in so many."""

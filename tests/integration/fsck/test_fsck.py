@@ -11,12 +11,13 @@ import msgspec
 import pytest
 from tests.integration.fsck.world import OPTIONS, SCHEMA, altered, create_with_rows, rows
 
-from lakelog.catalog import Catalog, namespace_state
-from lakelog.catalog.definition import ViewColumn, ViewDefinition
-from lakelog.catalog.events import EntryDefined, TableDropped, encode
-from lakelog.catalog.fsck import Findings, Severity, check
-from lakelog.catalog.log_cache import LogCache
-from lakelog.catalog.places import Places
+from lakelog.catalog import Catalog
+from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.places import Places
+from lakelog.catalog.maintenance.fsck import Findings, Severity, check
+from lakelog.catalog.schema.definition import ViewColumn, ViewDefinition
+from lakelog.catalog.state import namespace_state
+from lakelog.catalog.state.events import EntryDefined, TableDropped, encode
 from lakelog.cli.main import run
 from lakelog.log import Draft, FormatError, LakelogError, Part, commit_together
 from lakelog.log.decisions import Decisions

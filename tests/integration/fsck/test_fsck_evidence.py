@@ -11,8 +11,8 @@ from tests.integration.fsck.test_fsck import Folder, both, flip, kinds
 from tests.integration.fsck.world import OPTIONS, SCHEMA, rows
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.events import TableDropped, encode
-from lakelog.catalog.fsck import Finding, Findings, Severity
+from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity
+from lakelog.catalog.state.events import TableDropped, encode
 from lakelog.log import Draft, LogOptions, MemoryStore, commit_together, snapshots
 from lakelog.log.decisions import Decisions
 from lakelog.log.expiry import expire

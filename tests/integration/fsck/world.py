@@ -11,11 +11,14 @@ from unittest import mock
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog, col, commits, deletes, staging
-from lakelog.catalog.events import TableAltered, encode
-from lakelog.catalog.log_cache import LogCache
-from lakelog.catalog.parquet_write import write_files
-from lakelog.catalog.places import Places
+from lakelog.catalog import Catalog, col
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.files import deletion_vectors
+from lakelog.catalog.logs import commits
+from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.places import Places
+from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.state.events import TableAltered, encode
 from lakelog.log import Draft, LakelogError, LogOptions, MemoryStore
 from lakelog.log.decisions import Decisions
 from lakelog.log.expiry import expire
@@ -179,7 +182,7 @@ def build() -> World:
     # Lists of files go into sidecars from two files on, and vectors into objects whatever their size.
     with (
         mock.patch.object(commits, "SIDECAR_FROM_FILES", 1),
-        mock.patch.object(deletes, "INLINE_MAX_BYTES", 0),
+        mock.patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0),
     ):
         for name in ("t", "twin"):
             table = catalog.create_table(f"a.{name}", SCHEMA, partition_by=["part"])

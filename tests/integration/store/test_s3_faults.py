@@ -10,7 +10,8 @@ import pytest
 from tests.integration.store.sums import Sum
 from tests.processes.faulty_proxy import FaultyProxy, faulty_proxy
 
-from lakelog.log import CommitUnknown, Draft, Log, LogOptions, open_store, s3_store
+from lakelog.log import CommitUnknown, Draft, Log, LogOptions, open_store
+from lakelog.log.stores import s3_store
 from lakelog.testing.moto_server import S3Server, moto_server
 
 pytestmark = pytest.mark.s3

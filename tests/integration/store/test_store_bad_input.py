@@ -73,7 +73,7 @@ def test_a_commit_whose_folder_could_not_be_synced_is_settled_by_reading_it(
     log = Log(store, "t", Sum(), options=PATIENT)
     view = log.load()
     with monkeypatch.context() as patched:
-        patched.setattr("lakelog.log.local_store._sync", failing(errno.EIO))
+        patched.setattr("lakelog.log.stores.local_store._sync", failing(errno.EIO))
         done = log.commit(view, lambda view, passed: Draft(events=({"n": 1},)), commit_id="c")
     assert done.version == 2
 

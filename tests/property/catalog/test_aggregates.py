@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.integration.catalog.rows_changed import positions
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.aggregates import Aggregate
-from lakelog.catalog.data_file import ColumnStats, DataFile
+from lakelog.catalog.files.data_file import ColumnStats, DataFile
+from lakelog.catalog.planning.aggregates import Aggregate
 
 SCHEMA = pa.schema(
     {

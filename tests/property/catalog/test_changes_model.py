@@ -14,9 +14,9 @@ from tests.integration.catalog.rows_changed import deletes_of
 from tests.property.catalog.test_rows_model import SCHEMA, RowsModel, seen
 
 from lakelog.catalog import Catalog, DataFile, Table
-from lakelog.catalog.changelog import Changelog, changes_schema
-from lakelog.catalog.parquet_read import read_files
-from lakelog.catalog.parquet_write import write_files
+from lakelog.catalog.changelog.changelog import Changelog, changes_schema
+from lakelog.catalog.parquet.reading import read_files
+from lakelog.catalog.parquet.writing import write_files
 from lakelog.log import WriteRef
 
 Row = tuple[Any, ...]

@@ -17,9 +17,9 @@ from tests.ddl.model import COMPARE, Condition, Model, Row, State, Step
 from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.arrow_types import schema_to_arrow
-from lakelog.catalog.predicate import Predicate
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.schema.predicate import Predicate
+from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.catalog.table import Table
 from lakelog.log import LakelogError
 

@@ -8,10 +8,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lakelog.catalog.data_file import ColumnStats, DataFile, RemovedFile, files_from_arrow, files_to_arrow
-from lakelog.catalog.file_set import FileSet
-from lakelog.catalog.schema import Schema
-from lakelog.catalog.types import AtomicType, Field
+from lakelog.catalog.files.data_file import (
+    ColumnStats,
+    DataFile,
+    RemovedFile,
+    files_from_arrow,
+    files_to_arrow,
+)
+from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.schema.schema import Schema
+from lakelog.catalog.schema.types import AtomicType, Field
 
 SCHEMA = Schema(fields=(Field(id=1, name="a", physical="a_1", type=AtomicType("long")),), last_id=1)
 

@@ -23,24 +23,24 @@ from tests.property.catalog.filter_model import (
     schema_of,
 )
 
-from lakelog.catalog.arrow_types import schema_to_arrow
-from lakelog.catalog.binding import bind
-from lakelog.catalog.bound import Bound
-from lakelog.catalog.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
-from lakelog.catalog.deletes import read_vector, write_vectors
-from lakelog.catalog.file_entries import with_vector
-from lakelog.catalog.file_set import FileSet
-from lakelog.catalog.file_tables import joined
-from lakelog.catalog.parquet_read import read_files, read_positions
-from lakelog.catalog.parquet_write import write_files
-from lakelog.catalog.partitioning import PartitionSpec, SortOrder, spec_from_transforms, with_schema
-from lakelog.catalog.planning import count_rows, plan
-from lakelog.catalog.predicate import Predicate
-from lakelog.catalog.pruning import match, may_match
-from lakelog.catalog.rows import evaluate
-from lakelog.catalog.schema import Schema
+from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
+from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.files.file_tables import joined
+from lakelog.catalog.logs.file_entries import with_vector
+from lakelog.catalog.logs.stored_vectors import read_vector, write_vectors
+from lakelog.catalog.parquet.reading import read_files, read_positions
+from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.planning.binding import bind
+from lakelog.catalog.planning.bound import Bound
+from lakelog.catalog.planning.pruning import match, may_match
+from lakelog.catalog.planning.row_filter import evaluate
+from lakelog.catalog.planning.scan_plan import count_rows, plan
+from lakelog.catalog.schema.arrow_types import schema_to_arrow
+from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms, with_schema
+from lakelog.catalog.schema.predicate import Predicate
+from lakelog.catalog.schema.schema import Schema
 from lakelog.log import WriteRef
-from lakelog.log.memory_store import MemoryStore
+from lakelog.log.stores.memory_store import MemoryStore
 
 every_column = pytest.mark.parametrize("column", sorted(TYPES))
 """One column at a time with one more, so that filters, partitions and values often meet."""

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.format.catalog.rows_v1 import SCHEMA, data_file
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.file_set import FileSet
-from lakelog.catalog.spark_types import schema_from_spark
+from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.log import LogOptions
 from lakelog.log.errors import InvalidInput
 

@@ -20,8 +20,8 @@ from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.fsck import Severity
-from lakelog.catalog.ingest import written_files
+from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.catalog.parquet.ingest import written_files
 from lakelog.log import ConflictError, NotFound, WriteFenced
 
 NAMES = ("a.t", "a.u", "b.t")

@@ -12,11 +12,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from lakelog.catalog import Catalog, col
-from lakelog.catalog.literals import from_arrow
-from lakelog.catalog.partitions import fields_of
+from lakelog.catalog.planning.partitions import fields_of
+from lakelog.catalog.schema.literals import from_arrow
+from lakelog.catalog.schema.transforms import apply_transform
+from lakelog.catalog.schema.types import AtomicType
 from lakelog.catalog.table import Table
-from lakelog.catalog.transforms import apply_transform
-from lakelog.catalog.types import AtomicType
 from lakelog.log import LakelogError, Unsupported
 
 SCHEMA = pa.schema(

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.integration.catalog.rows_changed import deletes_of
 
-from lakelog.catalog import Catalog, Table, col, deletes
+from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.errors import NoSuchRef
+from lakelog.catalog.files import deletion_vectors
 from lakelog.log import LogOptions
 from lakelog.log.errors import InvalidInput
 from lakelog.log.findings import Severity
@@ -99,7 +100,7 @@ class RefsModel(RuleBasedStateMachine):
         if by_filter:
             table = table.delete(col("id").is_in(some))
         else:
-            with patch.object(deletes, "INLINE_MAX_BYTES", 0 if apart else 512):
+            with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0 if apart else 512):
                 table = table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, some))
         self.changed(table, name, rows - frozenset(some))
 

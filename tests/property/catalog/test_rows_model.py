@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.integration.catalog.rows_changed import deletes_of, paths_of
 
-from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col, deletes, fsck
-from lakelog.catalog.binding import bind
-from lakelog.catalog.copying import copied_files
-from lakelog.catalog.parquet_write import write_files
-from lakelog.catalog.predicate import ALWAYS_FALSE
+from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
+from lakelog.catalog.files import deletion_vectors
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.parquet.copying import copied_files
+from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.planning.binding import bind
+from lakelog.catalog.schema.predicate import ALWAYS_FALSE
 from lakelog.log import WriteRef
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
@@ -89,7 +91,7 @@ class RowsModel(RuleBasedStateMachine):
     @rule(client=st.integers(0, 1), data=st.data(), apart=st.booleans())
     def delete_by_position(self, client: int, data: st.DataObject, apart: bool) -> None:
         ids, table = self.chosen(data), self.table(client)
-        with patch.object(deletes, "INLINE_MAX_BYTES", 0 if apart else 512):
+        with patch.object(deletion_vectors, "INLINE_MAX_BYTES", 0 if apart else 512):
             table = table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, ids))
         self.committed(table, {id: row for id, row in self.rows.items() if id not in ids})
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.property.catalog.test_aggregates import ROWS, SCHEMA, VALUES, without_some
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.parquet_read import read_files
-from lakelog.catalog.top_rows import TopRows
+from lakelog.catalog.parquet.reading import read_files
+from lakelog.catalog.planning.top_rows import TopRows
 
 COLUMNS = sorted(VALUES.keys() - {"deep"})
 

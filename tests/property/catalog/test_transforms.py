@@ -10,15 +10,15 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakelog.catalog.binding import bind
-from lakelog.catalog.data_file import DataFile, files_to_arrow
-from lakelog.catalog.literals import from_arrow, value_type
-from lakelog.catalog.partitioning import FIRST_FIELD_ID, Transform, result_type, spec_from_transforms
-from lakelog.catalog.predicate import Column, Literal, Predicate
-from lakelog.catalog.pruning import match, may_match
-from lakelog.catalog.schema import assign_ids
-from lakelog.catalog.transforms import apply_transform
-from lakelog.catalog.types import AtomicType, Field
+from lakelog.catalog.files.data_file import DataFile, files_to_arrow
+from lakelog.catalog.planning.binding import bind
+from lakelog.catalog.planning.pruning import match, may_match
+from lakelog.catalog.schema.literals import from_arrow, value_type
+from lakelog.catalog.schema.partitioning import FIRST_FIELD_ID, Transform, result_type, spec_from_transforms
+from lakelog.catalog.schema.predicate import Column, Literal, Predicate
+from lakelog.catalog.schema.schema import assign_ids
+from lakelog.catalog.schema.transforms import apply_transform
+from lakelog.catalog.schema.types import AtomicType, Field
 
 EPOCH = datetime(1970, 1, 1)
 US = timedelta(microseconds=1)

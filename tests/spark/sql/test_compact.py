@@ -11,7 +11,8 @@ from pyspark.errors import AnalysisException, ParseException, UnsupportedOperati
 from tests.spark.sessions import another_session
 from tests.spark.test_child import DEADLY, wrapper
 
-from lakelog.catalog import col, fsck
+from lakelog.catalog import col
+from lakelog.catalog.maintenance import fsck
 
 
 def known(lake, name="t"):

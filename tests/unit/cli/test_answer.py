@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from lakelog.catalog.partitioning import Transform
+from lakelog.catalog.schema.partitioning import Transform
 from lakelog.cli import answer
 
 

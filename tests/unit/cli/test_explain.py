@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakelog.catalog.arrow_types import schema_from_arrow
-from lakelog.catalog.history import HistoryEntry
+from lakelog.catalog.schema.arrow_types import schema_from_arrow
+from lakelog.catalog.state.history import HistoryEntry
 from lakelog.cli import explain
 
 

@@ -328,8 +328,8 @@ def test_sidecars_are_read_back_and_bulk_is_refused_in_the_commit_itself() -> No
 
 def test_a_feature_that_this_client_does_not_know_is_not_written() -> None:
     log = new_log()
-    with pytest.raises(UnsupportedFormat, match="'branches'"):
-        log.commit(begin(log), lambda view, passed: Draft(features=("branches",)))
+    with pytest.raises(UnsupportedFormat, match="'encryption'"):
+        log.commit(begin(log), lambda view, passed: Draft(features=("encryption",)))
 
 
 def test_time_increases_when_the_clock_jumps_back() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lakelog.log.errors import StorageError
-from lakelog.log.s3_input import S3Input
-from lakelog.log.s3_store import ATTEMPTS_MAX, S3Store
+from lakelog.log.stores.s3_input import S3Input
+from lakelog.log.stores.s3_store import ATTEMPTS_MAX, S3Store
 
 DATA = bytes(range(100))
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import msgspec
 
-from lakelog.catalog.partitioning import Transform
-from lakelog.catalog.types import AtomicType
+from lakelog.catalog.schema.partitioning import Transform
+from lakelog.catalog.schema.types import AtomicType
 from lakelog.spark.requests import base
 from lakelog.spark.requests.writes import MakeToken
 

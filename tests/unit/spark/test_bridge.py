@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, named, of_write, reference
 
-from lakelog.catalog import Catalog, outcome
+from lakelog.catalog import Catalog
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
+from lakelog.catalog.logs import outcome
 from lakelog.log.errors import CommitUnknown, InvalidInput, NotFound
 from lakelog.spark.bridge import serve
 from lakelog.spark.dispatch import Dispatch, VersionMismatch

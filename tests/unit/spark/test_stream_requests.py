@@ -10,7 +10,7 @@ from tests.unit.spark.test_bridge import create, fresh
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log.errors import InvalidInput
-from lakelog.log.local_store import LocalStore
+from lakelog.log.stores.local_store import LocalStore
 
 __all__ = ["fresh"]
 

@@ -6,7 +6,7 @@ import msgspec
 
 from lakelog.catalog import Table
 from lakelog.catalog.changelog import Asked, Changelog, asked_versions, changes_schema
-from lakelog.catalog.spark_types import schema_to_spark
+from lakelog.catalog.schema import schema_to_spark
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.facts import of_table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from lakelog.catalog.compacting import Rewritten
-from lakelog.catalog.compaction import Goal
+from lakelog.catalog.state import Goal
+from lakelog.catalog.writes import Rewritten
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask

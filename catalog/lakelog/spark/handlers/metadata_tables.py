@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.metadata_tables import METADATA_TABLES
+from lakelog.catalog.audit import METADATA_TABLES
 from lakelog.log.errors import Unsupported
 from lakelog.spark.arrow_streams import in_streams, schema_json
 from lakelog.spark.open_catalog import OpenCatalog

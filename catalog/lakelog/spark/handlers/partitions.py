@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.file_facts import partition_values
+from lakelog.catalog.planning import partition_values
 from lakelog.spark.arrow_streams import in_arrow
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import partitions as ask

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from lakelog.catalog.aggregates import Aggregate
-from lakelog.catalog.binding import bind
-from lakelog.catalog.cutting import matching_files
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.predicate import as_predicate
+from lakelog.catalog.planning import Aggregate, TopRows, bind
 from lakelog.catalog.read_together import read_together as versions_together
-from lakelog.catalog.schema_changes import apply_changes
-from lakelog.catalog.top_rows import TopRows
+from lakelog.catalog.schema import apply_changes, as_predicate
+from lakelog.catalog.writes import matching_files
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark.arrow_streams import files_in_arrow, in_arrow
 from lakelog.spark.open_catalog import OpenCatalog

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.commits import Token
-from lakelog.catalog.outcome import token_of
+from lakelog.catalog.logs import Token
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.procedures import Call, Procedure, all_procedures
@@ -36,7 +35,7 @@ def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:
 
 
 def transaction_token(at: OpenCatalog, asked: ask.TransactionToken) -> Token:
-    return token_of(at.open_transactions.get(asked.transaction).transaction)
+    return at.open_transactions.get(asked.transaction).transaction.commit_token()
 
 
 def abandon_transaction(at: OpenCatalog, asked: ask.AbandonTransaction) -> Done:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from lakelog.catalog.change_stream import ChangeStream
-from lakelog.catalog.stream_forms import form_of
-from lakelog.catalog.stream_positions import Limits
-from lakelog.catalog.stream_source import Stream
+from lakelog.catalog.changelog import ChangeStream, Limits, Stream
+from lakelog.catalog.state import form_of
 from lakelog.spark.arrow_streams import files_in_arrow
 from lakelog.spark.handles import on_ref
 from lakelog.spark.open_catalog import OpenCatalog

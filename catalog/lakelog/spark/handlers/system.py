@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.audit_table import AUDIT_SCHEMA, audit_table
+from lakelog.catalog.audit import AUDIT_SCHEMA, audit_table
 from lakelog.log.errors import NotFound
 from lakelog.spark.arrow_streams import in_streams, schema_json
 from lakelog.spark.open_catalog import OpenCatalog

@@ -12,8 +12,8 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from lakelog.catalog.commits import Token
-from lakelog.catalog.staging import Stage
+from lakelog.catalog.ddl import Stage
+from lakelog.catalog.logs import Token
 from lakelog.spark.handlers import (
     changes,
     compaction,

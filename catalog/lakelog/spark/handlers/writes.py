@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from lakelog.catalog.commits import Token
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.stream_batches import check_takes
+from lakelog.catalog.logs import Token
+from lakelog.catalog.writes import check_takes
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import writes as ask
 from lakelog.spark.requests.base import Done

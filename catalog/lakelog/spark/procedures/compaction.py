@@ -9,7 +9,7 @@ from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure,
 
 
 def _prepare(call: Call) -> Mapping[str, Any]:
-    from lakelog.catalog.compaction import goal_of
+    from lakelog.catalog.state import goal_of
 
     path = call.table("table")
     goal = goal_of(call.loaded("table").properties, call["target_size"], call["deleted_ratio"])

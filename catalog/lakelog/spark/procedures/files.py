@@ -10,13 +10,13 @@ from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 
 if TYPE_CHECKING:
-    from lakelog.catalog.adding import FoundFile
+    from lakelog.catalog.parquet import FoundFile
 
 _PATH = re.compile(r"/|[a-zA-Z][a-zA-Z0-9+.-]*:/")
 
 
 def _prepare(call: Call) -> Mapping[str, Any]:
-    from lakelog.catalog.spark_types import schema_to_spark
+    from lakelog.catalog.schema import schema_to_spark
 
     table = call.catalog.load_table(call.table("table"))
     return {
@@ -50,7 +50,7 @@ def _source(text: str) -> Mapping[str, Any]:
 
 def _add_files(call: Call) -> Rows:
     from lakelog.catalog.errors import CommitConflict
-    from lakelog.catalog.spark_types import schema_to_spark
+    from lakelog.catalog.schema import schema_to_spark
 
     table = call.catalog.load_table(call.table("table"))
     if call.result["table_schema"] != schema_to_spark(table.schema):
@@ -75,10 +75,9 @@ def _add_files(call: Call) -> Rows:
 def _found(result: Mapping[str, Any]) -> list[FoundFile]:
     import msgspec
 
-    from lakelog.catalog.adding import FoundFile
-    from lakelog.catalog.data_file import ColumnStats
-    from lakelog.catalog.spark_types import type_from_spark
-    from lakelog.catalog.types import StructType
+    from lakelog.catalog.files import ColumnStats
+    from lakelog.catalog.parquet import FoundFile
+    from lakelog.catalog.schema import StructType, type_from_spark
 
     schemas = [type_from_spark(schema) for schema in result["schemas"]]
     found = []

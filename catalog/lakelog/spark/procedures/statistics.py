@@ -28,7 +28,7 @@ def _prepare(call: Call) -> Mapping[str, Any]:
 
 def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
     """Return the names of the columns that are meant. InvalidInput for one that cannot be counted."""
-    from lakelog.catalog.types import AtomicType
+    from lakelog.catalog.schema import AtomicType
 
     countable = {
         field.name: isinstance(field.type, AtomicType) and field.type.family in _COUNTED
@@ -49,8 +49,8 @@ def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
 
 
 def _compute(call: Call) -> Rows:
-    from lakelog.catalog.column_statistics import ColumnEstimates, TableEstimates
     from lakelog.catalog.errors import CommitConflict
+    from lakelog.catalog.files import ColumnEstimates, TableEstimates
 
     result = call.result
     newest = call.catalog.load_table(call.table("table"))

@@ -15,7 +15,7 @@ def _begin(call: Call) -> Rows:
 
 def _commit(call: Call) -> Rows:
     """Commit, or find out what became of a commit that another process was asked for before it died."""
-    from lakelog.catalog.outcome import was_committed
+    from lakelog.catalog.logs import was_committed
 
     assert call.transaction is not None and call.token is not None
     opened = call.open_transactions.find(call.transaction)

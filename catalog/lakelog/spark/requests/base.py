@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.commits import Token
+from lakelog.catalog.logs import Token
 
 Path: TypeAlias = tuple[str, ...]
 """The parts of a name."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.commits import Token
-from lakelog.catalog.definition import FunctionDefinition, ViewDefinition
+from lakelog.catalog.logs import Token
+from lakelog.catalog.schema import FunctionDefinition, ViewDefinition
 from lakelog.spark.requests.base import Answer, InCatalog, OfNamespace, Path, Statement
 
 

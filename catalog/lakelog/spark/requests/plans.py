@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.table_changes import TableChange
+from lakelog.catalog.schema import TableChange
 from lakelog.spark.requests.base import Answer, InCatalog, LoadedTable, Message, Object, OfLoaded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakelog.catalog.commits import Token
+from lakelog.catalog.logs import Token
 from lakelog.spark.requests.base import Answer, InCatalog, Message, Object, Path, Request, Statement
 
 

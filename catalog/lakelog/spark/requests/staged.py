@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.constraints import Stated
-from lakelog.catalog.data_file import DataFile
-from lakelog.catalog.staging import Stage
+from lakelog.catalog.ddl import Stage
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.schema import Stated
 from lakelog.spark.requests.base import Answer, InCatalog, Named, Object, Path, Statement
 from lakelog.spark.requests.tables import TableFacts
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.definition import ViewDefinition
-from lakelog.catalog.table_changes import TableChange
+from lakelog.catalog.schema import TableChange, ViewDefinition
 from lakelog.spark.requests.base import (
     Answer,
     LoadedTable,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.commits import Token
-from lakelog.catalog.data_file import DataFile
-from lakelog.catalog.deletes import Positions
-from lakelog.catalog.identity import ValuesTaken
-from lakelog.catalog.stream_batches import StreamBatch
+from lakelog.catalog.files import DataFile, Positions
+from lakelog.catalog.logs import Token
+from lakelog.catalog.schema import ValuesTaken
+from lakelog.catalog.writes import StreamBatch
 from lakelog.log import WriteRef
 from lakelog.spark.requests.base import Answer, InCatalog, LoadedChange, Message, Object, OfLoaded, Path
 

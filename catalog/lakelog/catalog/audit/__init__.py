@@ -1,0 +1,29 @@
+"""Who did what, and what a table's metadata is: audits with verified hash chains, and the metadata tables.
+
+Rule: read only. What is reported is checked against the hashes that the logs carry.
+It must not resolve names in ways that write, and it changes nothing.
+"""
+
+from lakelog.catalog.audit.arrow_audit import (
+    AUDIT_SCHEMA,
+    audit_table,
+)
+from lakelog.catalog.audit.audit import (
+    AuditEntry,
+)
+from lakelog.catalog.audit.audited_logs import (
+    in_parallel,
+)
+from lakelog.catalog.audit.metadata_tables import (
+    METADATA_TABLES,
+    read_metadata,
+)
+
+__all__ = [
+    "AUDIT_SCHEMA",
+    "AuditEntry",
+    "METADATA_TABLES",
+    "audit_table",
+    "in_parallel",
+    "read_metadata",
+]

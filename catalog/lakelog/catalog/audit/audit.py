@@ -1,0 +1,297 @@
+"""Who changed what, when and with what, over all logs of a warehouse, with their hash chains verified on the way.
+
+Each log's times increase and a transaction has one time in all of its logs, so that merging by time keeps every log's
+order and shows a transaction's entries together. Logs are read a few versions ahead, never as a whole.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from lakelog.catalog.audit.audited_logs import AuditedLog, every_log, in_parallel, logs_below, logs_of_table
+from lakelog.catalog.audit.chain import Extent, Step, extent_of, goes_on_expired, steps
+from lakelog.catalog.logs import NameTree
+from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
+from lakelog.catalog.state import OPERATIONS, TABLE, details_of, operations_of, writer
+from lakelog.catalog.times import Moment, last_us, time_us
+from lakelog.log import Commit, Json, NotFound
+from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.format import Tombstone
+
+BATCH_MAX = 64
+AHEAD_MAX = 16 * 1024
+"""So many entries of all logs together are read ahead, as long as there are fewer logs than a quarter of that."""
+
+COMMIT: Literal["commit"] = "commit"
+EXPIRED: Literal["expired"] = "expired"
+DAMAGE: Literal["damage"] = "damage"
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One commit as one log has it; or a range of versions that expired; or damage, where the log cannot be believed.
+
+    `name` is what the log is called now, or was when it was dropped; None where the catalog has no name for it.
+    `operations` say what a commit did and `details` with what. `transaction` is the commit id where the commit belongs
+    to a transaction over several logs. `base` is the version that it was prepared on: one below `version` - 1 means
+    that it was rebased. Of an expired range, `first_version` is its first and `version` its last; of damage, `version`
+    is 0 where it is about no single one. `note` tells of either in words. What a writer did not say is None.
+    """
+
+    what: Literal["commit", "expired", "damage"]
+    time_us: int | None
+    kind: str
+    name: Identifier | None
+    dropped: bool
+    location: str
+    log_id: str | None = None
+    version: int
+    first_version: int | None = None
+    operations: tuple[str, ...] = ()
+    details: dict[str, Json] = {}
+    user: str | None = None
+    engine: str | None = None
+    client: str | None = None
+    application: str | None = None
+    host: str | None = None
+    query: str | None = None
+    statement: str | None = None
+    commit_id: str | None = None
+    transaction: str | None = None
+    base: int | None = None
+    hash: str | None = None
+    note: str | None = None
+
+
+_Key: TypeAlias = tuple[int, str, str, int]
+"""Orders entries: by time, transactions together, and versions of one log as they follow one another."""
+
+_Keyed: TypeAlias = tuple[_Key, AuditEntry]
+
+
+def audit(
+    tree: NameTree,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    table: Name | None = None,
+    namespace: Name | None = None,
+    location: str | None = None,
+    user: str | None = None,
+    operation: str | None = None,
+    newest_first: bool = True,
+    verify: bool = True,
+    whole_ranges: bool = False,
+) -> Iterator[AuditEntry]:
+    """Yield what happened in a warehouse, dropped tables and namespaces included until they are purged.
+
+    `since` and `until` are inclusive; a date alone is the whole day. `table` and `namespace` (with all below) are names
+    that may be former ones, `location` is the place of a table without a name; at most one of the three. `user` and
+    `operation` match exactly or as globs. What expired, and damage, is told whatever these two say. An expired range
+    has the time of its newest version; of one that `until` cuts, the part before is told, or nothing with
+    `whole_ranges`: then `since` and `until` choose among the entries that there are without them.
+
+    What is read is verified: all of it, or from `since` to `until`. The log is never believed over its hashes, and an
+    audit does not end at damage; whoever asks has to look for entries whose `what` is "damage".
+    InvalidInput, NoSuchTable, NoSuchNamespace; NotFound where there is no log at `location`.
+    """
+    wanted = _Wanted(since, until, user, operation, whole_ranges)
+    if sum(given is not None for given in (table, namespace, location)) > 1:
+        raise InvalidInput("an audit is of a table, of a namespace or of a place: give one of them")
+    if tree.logs.is_a_cut:
+        raise Unsupported(
+            "an audit tells all that ever happened: ask the catalog itself, without as_of or a transaction"
+        )
+    if location is not None:
+        logs = [AuditedLog(tree.logs.location(location), TABLE)]
+        if extent_of(tree.logs.unread(logs[0].location).log).head == 0:
+            raise NotFound(f"there is no log at {location}: check the path")
+    else:
+        logs = every_log(tree)
+        if table is not None:
+            logs = logs_of_table(tree, logs, table_identifier(table))
+        elif namespace is not None:
+            logs = logs_below(tree, logs, identifier(namespace))
+    batch = max(4, min(BATCH_MAX, AHEAD_MAX // max(1, len(logs))))
+    streams = [_Stream(tree, log, wanted, newest_first, verify, batch).entries() for log in logs]
+    return _merged(tree, streams, newest_first)
+
+
+def _merged(tree: NameTree, streams: list[Iterator[_Keyed]], newest_first: bool) -> Iterator[AuditEntry]:
+    # heapq asks one stream after another for its first entry: so all of them have read theirs before, side by side.
+    firsts = in_parallel(tree, lambda stream: next(stream, None), streams)
+    begun = [
+        chain([first], stream) for first, stream in zip(firsts, streams, strict=True) if first is not None
+    ]
+    for _, entry in heapq.merge(*begun, key=lambda keyed: keyed[0], reverse=newest_first):
+        yield entry
+
+
+class _Wanted:
+    """Which entries are asked for."""
+
+    def __init__(
+        self,
+        since: Moment | None,
+        until: Moment | None,
+        user: str | None,
+        operation: str | None,
+        whole_ranges: bool,
+    ) -> None:
+        self.since_us = None if since is None else time_us(since)
+        self.until_us = None if until is None else last_us(until)
+        self.user = user
+        self.operation = operation
+        self.whole_only = until is not None and whole_ranges
+        if self.since_us is not None and self.until_us is not None and self.since_us > self.until_us:
+            raise InvalidInput(f"nothing is since {since} and until {until}: the first is the later one")
+        if operation is not None and not any(fnmatchcase(known, operation) for known in OPERATIONS):
+            raise InvalidInput(
+                f"no operation is called {operation!r}: there are {', '.join(sorted(OPERATIONS))}; "
+                "* and ? stand for any characters and for one"
+            )
+
+    def wants(self, entry: AuditEntry) -> bool:
+        if self.user is not None and not fnmatchcase(entry.user or "", self.user):
+            return False
+        return self.operation is None or any(fnmatchcase(done, self.operation) for done in entry.operations)
+
+
+class _Stream:
+    """The entries of one log, in order, each with the key that it is merged by."""
+
+    def __init__(
+        self, tree: NameTree, log: AuditedLog, wanted: _Wanted, newest_first: bool, verify: bool, batch: int
+    ) -> None:
+        self.read = tree.logs.unread(log.location).log
+        self.log = log
+        self.wanted = wanted
+        self.newest_first = newest_first
+        self.verify = verify
+        self.batch = batch
+        end = sys.maxsize if newest_first else 0
+        self.key: _Key = (end, "", log.location, end)
+
+    def entries(self) -> Iterator[_Keyed]:
+        extent = extent_of(self.read)
+        newest_expired: Tombstone | None = None
+        yield from self._of_the_whole(extent)
+        for step in steps(
+            self.read,
+            extent,
+            since_us=self.wanted.since_us,
+            until_us=self.wanted.until_us,
+            newest_first=self.newest_first,
+            verify=self.verify,
+            batch=self.batch,
+        ):
+            if isinstance(step.entry, Tombstone):
+                # What expires is always the oldest, so that the newest of them stands for all.
+                if self.newest_first and newest_expired is None:
+                    yield from self._of_expired(step.entry, extent)
+                newest_expired = step.entry
+                continue
+            if not self.newest_first and newest_expired is not None:
+                yield from self._of_expired(newest_expired, extent)
+            newest_expired = None
+            yield from self._of(step)
+        if not self.newest_first and newest_expired is not None:
+            yield from self._of_expired(newest_expired, extent)
+
+    def _of_the_whole(self, extent: Extent) -> Iterator[_Keyed]:
+        problems = list(extent.problems)
+        if extent.head == 0:
+            problems.append(
+                self.log.problem
+                or f"the catalog says that there is a log at {self.read.location}, but it is gone"
+            )
+        elif self.log.problem is not None:
+            problems.append(f"{self.log.problem}; what is below is told from the commits that can be read")
+        for problem in problems:
+            yield self.key, self._entry(None, what=DAMAGE, version=0, note=problem)
+
+    def _of(self, step: Step) -> Iterator[_Keyed]:
+        if step.problem is not None:
+            self.key = (*self.key[:3], step.version)
+            time_us = self.key[0] if 0 < self.key[0] < sys.maxsize else None
+            yield (
+                self.key,
+                self._entry(None, what=DAMAGE, time_us=time_us, version=step.version, note=step.problem),
+            )
+            return
+        commit = step.entry
+        assert isinstance(commit, Commit)
+        self.key = (commit.time_us, commit.commit_id, self.log.location, commit.version)
+        if self._concerns(commit) and self._says_something(commit):
+            entry = self._of_commit(commit)
+            if self.wanted.wants(entry):
+                yield self.key, entry
+
+    def _concerns(self, entry: Commit | Tombstone) -> bool:
+        return self.log.only is None or entry.log_id in self.log.only
+
+    def _says_something(self, commit: Commit) -> bool:
+        return self.log.about is None or any(event.get("id") in self.log.about for event in commit.events)
+
+    def _of_commit(self, commit: Commit) -> AuditEntry:
+        said = commit.writer
+        return self._entry(
+            commit.log_id,
+            what=COMMIT,
+            time_us=commit.time_us,
+            version=commit.version,
+            operations=operations_of(commit),
+            details=details_of(commit),
+            user=_text(said.get(writer.USER)),
+            engine=_text(said.get(writer.ENGINE)),
+            client=_text(said.get(writer.CLIENT)),
+            application=_text(said.get(writer.APPLICATION)),
+            host=_text(said.get(writer.HOST)),
+            query=_text(said.get(writer.QUERY)),
+            statement=_text(said.get(writer.STATEMENT)),
+            commit_id=commit.commit_id,
+            transaction=commit.commit_id if commit.intent is not None else None,
+            base=commit.base,
+            hash=commit.hash,
+        )
+
+    def _of_expired(self, newest: Tombstone, extent: Extent) -> Iterator[_Keyed]:
+        if self.wanted.whole_only and goes_on_expired(self.read, newest.version, extent.head):
+            return
+        if self._concerns(newest):
+            last = newest.version
+            self.key = (newest.time_us, newest.commit_id, self.log.location, last)
+            yield (
+                self.key,
+                self._entry(
+                    newest.log_id,
+                    what=EXPIRED,
+                    time_us=newest.time_us,
+                    version=last,
+                    first_version=1,
+                    note=f"versions 1-{last} expired" if last > 1 else "version 1 expired",
+                ),
+            )
+
+    def _entry(self, log_id: str | None, *, time_us: int | None = None, **facts: Any) -> AuditEntry:
+        names = self.log.names
+        name = names.get(log_id or "") or (next(iter(names.values())) if len(names) == 1 else None)
+        return AuditEntry(
+            time_us=time_us,
+            kind=self.log.kind,
+            name=None if name is None else name.identifier,
+            dropped=name is not None and name.dropped,
+            location=self.read.location,
+            log_id=log_id,
+            **facts,
+        )
+
+
+def _text(fact: Json) -> str | None:
+    return None if fact is None else str(fact)

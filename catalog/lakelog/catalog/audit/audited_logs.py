@@ -1,0 +1,238 @@
+"""Which logs an audit reads: every namespace and table of a warehouse, dropped ones too, by the names they have or had.
+
+A namespace whose log is damaged hides nothing: what it ever linked is then told from the commits that can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from lakelog.catalog.audit.chain import extent_of, steps
+from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
+from lakelog.catalog.logs import NameTree
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import NAMESPACE, TABLE, NamespaceState
+from lakelog.log import Commit, FormatError, NotFound
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True, slots=True)
+class NameNow:
+    """`identifier` is what a log is called, or was when it (or a namespace above it) was dropped."""
+
+    identifier: Identifier
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedLog:
+    """A log to be read. `names` go by log ids, since several can have followed one another at one place.
+
+    `above` are the locations of the namespaces that it is in. Where these are given, only commits of the log ids `only`
+    are told, and only those that say something `about` some ids. `problem` is why a namespace could not be looked into.
+    """
+
+    location: str
+    kind: str
+    names: Mapping[str, NameNow] = field(default_factory=dict)
+    above: tuple[str, ...] = ()
+    only: frozenset[str] | None = None
+    about: frozenset[str] | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """What a namespace ever linked under an id, and the names that it had there, the newest last."""
+
+    kind: str
+    location: str
+    names: tuple[str, ...]
+    dropped: bool
+
+
+def every_log(tree: NameTree) -> list[AuditedLog]:
+    """Return all logs that a name leads to or that can be restored. Loads every namespace, level by level."""
+    root = _looked_into(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
+    if root is None:
+        return []
+    found: dict[str, AuditedLog] = {}
+    level = [root]
+    while level:
+        below: list[tuple[AuditedLog, NameNow]] = []
+        for log, name, links in level:
+            _add(found, log)
+            for id, link in links.items():
+                now = NameNow((*name.identifier, link.names[-1]), name.dropped or link.dropped)
+                child = AuditedLog(link.location, link.kind, {id: now}, (*log.above, log.location))
+                if link.kind == NAMESPACE:
+                    below.append((child, now))
+                elif link.kind == TABLE:
+                    _add(found, child)
+        level = [one for one in in_parallel(tree, _looked_into_one(tree), below) if one is not None]
+    return list(found.values())
+
+
+def logs_of_table(tree: NameTree, everything: Sequence[AuditedLog], path: Identifier) -> list[AuditedLog]:
+    """Return the logs of the tables that are or were called `path`, and those of the namespaces that say so.
+
+    NoSuchTable where no table was, as far as the retained history tells.
+    """
+    ids, parents = _ever_called(tree, path, TABLE)
+    if not ids:
+        raise NoSuchTable(
+            f"there is no table {quoted(path)}, and as far as the history goes there never was: check the name"
+        )
+    tables = [
+        replace(log, only=frozenset(ids))
+        for log in everything
+        if log.kind == TABLE and ids & log.names.keys()
+    ]
+    parents = parents | {log.above[-1] for log in tables}
+    return tables + _saying(everything, parents, ids)
+
+
+def logs_below(tree: NameTree, everything: Sequence[AuditedLog], path: Identifier) -> list[AuditedLog]:
+    """Return the logs of the namespaces that are or were called `path`, of all below, and those that say so.
+
+    NoSuchNamespace where none was, as far as the retained history tells.
+    """
+    if not path:
+        return list(everything)
+    ids, parents = _ever_called(tree, path, NAMESPACE)
+    if not ids:
+        raise NoSuchNamespace(
+            f"there is no namespace {quoted(path)}, and as far as the history goes there never was: check the name"
+        )
+    tops = {log.location for log in everything if log.kind == NAMESPACE and ids & log.names.keys()}
+    below = [log for log in everything if log.location in tops or not tops.isdisjoint(log.above)]
+    parents = parents | {log.above[-1] for log in everything if log.location in tops}
+    return below + _saying(everything, parents - {log.location for log in below}, ids)
+
+
+def in_parallel(tree: NameTree, work: Callable[[T], U], inputs: Sequence[T]) -> list[U]:
+    """Return what `work` makes of each of the inputs, several of them at a time."""
+    results: list[Any] = [None] * len(inputs)
+
+    def run(index: int) -> None:
+        results[index] = work(inputs[index])
+
+    tree.logs.log_options.in_parallel([partial(run, index) for index in range(len(inputs))])
+    return results
+
+
+def _saying(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
+    return [replace(log, about=frozenset(ids)) for log in everything if log.location in parents]
+
+
+def _add(found: dict[str, AuditedLog], log: AuditedLog) -> None:
+    """Add a log, or a name to the log that is known at that place."""
+    known = found.get(log.location)
+    if known is None:
+        found[log.location] = log
+    else:
+        is_live = any(not name.dropped for name in known.names.values())
+        names = {**log.names, **known.names} if is_live else {**known.names, **log.names}
+        found[log.location] = replace(known, names=names, above=known.above if is_live else log.above)
+
+
+_Looked = tuple[AuditedLog, NameNow, dict[str, _Link]]
+
+
+def _looked_into_one(tree: NameTree) -> Callable[[tuple[AuditedLog, NameNow]], _Looked | None]:
+    return lambda one: _looked_into(tree, *one)
+
+
+def _looked_into(tree: NameTree, log: AuditedLog, name: NameNow) -> _Looked | None:
+    """Return a namespace with what it links; None for a root that is not there."""
+    try:
+        if not log.location and tree.find_namespace(()) is None:
+            return None
+        view = tree.logs.namespace(log.location).current()
+    except NotFound as error:
+        return replace(log, problem=str(error)), name, {}
+    except FormatError as error:
+        links = _ever_linked(tree, log.location, None)
+        return replace(log, names=log.names or {"": name}, problem=str(error)), name, links
+    names = log.names or {view.log_id: name}
+    return replace(log, names=names), name, _linked(view.state)
+
+
+def _linked(state: NamespaceState) -> dict[str, _Link]:
+    links = {
+        entry.id: _Link(entry.kind, entry.location, (name,), dropped=False)
+        for names in state.entries.values()
+        for name, entry in names.items()
+    }
+    for id, gone in state.dropped.items():
+        links[id] = _Link(gone.kind, gone.location, (gone.name,), dropped=True)
+    return links
+
+
+def _ever_called(tree: NameTree, path: Identifier, kind: str) -> tuple[set[str], set[str]]:
+    """Return the ids that were ever called `path`, and the locations of the namespaces that called them so."""
+    namespaces = {""}
+    for part in path[:-1]:
+        namespaces = {
+            link.location
+            for location in namespaces
+            for link in _ever_linked_in(tree, location).values()
+            if link.kind == NAMESPACE and part in link.names
+        }
+    ids: set[str] = set()
+    parents: set[str] = set()
+    for location in namespaces:
+        for id, link in _ever_linked_in(tree, location).items():
+            if link.kind == kind and path[-1] in link.names:
+                ids.add(id)
+                parents.add(location)
+    return ids, parents
+
+
+def _ever_linked_in(tree: NameTree, location: str) -> dict[str, _Link]:
+    try:
+        state = tree.logs.namespace(location).current().state
+    except (FormatError, NotFound):
+        state = None
+    return _ever_linked(tree, location, state)
+
+
+def _ever_linked(tree: NameTree, location: str, state: NamespaceState | None) -> dict[str, _Link]:
+    """Return what a namespace ever linked, as its retained commits tell, and what `state` adds of older ones."""
+    links: dict[str, _Link] = {}
+    for event in _events(tree, location):
+        match event.get("event"):
+            case "entry-linked":
+                known = links.get(event["id"])
+                names = (*(known.names if known else ()), event["name"])
+                links[event["id"]] = _Link(event["kind"], event["location"], names, dropped=False)
+            case "entry-renamed" if event["id"] in links:
+                known = links[event["id"]]
+                links[event["id"]] = replace(known, names=(*known.names, event["new_name"]))
+            case "entry-renamed" if state is not None:
+                # Linked by a commit that has expired: where it is now is in the state, unless it was purged since.
+                now = _linked(state).get(event["id"])
+                if now is not None:
+                    links[event["id"]] = replace(now, names=(event["name"], event["new_name"]))
+            case "entry-unlinked" if event["id"] in links:
+                links[event["id"]] = replace(links[event["id"]], dropped=True)
+            case "entry-purged" if state is None:
+                links.pop(event["id"], None)
+    for id, link in (_linked(state) if state is not None else {}).items():
+        known = links.get(id)
+        links[id] = link if known is None else replace(link, names=(*known.names, *link.names))
+    return links
+
+
+def _events(tree: NameTree, location: str) -> Iterator[dict[str, Any]]:
+    log = tree.logs.unread(location).log
+    for step in steps(
+        log, extent_of(log), since_us=None, until_us=None, newest_first=False, verify=False, batch=64
+    ):
+        if isinstance(step.entry, Commit):
+            yield from step.entry.events

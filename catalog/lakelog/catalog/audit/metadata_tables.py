@@ -1,0 +1,75 @@
+"""The metadata tables of a table: its versions, files, partitions, manifests and commits, as rows to query.
+
+Their columns are a promise (see docs/sql/metadata.md). They are called as Iceberg's where they mean the same.
+`history`, `snapshots` and `log` tell what is committed, up to the version at hand; `files`, `partitions` and
+`manifests` tell of that version as it is, in a transaction with what that has changed already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakelog.catalog.audit import metadata_files, metadata_versions
+from lakelog.catalog.logs import TableVersion
+from lakelog.log.errors import InvalidInput, NotFound
+
+Chunks = Iterator[pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataTable:
+    """`read` gets the wanted part of the schema, and yields tables of just these columns.
+
+    One that is not `of_a_line` tells of the table with all its tags and branches, whichever of them it is asked of.
+    """
+
+    schema: Callable[[TableVersion], pa.Schema]
+    read: Callable[[TableVersion, pa.Schema], Chunks]
+    of_a_line: bool = False
+
+
+METADATA_TABLES = {
+    "files": MetadataTable(metadata_files.files_schema, metadata_files.files, True),
+    "history": MetadataTable(lambda table: metadata_versions.HISTORY, metadata_versions.history),
+    "log": MetadataTable(lambda table: metadata_versions.LOG, metadata_versions.log),
+    "manifests": MetadataTable(lambda table: metadata_files.MANIFESTS, metadata_files.manifests, True),
+    "partitions": MetadataTable(metadata_files.partitions_schema, metadata_files.partitions, True),
+    "refs": MetadataTable(lambda table: metadata_versions.REFS, metadata_versions.refs),
+    "snapshots": MetadataTable(lambda table: metadata_versions.SNAPSHOTS, metadata_versions.snapshots),
+}
+"""All metadata tables by their names."""
+
+
+def metadata_schema(table: TableVersion, name: str) -> pa.Schema:
+    """Return the columns of the metadata table `name` of `table`. NotFound where there is none of that name."""
+    return _named(name).schema(table)
+
+
+def read_metadata(
+    table: TableVersion, name: str, columns: Sequence[str] | None = None
+) -> pa.RecordBatchReader:
+    """Return the rows of the metadata table `name`, all columns or these in their order.
+
+    Rows are made as they are asked for. NotFound, InvalidInput for a column that is not there.
+    """
+    found = _named(name)
+    whole = found.schema(table)
+    missing = [column for column in columns or () if column not in whole.names]
+    if missing:
+        raise InvalidInput(f"{name} has no column {missing[0]}: it has {', '.join(whole.names)}")
+    wanted = whole if columns is None else pa.schema([whole.field(column) for column in columns])
+    return pa.RecordBatchReader.from_batches(wanted, _batches(found.read(table, wanted)))
+
+
+def _named(name: str) -> MetadataTable:
+    if name not in METADATA_TABLES:
+        raise NotFound(f"there is no metadata table {name}: there are {', '.join(sorted(METADATA_TABLES))}")
+    return METADATA_TABLES[name]
+
+
+def _batches(tables: Chunks) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        yield from table.to_batches()

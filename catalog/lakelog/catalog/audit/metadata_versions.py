@@ -1,0 +1,210 @@
+"""The metadata tables that tell of a table's versions: history, snapshots, refs and log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.files import FileSet
+from lakelog.catalog.logs import TableVersion
+from lakelog.catalog.state import MAIN, details_of, operations_of
+from lakelog.log import Commit
+
+ROWS_PER_CHUNK = 1024
+
+_TIME = pa.timestamp("us", "UTC")
+_TEXTS = pa.map_(pa.string(), pa.string())
+
+_WRITER = ("user", "engine", "client", "application", "host", "query", "statement")
+
+HISTORY = pa.schema(
+    [
+        pa.field("made_current_at", _TIME, nullable=False),
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("is_current_ancestor", pa.bool_(), nullable=False),
+        pa.field("operation", pa.string(), nullable=False),
+        pa.field("details", pa.string()),
+        *(pa.field(name, pa.string()) for name in _WRITER),
+        pa.field("base", pa.int64(), nullable=False),
+        pa.field("commit_id", pa.string(), nullable=False),
+    ]
+)
+"""A row for each commit, the newest first. `details` is JSON."""
+
+SNAPSHOTS = pa.schema(
+    [
+        pa.field("committed_at", _TIME, nullable=False),
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("operation", pa.string()),
+        pa.field("summary", _TEXTS, nullable=False),
+    ]
+)
+"""A row for each version that can be read, the oldest first. `summary` has counts by Iceberg's names.
+
+Of the oldest one that expiry has left, `operation` is NULL, and only the totals are known.
+"""
+
+REFS = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("type", pa.string(), nullable=False),
+        pa.field("version", pa.int64(), nullable=False),
+    ]
+)
+
+LOG = pa.schema(
+    [
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("committed_at", _TIME, nullable=False),
+        pa.field("commit_id", pa.string(), nullable=False),
+        pa.field("base", pa.int64(), nullable=False),
+        pa.field("writer", pa.string(), nullable=False),
+        pa.field("events", pa.string(), nullable=False),
+        pa.field("sidecars", pa.int64(), nullable=False),
+        pa.field("hash", pa.string(), nullable=False),
+    ]
+)
+"""A row for each commit, the oldest first: `writer` and `events` are JSON as it stands in the log."""
+
+_SUMMARY = {
+    "added_files": "added-data-files",
+    "added_rows": "added-records",
+    "added_bytes": "added-files-size",
+    "removed_files": "deleted-data-files",
+    "removed_rows": "deleted-records",
+    "removed_bytes": "removed-files-size",
+    "deleted_rows": "added-position-deletes",
+}
+_TOTALS = ("total-data-files", "total-records", "total-files-size")
+
+
+def history(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+    return _chunks(_history_rows(table.commits(newest_first=True)), wanted)
+
+
+def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
+    left_behind_above: int | None = None
+    for commit in newest_first:
+        if left_behind_above is not None and commit.version <= left_behind_above:
+            left_behind_above = None
+        is_ancestor = left_behind_above is None
+        yield {
+            "made_current_at": commit.time_us,
+            "version": commit.version,
+            "is_current_ancestor": is_ancestor,
+            "operation": _operation(commit),
+            "details": _json(details) if (details := details_of(commit)) else None,
+            **{name: commit.writer.get(name) for name in _WRITER},
+            "base": commit.base,
+            "commit_id": commit.commit_id,
+        }
+        if is_ancestor:
+            left_behind_above = _goes_on_from(commit)
+
+
+def _goes_on_from(commit: Commit) -> int | None:
+    """Return the version whose rows those of `commit` come from: None, the one before; 0, none at all."""
+    for event in reversed(commit.events):
+        if event["event"] == "rolled-back":
+            return int(event["version"])
+        if event["event"] == "table-replaced":
+            return 0
+    return None
+
+
+def snapshots(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+    return _chunks(_snapshot_rows(table), wanted)
+
+
+def _snapshot_rows(table: TableVersion) -> Iterator[dict[str, Any]]:
+    if table.is_new:
+        return
+    commits = table.commits()
+    first = next(commits, None)
+    oldest = table.before(first)
+    if oldest is not None:
+        totals = _totals(oldest.state.files)
+        yield _snapshot(oldest.version, oldest.time_us, None, totals)
+    if first is None:
+        return
+    for commit in chain([first], commits):
+        is_start = commit is first and oldest is None
+        totals = _totals(table.at(first).state.files) if is_start else _after(totals, commit)
+        counted = {
+            spelling: sum(
+                int(event.get(name, 0)) for event in commit.events if event["event"] == "files-changed"
+            )
+            for name, spelling in _SUMMARY.items()
+        }
+        summary = {name: count for name, count in counted.items() if count} | totals
+        yield _snapshot(commit.version, commit.time_us, _operation(commit), summary)
+
+
+def _snapshot(
+    version: int, time_us: int, operation: str | None, summary: Mapping[str, int]
+) -> dict[str, Any]:
+    return {
+        "committed_at": time_us,
+        "version": version,
+        "operation": operation,
+        "summary": [(name, str(count)) for name, count in summary.items()],
+    }
+
+
+def _totals(files: FileSet) -> dict[str, int]:
+    return dict(zip(_TOTALS, (files.file_count, files.row_count, files.size_bytes), strict=True))
+
+
+def _after(totals: Mapping[str, int], commit: Commit) -> dict[str, int]:
+    found = dict(totals)
+    for event in commit.events:
+        if event["event"] in ("table-created", "table-replaced", "table-purged"):
+            found = dict.fromkeys(_TOTALS, 0)
+        elif event["event"] == "files-changed":
+            for total, what in zip(_TOTALS, ("files", "rows", "bytes"), strict=True):
+                found[total] += int(event.get(f"added_{what}", 0)) - int(event.get(f"removed_{what}", 0))
+            found["total-records"] -= int(event.get("deleted_rows", 0))
+    return found
+
+
+def _operation(commit: Commit) -> str:
+    return ", ".join(operations_of(commit)) or "nothing"
+
+
+def refs(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+    rows = [] if table.is_new else [{"name": MAIN, "type": "BRANCH", "version": table.version}]
+    for name, ref in sorted(table.view.state.refs.items()):
+        rows.append({"name": name, "type": ref.kind.upper(), "version": ref.version})
+    return _chunks(iter(rows), wanted)
+
+
+def log(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+    rows = (
+        {
+            "version": commit.version,
+            "committed_at": commit.time_us,
+            "commit_id": commit.commit_id,
+            "base": commit.base,
+            "writer": _json(commit.writer),
+            "events": _json(commit.events),
+            "sidecars": len(commit.sidecars),
+            "hash": commit.hash,
+        }
+        for commit in table.commits()
+    )
+    return _chunks(rows, wanted)
+
+
+def _chunks(rows: Iterator[Mapping[str, Any]], wanted: pa.Schema) -> Iterator[pa.Table]:
+    while chunk := list(islice(rows, ROWS_PER_CHUNK)):
+        yield pa.Table.from_arrays(
+            [pa.array([row[field.name] for row in chunk], field.type) for field in wanted], schema=wanted
+        )
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,158 @@
+"""Reading the changes of a table as a stream: its contents once as inserts, or from some version on, then all changes.
+
+A version is in one batch as a whole. Where changes are compared with each other, Spark takes the time of a version for
+event time, and what is late for lost: so each batch has later times than all before it, in milliseconds, which is what
+Spark counts in. Otherwise it moves as a stream of what is added does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.changelog.changelog import INSERT, Changelog, told
+from lakelog.catalog.changelog.file_diffs import ENTRY, entries
+from lakelog.catalog.changelog.stream_positions import Limits, Position, Spent
+from lakelog.catalog.changelog.stream_source import Stream
+from lakelog.catalog.errors import StreamStopped
+from lakelog.catalog.schema import ready
+from lakelog.log.errors import NotFound
+
+
+class ChangePosition(Position, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a stream of changes goes on. `time_ms` is the latest time that any change before it has."""
+
+    reads: ClassVar[str] = "changes"
+
+    time_ms: int
+
+    @classmethod
+    def first(cls, table: str, generation: int, version: int, *, whole: bool = False) -> Self:
+        return cls(
+            table=table,
+            generation=generation,
+            version=version,
+            whole=whole,
+            begun=version,
+            begun_whole=whole,
+            time_ms=0,
+        )
+
+    def origin(self) -> ChangePosition:
+        return msgspec.structs.replace(self, version=self.begun, index=0, whole=self.begun_whole, time_ms=0)
+
+
+ready(ChangePosition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeStream(Stream):
+    """A stream of changes of `table`, up to those of the version `last` or of the time `last_us` where it has an end.
+
+    `compared`: who reads them compares changes with each other, and has times in milliseconds.
+    """
+
+    kind: ClassVar[type[Position]] = ChangePosition
+
+    last: int | None = None
+    last_us: int | None = None
+    compared: bool = True
+
+    @property
+    def _oldest(self) -> int:
+        # What a replace did to rows cannot be told; that of a version which created the table, too, was done to none.
+        generation = self.table.metadata.generation
+        return generation + 1 if generation > 1 else generation
+
+    def head(self) -> Position:
+        return self._first(self._newest + 1)
+
+    def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
+        """As `Stream.next`, at the end of a version always: one that is larger than `limits` is a batch of its own."""
+        assert isinstance(position, ChangePosition)
+        self._check_same(position)
+        last = self._newest if until is None else min(self._newest, until.version - 1)
+        spent, here = Spent(), position
+        if here.whole:
+            files = self._whole(here.version)
+            for size, rows in zip(files["size"].to_pylist(), files["rows"].to_pylist(), strict=True):
+                spent = spent.with_file(size, rows)
+            here = self._behind(here, position, here.version, self._time_us(here.version))
+        for seen in self._seen(here.version, last):
+            reason = self._change_of_columns(seen)
+            if reason is not None:
+                if position.order < here.order:
+                    return here
+                raise reason
+            more = spent + seen.spent
+            if spent.files and more.exceeds(limits):
+                return here
+            spent = more
+            here = self._behind(here, position, seen.version, seen.time_us)
+        return here if here.version > last else here.moved(last + 1)
+
+    def files(self, start: Position, end: Position) -> pa.Table:
+        """Return the files of the changes between two positions, in the form of `Changelog.plan`."""
+        assert isinstance(start, ChangePosition) and isinstance(end, ChangePosition)
+        self._check_same(end)
+        if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
+            # A first batch that is asked for again, by a process that does not know where it began.
+            start = end.origin()
+        found = [ENTRY.empty_table()]
+        first = start.version
+        if start.whole and start.order < end.order:
+            found.append(self._inserts(start))
+            first += 1
+        if first < end.version:
+            for seen in self._seen(first, end.version - 1):
+                reason = self._change_of_columns(seen)
+                if reason is not None:
+                    raise reason
+            found.append(self._changes(start, first, end.version - 1))
+        return pa.concat_tables(found)
+
+    @property
+    def _newest(self) -> int:
+        """The last of the versions that there are, and that the stream is to read."""
+        newest = self.table.version if self.last is None else min(self.table.version, self.last)
+        if self.last_us is None or self.table.timestamp_us <= self.last_us:
+            return newest
+        return min(newest, self.versions.at_time(self.table._tracked, self.table.id, self.last_us))
+
+    def _behind(
+        self, here: ChangePosition, start: ChangePosition, version: int, time_us: int
+    ) -> ChangePosition:
+        """Return the position behind the changes of a version, in the batch that begins at `start`."""
+        time_ms = max(here.time_ms, self._told_us(start, time_us) // 1000)
+        return msgspec.structs.replace(here, version=version + 1, index=0, whole=False, time_ms=time_ms)
+
+    def _told_us(self, start: ChangePosition, time_us: int) -> int:
+        """Return the time by which a version is told of in the batch that begins at `start`."""
+        if not self.compared:
+            return time_us
+        # Rounded up: a watermark in milliseconds then is not before the last version, and lets go of it. Several
+        # versions may have one time so, but only in one batch.
+        return max(-(-time_us // 1000), start.time_ms + 1) * 1000
+
+    def _time_us(self, version: int) -> int:
+        return self.table.at(version=version).timestamp_us
+
+    def _inserts(self, start: ChangePosition) -> pa.Table:
+        version = start.version
+        time_us = self._told_us(start, self._time_us(version))
+        rows = [told(entry, INSERT, version, time_us, self.name) for entry in entries(self._whole(version))]
+        return pa.Table.from_pylist(rows, schema=ENTRY)
+
+    def _changes(self, start: ChangePosition, first: int, last: int) -> pa.Table:
+        view = self.table._view
+        try:
+            log = Changelog(self.table._tracked, view, first, last, self.name, columns_of=view)
+            return log.plan(time_of=lambda diff: self._told_us(start, diff.time_us))
+        except NotFound as error:
+            raise StreamStopped(
+                f"{error}. Changes may be missing for good: start the query with a new checkpoint, from the present "
+                "contents"
+            ) from error

@@ -1,0 +1,406 @@
+"""Changes of a table's rows: which of them each version inserted and deleted, planned as files to be read.
+
+A row that was deleted is read from the file that it was in, with all other rows of that marked as deleted. An update is
+a delete and an insert of the same id in one version; a row that was only copied comes as a delete and an insert of the
+same id and version. What became of what is for others to say (`net_changes`, Spark). Rows have the columns that the
+table has at the end of the versions, and five more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.changelog.file_diffs import ENTRY, Diffs, Entry, FileDiff, file_diffs
+from lakelog.catalog.files import (
+    CONSTANTS,
+    DELETES,
+    FIRST_ROW,
+    Constant,
+    constants_from_json,
+    constants_to_json,
+    deletes_from_json,
+    deletes_to_json,
+    inline_deletes,
+)
+from lakelog.catalog.logs import TrackedLog, read_vector
+from lakelog.catalog.parquet import in_order
+from lakelog.catalog.planning import Bound, bind, may_match
+from lakelog.catalog.schema import (
+    AtomicType,
+    Field,
+    Filter,
+    Metadata,
+    Schema,
+    as_predicate,
+    children,
+    with_children,
+)
+from lakelog.catalog.state import TableState
+from lakelog.catalog.writes import wider_type
+from lakelog.log import View
+from lakelog.log.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from lakelog.catalog.table import Table
+
+CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
+_ADDED = tuple(
+    Field(id=id, name=name, physical=name, type=AtomicType(type))
+    for id, name, type in (
+        (2_000_000_001, CHANGE_TYPE, "string"),
+        (2_000_000_002, COMMIT_VERSION, "long"),
+        (2_000_000_003, COMMIT_TIMESTAMP, "timestamp"),
+    )
+)
+"""Columns that no file has: their values stand in the entries that changes are read by, by ids that no column has."""
+
+INSERT, DELETE = "insert", "delete"
+_VECTORS_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Between which versions, or times in microseconds, changes are asked for; each end counts or does not.
+
+    Without an end, it is the newest version. `start_latest`: from the next version on.
+    """
+
+    start_version: int | None = None
+    start_latest: bool = False
+    end_version: int | None = None
+    start_us: int | None = None
+    end_us: int | None = None
+    with_start: bool = True
+    with_end: bool = True
+
+    def __post_init__(self) -> None:
+        starts = (self.start_version, self.start_us, self.start_latest or None)
+        ends = (self.end_version, self.end_us)
+        if starts.count(None) != 2 or ends.count(None) == 0:
+            raise InvalidInput(
+                "changes are asked for from a version or from a time on: give one of them, and one end at most"
+            )
+        if self.start_latest and self.end_version is not None:
+            raise InvalidInput(
+                f"changes from the latest version on begin with the next one, and version {self.end_version} is before "
+                "that: leave out the end"
+            )
+        for start, end in ((self.start_version, self.end_version), (self.start_us, self.end_us)):
+            if start is not None and end is not None and start > end:
+                raise InvalidInput(f"changes are asked for from {start} to {end}, which is before that")
+
+    @property
+    def last_us(self) -> int | None:
+        """The last time at which a version may be among them, where they end by a time."""
+        return None if self.end_us is None else self.end_us - (not self.with_end)
+
+
+def changelog_of(table: Table, asked: Asked) -> Changelog:
+    """Return the changes of a table, or branch, that are asked for: in a transaction, without what that has changed.
+
+    InvalidInput for those of a tag.
+    """
+    first, last = asked_versions(table, asked)
+    table = table.at(version=table.version)
+    return Changelog.of(table, first, last)
+
+
+def asked_versions(table: Table, asked: Asked) -> tuple[int, int]:
+    """As `versions_of`, of a table or branch. InvalidInput for a tag."""
+    if table.is_tag:
+        raise InvalidInput(
+            f"{table.name} is on {table.ref}, which is a tag and never changes: ask for the changes of the table, or "
+            "of a branch"
+        )
+    return versions_of(asked, table._tracked, table.version, table.name)
+
+
+def versions_of(asked: Asked, tracked: TrackedLog[TableState], newest: int, name: str) -> tuple[int, int]:
+    """Return the first and the last version whose changes are asked for; the last is before the first where none are.
+
+    NotFound for a version that does not exist.
+    """
+    if tracked.is_new:
+        raise NotFound(f"{name} has no version yet: it is created by this transaction")
+    for version in (asked.start_version, asked.end_version):
+        if version is not None and not 1 <= version <= newest:
+            raise NotFound(f"{name} has no version {version}: its versions are 1 to {newest}")
+
+    def at(time_us: int) -> int:
+        try:
+            return min(tracked.version_at_time(time_us), newest)
+        except NotFound:
+            return 0
+
+    if asked.start_latest:
+        first = newest + 1
+    elif asked.start_version is not None:
+        first = asked.start_version + (not asked.with_start)
+    else:
+        assert asked.start_us is not None
+        first = at(asked.start_us - asked.with_start) + 1
+    if asked.end_version is not None:
+        last = asked.end_version - (not asked.with_end)
+    elif asked.last_us is not None:
+        last = at(asked.last_us)
+    else:
+        last = newest
+    return first, last
+
+
+def changes_schema(schema: Schema) -> Schema:
+    """Return a table's columns, and those that tell of each change.
+
+    All may be NULL: a row that is gone may be of before a column had to have values. InvalidInput where the table has a
+    column of one of those names.
+    """
+    taken = {field.name.lower() for field in schema.fields}
+    for field in _ADDED:
+        if field.name in taken:
+            raise InvalidInput(
+                f"the table has a column {field.name}, which is what changes call one of theirs: rename it to read them"
+            )
+    return Schema(fields=(*map(_may_be_null, schema.fields), *_ADDED), last_id=schema.last_id)
+
+
+def _may_be_null(field: Field) -> Field:
+    parts = tuple(map(_may_be_null, children(field.type)))
+    return msgspec.structs.replace(
+        field, type=with_children(field.type, parts) if parts else field.type, nullable=True,
+        generated=None, identity=None,
+    )  # fmt: skip
+
+
+class Changelog:
+    """What the versions from `first` to `last` of a table changed. `name` is what messages call the table; changes have
+    the columns of the version `columns_of`, else of `last`. `line_id` is the id of the branch that this is on, if any.
+
+    NotFound where a version was let go of, InvalidInput where rows of different versions cannot be those
+    of one table.
+    """
+
+    def __init__(
+        self,
+        tracked: TrackedLog[TableState],
+        newest: View[TableState],
+        first: int,
+        last: int,
+        name: str,
+        *,
+        columns_of: View[TableState] | None = None,
+        line_id: str | None = None,
+    ) -> None:
+        self._tracked = tracked
+        self._newest = newest
+        self.first = first
+        self.last = last
+        self._name = name
+        self._line_id = line_id
+        tracked.note_rows_read(None)
+        if columns_of is not None or not 1 <= last < newest.version:
+            self._end = columns_of or newest
+        else:
+            self._end = tracked.view_at(last)
+            if self._end.log_id != newest.log_id:
+                raise NotFound(f"version {last} at the place of {name} is of another table")
+        self.schema = changes_schema(self.metadata.schema)
+        self._diffs = self._compared()
+
+    @classmethod
+    def of(cls, table: Table, first: int, last: int) -> Changelog:
+        """Return those of a table, or of the branch that it is on."""
+        return cls(table._tracked, table._view, first, last, table.name, line_id=table.ref_id)
+
+    @property
+    def metadata(self) -> Metadata:
+        """That of the version whose columns the changes have."""
+        return self._end.state.current
+
+    @property
+    def end_version(self) -> int:
+        """The version whose columns the changes have."""
+        return self._end.version
+
+    @property
+    def diffs(self) -> Sequence[FileDiff]:
+        return self._diffs
+
+    @property
+    def may_carry(self) -> bool:
+        """Whether there may be rows that are deleted and inserted as they were."""
+        return any(diff.may_carry for diff in self._diffs)
+
+    @property
+    def may_update(self) -> bool:
+        """Whether one version may delete and insert a row of the same id."""
+        return any(diff.may_update for diff in self._diffs)
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether several versions may change one row."""
+        active = [diff for diff in self._diffs if diff.takes_rows or diff.brings_rows]
+        takes, brings = (any(d.takes_rows for d in active), any(d.brings_rows for d in active))
+        return len(active) > 1 and takes and brings
+
+    def plan(
+        self,
+        predicate: Filter | None = None,
+        versions: Collection[int] | None = None,
+        time_of: Callable[[FileDiff], int] = attrgetter("time_us"),
+    ) -> pa.Table:
+        """Return the files that hold the changes of these versions (None: all), in order, as far as they may match.
+
+        They have the columns of `planning.plan`, and are to be read by `schema`. Only versions and times are compared
+        with the predicate. `time_of` tells the time of a version in microseconds. Reads the vectors of files of which
+        other rows are deleted than before.
+        """
+        bound = None if predicate is None else bind(as_predicate(predicate), self.schema)
+        wanted = [
+            (diff, change)
+            for diff, change in self._wanted(bound)
+            if versions is None or diff.version in versions
+        ]
+        rows = [
+            told(entry, change, diff.version, time_of(diff), self._name)
+            for diff, change, found in in_order(wanted, self._entries, _VECTORS_AT_ONCE)
+            for entry in found
+        ]
+        return pa.Table.from_pylist(rows, schema=ENTRY)
+
+    def _wanted(self, bound: Bound | None) -> list[tuple[FileDiff, str]]:
+        parts = [
+            (diff, change)
+            for diff in self._diffs
+            for change, is_there in ((DELETE, diff.takes_rows), (INSERT, diff.brings_rows))
+            if is_there
+        ]
+        if bound is None or not parts:
+            return parts
+        known: dict[str, pa.Array] = {
+            "rows": pa.array([1] * len(parts), pa.int64()),
+            "spec": pa.array([0] * len(parts), pa.int32()),
+        }
+        values = (
+            pa.array([change for _, change in parts], pa.string()),
+            pa.array([diff.version for diff, _ in parts], pa.int64()),
+            pa.array([diff.time_us for diff, _ in parts], pa.timestamp("us", "UTC")),
+        )
+        for field, column in zip(_ADDED, values, strict=True):
+            known[f"lo{field.id}"] = known[f"hi{field.id}"] = column
+            known[f"nulls{field.id}"] = pa.array([0] * len(parts), pa.int64())
+        mask = may_match(pa.table(known), bound, ()).to_pylist()
+        return [part for part, keep in zip(parts, mask, strict=True) if keep]
+
+    def _entries(self, part: tuple[FileDiff, str]) -> Iterator[tuple[FileDiff, str, list[Entry]]]:
+        diff, change = part
+        whole = diff.added if change == INSERT else diff.removed
+        yield diff, change, list(whole)
+        for old, new in diff.changed:
+            gone, back = self._difference(old, new)
+            rows = back if change == INSERT else gone
+            if rows:
+                yield diff, change, [_only(new, rows)]
+
+    def _difference(self, old: Entry, new: Entry) -> tuple[BitMap, BitMap]:
+        """Return the positions of the rows that are deleted in the second only, and in the first only."""
+        before, after = (
+            read_vector(
+                self._tracked.store,
+                self._tracked.prefix,
+                None if entry[DELETES] is None else deletes_from_json(entry[DELETES]),
+                _physical_rows(entry),
+            )
+            for entry in (old, new)
+        )
+        return after - before, before - after
+
+    # What there is
+
+    def _compared(self) -> Sequence[FileDiff]:
+        if self.last < self.first:
+            return ()
+        expired = self._newest.state.expired
+        if self.first <= expired != 1:
+            # Of the oldest version that is kept, there are the rows, and no commit.
+            raise NotFound(
+                f"what version {self.first} of {self._name} changed is not known any more: versions before {expired} "
+                f"were let go of by expire. Ask for changes from version {expired + 1} on, and let expire keep more"
+            )
+        try:
+            found = file_diffs(
+                self._tracked, self._newest.log_id, self.first, self.last, self._before, self._line_id
+            )
+        except NotFound as error:
+            raise NotFound(
+                f"{self._name} has no changes from version {self.first} to {self.last} any more: {error}"
+            ) from error
+        if found.made is not None:
+            raise InvalidInput(
+                f"{self._name} is on a branch that was made in version {found.made}: ask for its changes after that "
+                "version, and for those of before of the table itself"
+            )
+        if found.replaced:
+            at = found.replaced[-1]
+            raise InvalidInput(
+                f"{self._name} was replaced in version {at}: rows of before have none of its columns. Ask for the "
+                f"changes up to version {at - 1}, or after version {at}"
+            )
+        self._check_types(found)
+        return found.diffs
+
+    def _before(self) -> View[TableState]:
+        assert self.first > 1, "the first version removes nothing"
+        view = self._tracked.view_at(self.first - 1)
+        if view.log_id != self._newest.log_id:
+            raise NotFound(f"version {self.first - 1} is of another table")
+        return view
+
+    def _check_types(self, found: Diffs) -> None:
+        for version, schema in found.schemas:
+            wider = wider_type(schema, self.metadata.schema)
+            if wider is not None:
+                raise InvalidInput(
+                    f"rows of version {version} of {self._name} do not fit the columns that it has at version "
+                    f"{self.end_version}: {wider}. Ask for the changes up to a version before it went back"
+                )
+
+
+def told(entry: Entry, change: str, version: int, time_us: int, name: str) -> Entry:
+    """Return the entry of a file all of whose rows are changes of one kind, of one version of the table `name`.
+
+    InvalidInput where its rows have no ids.
+    """
+    if entry[FIRST_ROW] is None:
+        raise InvalidInput(
+            f"version {version} of {name} changed rows that have no ids: the file {entry['path']} was written by a "
+            "lakelog that did not number rows. Ask for the changes of later versions"
+        )
+    constants = {} if entry[CONSTANTS] is None else constants_from_json(entry[CONSTANTS])
+    values: tuple[str | int, ...] = (change, version, time_us)
+    for field, value in zip(_ADDED, values, strict=True):
+        assert isinstance(field.type, AtomicType)
+        constants[field.id] = Constant(type=field.type.name, value=value)
+    return {**entry, CONSTANTS: constants_to_json(constants)}
+
+
+def _physical_rows(entry: Entry) -> int:
+    deleted = 0 if entry[DELETES] is None else deletes_from_json(entry[DELETES]).rows
+    return int(entry["rows"]) + deleted
+
+
+def _only(entry: Entry, rows: BitMap) -> Entry:
+    """Return the entry of a file of which these rows are there and no others."""
+    from pyroaring import BitMap
+
+    physical = _physical_rows(entry)
+    others = BitMap(range(physical)) - rows
+    deletes = deletes_to_json(inline_deletes(others)) if others else None
+    return {**entry, "rows": len(rows), DELETES: deletes}

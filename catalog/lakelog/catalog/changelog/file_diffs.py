@@ -1,0 +1,250 @@
+"""How each version's files differ from those of the version before: what it removed, added, and deleted rows of.
+
+What one commit does in several steps counts by its outcome: a file that it adds and removes again was never there.
+Files are told as dictionaries with the columns of `ENTRY`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
+from lakelog.catalog.logs import CommitFiles, TrackedLog, chunks_of, files_of_commits
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.state import (
+    FastForwarded,
+    FilesChanged,
+    Operation,
+    RefSet,
+    RolledBack,
+    SchemaChanged,
+    TableCreated,
+    TableEvent,
+    TableReplaced,
+    TableState,
+)
+from lakelog.log import View
+from lakelog.log.errors import NotFound
+
+Entry = dict[str, Any]
+"""A data file, by the columns of `ENTRY`."""
+
+ENTRY = pa.schema(
+    [
+        ("path", pa.string()),
+        ("size", pa.int64()),
+        ("rows", pa.int64()),
+        ("write", pa.string()),
+        (FOOTER, pa.int64()),
+        (NAMES, pa.string()),
+        (CONSTANTS, pa.string()),
+        (DELETES, pa.string()),
+        (FIRST_ROW, pa.int64()),
+        (VERSION, pa.int64()),
+    ]
+)
+
+_FRESH = {
+    Operation.APPEND.value,
+    Operation.OVERWRITE.value,
+    Operation.OVERWRITE_PARTITIONS.value,
+    Operation.TRUNCATE.value,
+}
+"""What they add are new rows, with ids that no row has had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDiff:
+    """What the version `version` made of the files of the one before.
+
+    `changed` are files of which other rows are deleted than before, as they were and as they are. `fresh`: all rows
+    that it added are new ones. `backwards`: it went back to an older version, or became what a branch is that may have
+    gone back, so that rows which were deleted may be there again.
+    """
+
+    version: int
+    time_us: int
+    removed: Sequence[Entry] = ()
+    added: Sequence[Entry] = ()
+    changed: Sequence[tuple[Entry, Entry]] = ()
+    fresh: bool = False
+    backwards: bool = False
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether it may have taken rows away."""
+        return bool(self.removed or self.changed)
+
+    @property
+    def brings_rows(self) -> bool:
+        return bool(self.added) or (self.backwards and bool(self.changed))
+
+    @property
+    def may_update(self) -> bool:
+        """Whether a row of one id may have gone and come."""
+        return self.takes_rows and self.brings_rows and not self.fresh
+
+    @property
+    def may_carry(self) -> bool:
+        """Whether a row may have gone and come as it was: copied, rather than updated."""
+        # Rows that are deleted by their positions are never copied by the same operation.
+        return self.may_update and (bool(self.removed) or self.backwards)
+
+
+@dataclass(frozen=True, slots=True)
+class Diffs:
+    """Those of the versions from `first` to `last`, in order.
+
+    `schemas` are those that their files have been written for, with versions that had them; `replaced` are the versions
+    that made it another table, and `made` is the one that made the branch: then there are no diffs.
+    """
+
+    diffs: Sequence[FileDiff]
+    schemas: Sequence[tuple[int, Schema]]
+    replaced: Sequence[int]
+    made: int | None = None
+
+
+def file_diffs(
+    tracked: TrackedLog[TableState],
+    log_id: str,
+    first: int,
+    last: int,
+    before: Callable[[], View[TableState]],
+    line_id: str | None,
+) -> Diffs:
+    """Return the diffs of versions that exist. `line_id` is the id of the branch that the log is on, if any.
+
+    `before` gives the version before `first`, and is asked only where a file of it is removed or changed.
+
+    NotFound where a version has expired, or is of another table than `log_id`. Costs a GET for each version.
+    """
+    steps: list[_Step] = []
+    schemas: list[tuple[int, Schema]] = []
+    replaced: list[int] = []
+    goes_back = False
+    made: int | None = None
+    for files in files_of_commits(tracked, first, last):
+        is_created = any(isinstance(event, TableCreated) for event in files.events)
+        if files.commit.log_id != log_id:
+            raise NotFound(f"version {files.commit.version} is of another table")
+        steps.append(_step(files))
+        for event in files.events:
+            if isinstance(event, RefSet) and event.id == line_id:
+                made = files.commit.version
+            if isinstance(event, SchemaChanged | TableCreated | TableReplaced):
+                schemas.append((files.commit.version, event.schema))
+            elif isinstance(event, RolledBack) and event.metadata is not None:
+                goes_back = True
+                schemas.append((files.commit.version, event.metadata.schema))
+            if (isinstance(event, TableReplaced) and not is_created) or _makes_another(event):
+                replaced.append(files.commit.version)
+    if replaced or made is not None:
+        return Diffs((), schemas, replaced, made)
+    needed = _of_before(steps)
+    live: dict[str, Entry] = {}
+    # Going back is what makes columns of the first versions unlike all that are told of here.
+    if needed or (goes_back and first > 1):
+        view = before()
+        schemas.append((view.version, view.state.current.schema))
+        live = {entry["path"]: entry for entry in _entries_at(tracked, view, needed)}
+    return Diffs(list(_paired(steps, live)), schemas, ())
+
+
+def entries(files: pa.Table) -> list[Entry]:
+    """Return files (in the form of `data_file`) as entries."""
+    columns = [
+        files[field.name].cast(field.type)
+        if field.name in files.column_names
+        else pa.nulls(files.num_rows, field.type)
+        for field in ENTRY
+    ]
+    found: list[Entry] = pa.table(columns, schema=ENTRY).to_pylist()
+    return found
+
+
+def _makes_another(event: TableEvent) -> bool:
+    return isinstance(event, RolledBack) and event.metadata is not None and event.metadata.generation == 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    version: int
+    time_us: int
+    removed: Collection[str]
+    added: dict[str, Entry]
+    operations: Collection[str]
+    backwards: bool
+
+
+def _step(files: CommitFiles) -> _Step:
+    removed: dict[str, None] = {}
+    added: dict[str, Entry] = {}
+    operations: dict[str, None] = {}
+    backwards = False
+    for event in files.events:
+        if isinstance(event, TableReplaced):
+            # Only one that the same commit created is told of: nobody ever saw what was in it.
+            removed.clear()
+            added.clear()
+        # A branch may have gone back before the table became what it is.
+        backwards = backwards or isinstance(event, RolledBack | FastForwarded)
+        if isinstance(event, FilesChanged):
+            operations[event.operation] = None
+            for gone in files.removed(event):
+                if added.pop(gone.path, None) is None:
+                    removed[gone.path] = None
+            for entry in entries(files.added(event)):
+                added[entry["path"]] = entry
+    commit = files.commit
+    return _Step(commit.version, commit.time_us, removed, added, operations, backwards)
+
+
+def _of_before(steps: Sequence[_Step]) -> set[str]:
+    """Return which files the first version has to have had."""
+    needed: set[str] = set()
+    come: set[str] = set()
+    for step in steps:
+        needed.update(path for path in step.removed if path not in come)
+        come.update(step.added)
+    return needed
+
+
+def _entries_at(tracked: TrackedLog[TableState], view: View[TableState], paths: set[str]) -> list[Entry]:
+    wanted = pa.array(sorted(paths), pa.string())
+    found: list[Entry] = []
+    for chunk in chunks_of(tracked, view):
+        found += entries(chunk.filter(pc.is_in(chunk["path"], value_set=wanted)))
+    return found
+
+
+def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff]:
+    for step in steps:
+        gone = [live.pop(path) for path in step.removed]
+        live.update(step.added)
+        if set(step.operations) == {Operation.COMPACT.value}:
+            # Rows have moved, each with its id and its version, and that is all.
+            continue
+        changed = [
+            (old, new) for old in gone if (new := step.added.get(old["path"])) and _is_same_file(old, new)
+        ]
+        still = {old["path"] for old, _ in changed}
+        yield FileDiff(
+            version=step.version,
+            time_us=step.time_us,
+            removed=[old for old in gone if old["path"] not in still and old["rows"]],
+            added=[new for path, new in step.added.items() if path not in still and new["rows"]],
+            changed=[(old, new) for old, new in changed if old[DELETES] != new[DELETES]],
+            fresh=_FRESH.issuperset(step.operations),
+            backwards=step.backwards,
+        )
+
+
+def _is_same_file(old: Entry, new: Entry) -> bool:
+    """Tell whether a path that is removed and added is the same file: one of elsewhere can be added once more."""
+    return bool(old["write"] == new["write"] and old[FIRST_ROW] == new[FIRST_ROW])

@@ -1,0 +1,122 @@
+"""Reading changes of a table into Arrow, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from lakelog.catalog.changelog.changelog import Changelog
+from lakelog.catalog.changelog.file_diffs import FileDiff
+from lakelog.catalog.changelog.net_changes import as_updates, net, without_copies
+from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.parquet import ID_FIELDS, read_files
+from lakelog.catalog.state import TableState
+from lakelog.log.errors import InvalidInput
+
+
+class Changes:
+    """Changes that are prepared to be read: nothing is requested for their rows before it is asked for.
+
+    Each is a row with the table's columns, `_change_type` (`insert` or `delete`; with `updates` also `update_preimage`
+    and `update_postimage`, the two halves of an update), `_commit_version` and `_commit_timestamp`, and the row's
+    `_row_id` and `_row_version`. Those of a version come after those of all versions before it.
+    """
+
+    def __init__(
+        self,
+        tracked: TrackedLog[TableState],
+        log: Changelog,
+        columns: Sequence[str] | None,
+        *,
+        net: bool,
+        updates: bool,
+    ) -> None:
+        if columns is not None and not columns:
+            raise InvalidInput("changes of no columns are not possible: name at least one, or leave them out")
+        schema = log.schema
+        self._tracked = tracked
+        self._log = log
+        self._net = net
+        self._updates = updates
+        self._columns = None if columns is None else [_name(name, log) for name in columns]
+        self._all = tuple(field.name for field in schema.fields)
+        taken = {name.lower() for name in self._all}
+        for field in ID_FIELDS:
+            if field.name in taken:
+                raise InvalidInput(
+                    f"the table has a column {field.name}, which is what changes call one of theirs: rename it to "
+                    "read them"
+                )
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.to_reader().schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the changes as a reader of record batches. Holds those of one version at most, or all if `net`."""
+        schema, _ = self._read([])
+        chosen = self._chosen(schema)
+        return pa.RecordBatchReader.from_batches(chosen, self._batches(schema))
+
+    def to_arrow(self) -> pa.Table:
+        return self.to_reader().read_all()
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        if self._net and self._log.may_repeat:
+            whole = pa.concat_tables([schema.empty_table(), *self._by_version(schema, updates=False)])
+            yield from self._given(net(whole, updates=self._updates))
+            return
+        for changes in self._by_version(schema, updates=self._updates):
+            yield from self._given(changes)
+
+    def _by_version(self, schema: pa.Schema, *, updates: bool) -> Iterator[pa.Table]:
+        """Yield the changes in parts, those of a version that may have two of one row in one."""
+        for run in _runs(self._log.diffs):
+            _, batches = self._read(run)
+            if not run[0].may_update:
+                for batch in batches:
+                    yield pa.Table.from_batches([batch], schema)
+                continue
+            found = pa.Table.from_batches(batches, schema)
+            if run[0].may_carry:
+                found = without_copies(found)
+            yield as_updates(found) if updates else found
+
+    def _read(self, run: Sequence[FileDiff]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        return read_files(
+            self._tracked.store,
+            self._tracked.prefix,
+            self._log.plan(versions={diff.version for diff in run}),
+            self._log.schema,
+            (),
+            open_url=self._tracked.log.replay.open_url,
+            row_ids=True,
+        )
+
+    def _given(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+        chosen = changes if self._columns is None else changes.select(self._columns)
+        yield from chosen.to_batches()
+
+    def _chosen(self, schema: pa.Schema) -> pa.Schema:
+        return schema if self._columns is None else pa.schema([schema.field(name) for name in self._columns])
+
+
+def _name(name: str, log: Changelog) -> str:
+    known = {field.name.lower(): field.name for field in ID_FIELDS}
+    return known.get(name.lower()) or log.schema.find((name,)).name
+
+
+def _runs(diffs: Sequence[FileDiff]) -> Iterator[list[FileDiff]]:
+    """Yield the versions one by one where a row may be in one twice, and those between them together."""
+    run: list[FileDiff] = []
+    for diff in diffs:
+        if diff.may_update:
+            if run:
+                yield run
+            run = []
+            yield [diff]
+        else:
+            run.append(diff)
+    if run:
+        yield run

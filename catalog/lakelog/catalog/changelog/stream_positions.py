@@ -1,0 +1,146 @@
+"""How far a stream has read a table: what a checkpoint keeps, as JSON. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import msgspec
+
+from lakelog.catalog.schema import ready
+from lakelog.catalog.state import FilesChanged
+from lakelog.log.errors import FormatError, InvalidInput
+
+FORMAT = 1
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a stream goes on: at the file `index` of `version`.
+
+    The files of a version are those that it added, or, with `whole`, all that the table had. `table` and `generation`
+    tell apart which table that is. `begun` and `begun_whole` are the version and `whole` of the stream's first
+    position: whoever has lost that finds it in all later ones.
+    """
+
+    reads: ClassVar[str] = "rows that are added"
+
+    format: int = FORMAT
+    table: str
+    generation: int
+    version: int
+    index: int = 0
+    whole: bool = False
+    begun: int
+    begun_whole: bool = False
+
+    @classmethod
+    def first(cls, table: str, generation: int, version: int, *, whole: bool = False) -> Self:
+        """Return the position at which a stream begins."""
+        return cls(
+            table=table, generation=generation, version=version, whole=whole, begun=version, begun_whole=whole
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the position that `to_json` wrote. FormatError for another text, InvalidInput for that of a stream
+        which reads something else."""
+        try:
+            position = msgspec.json.decode(text, type=cls)
+        except msgspec.MsgspecError as error:
+            kinds: list[type[Position]] = [Position, *Position.__subclasses__()]
+            for other in kinds:
+                if other is not cls and _is_position(text, other):
+                    raise InvalidInput(
+                        f"the checkpoint is of a stream that reads {other.reads}, and this one reads {cls.reads}: "
+                        "start it with a new checkpoint"
+                    ) from None
+            raise FormatError(
+                f"the checkpoint says {text!r}, which is no position in a lakelog table ({error}): it is of another "
+                "source, or of a newer lakelog"
+            ) from None
+        if position.format != FORMAT:
+            raise FormatError(
+                f"the checkpoint's position has the format {position.format}, but this lakelog knows {FORMAT}: "
+                "upgrade it"
+            )
+        return position
+
+    def to_json(self) -> str:
+        """Return the same text for the same position."""
+        return msgspec.json.encode(self).decode()
+
+    def moved(self, version: int, index: int = 0) -> Position:
+        """Return the position at a file that `version` added."""
+        return msgspec.structs.replace(self, version=version, index=index, whole=False)
+
+    def within(self, index: int) -> Position:
+        """Return the position at another file of the same version."""
+        return msgspec.structs.replace(self, index=index)
+
+    def origin(self) -> Position:
+        """Return the stream's first position."""
+        return msgspec.structs.replace(self, version=self.begun, index=0, whole=self.begun_whole)
+
+    @property
+    def order(self) -> tuple[int, bool, int]:
+        """What is larger for a later position of the same stream."""
+        return self.version, not self.whole, self.index
+
+
+def _is_position(text: str, kind: type[Position]) -> bool:
+    try:
+        msgspec.json.decode(text, type=kind)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+ready(Position)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one batch may have; None: any number. It has a file at least, however large that is."""
+
+    files: int | None = None
+    bytes: int | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("files", "bytes", "rows"):
+            limit = getattr(self, name)
+            if limit is not None and limit < 1:
+                raise InvalidInput(f"a batch of at most {limit} {name} has nothing: give 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a batch has so far."""
+
+    files: int = 0
+    bytes: int = 0
+    rows: int = 0
+
+    def with_file(self, size_bytes: int, rows: int) -> Spent:
+        return replace(self, files=self.files + 1, bytes=self.bytes + size_bytes, rows=self.rows + rows)
+
+    def with_change(self, event: FilesChanged) -> Spent:
+        """Return this with all that an operation added, removed and deleted rows of."""
+        return self + Spent(
+            event.added_files + event.removed_files + event.changed_files,
+            event.added_bytes + event.removed_bytes,
+            event.added_rows + event.removed_rows + event.deleted_rows,
+        )
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
+
+    def exceeds(self, limits: Limits) -> bool:
+        return any(
+            limit is not None and spent > limit
+            for spent, limit in (
+                (self.files, limits.files),
+                (self.bytes, limits.bytes),
+                (self.rows, limits.rows),
+            )
+        )

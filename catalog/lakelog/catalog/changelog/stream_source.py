@@ -1,0 +1,247 @@
+"""Reading a table as a stream: its contents once, or from some version on, and then whatever is added.
+
+A stream moves from position to position; what lies between two of them is a list of files, the same whenever it is
+asked for. It delivers rows that were added. A version that takes rows away, or changes some, stops it, unless such
+versions are passed over; a compaction changes none. Nothing here is kept between two requests but a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+
+from lakelog.catalog.changelog.stream_positions import Limits, Position, Spent
+from lakelog.catalog.changelog.stream_versions import Seen, Versions, expired
+from lakelog.catalog.errors import StreamStopped
+from lakelog.catalog.files import joined
+from lakelog.catalog.state import MAIN, form_of
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+
+if TYPE_CHECKING:
+    from lakelog.catalog.table import Table
+
+LATEST = "latest"
+LOOKED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A stream over a table, whose newest version is `table`, as far as the request at hand is concerned.
+
+    The query reads columns of the form `form` (see `form_of`), which they have had since before version `since`; `name`
+    is what it calls the table. `skips_changes`: versions that change rows are passed over, with all that they add.
+    """
+
+    kind: ClassVar[type[Position]] = Position
+
+    table: Table
+    name: str
+    form: str
+    since: int
+    skips_changes: bool = False
+    versions: Versions = field(default_factory=Versions)
+
+    def __post_init__(self) -> None:
+        if self.table.ref != MAIN:
+            raise Unsupported(
+                f"a stream follows a table itself, and {self.name} is on {self.table.ref}: leave that out"
+            )
+
+    # Where it begins, and what there is
+
+    def position(self, text: str) -> Position:
+        """Return the position that a checkpoint has. FormatError for another text, InvalidInput for that of a stream
+        which reads something else."""
+        return self.kind.from_json(text)
+
+    def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> Position:
+        """Return the first position: before all that the table has now; or before what a version added, or the first
+        version that is not older than a time, or the next version to come (`latest`).
+
+        InvalidInput, StreamStopped where the stream cannot begin there.
+        """
+        newest = self.table.version
+        if version is None and timestamp_us is None:
+            if newest > self.since and form_of(self.table.schema) != self.form:
+                raise self._other_columns(f"since version {self.since}")
+            return self._first(newest, whole=True)
+        if version == LATEST:
+            return self._first(newest + 1)
+        if timestamp_us is not None:
+            version = self._version_from(timestamp_us)
+        if not isinstance(version, int):
+            raise InvalidInput(f"startingVersion is {version!r}: give the number of a version, or {LATEST}")
+        if not 1 <= version <= newest + 1:
+            raise InvalidInput(
+                f"{self.name} has no version {version} to start from: its versions are 1 to {newest}"
+            )
+        if version < self._oldest:
+            raise InvalidInput(
+                f"the stream is to start from version {version} of {self.name}, which was replaced in version "
+                f"{self.table.metadata.generation}: start from version {self._oldest} or a later one"
+            )
+        if version <= self._expired != 1:
+            # Of the oldest version that is kept, there are the rows, and not what it added.
+            raise InvalidInput(
+                f"the stream is to start from version {version} of {self.name}, but versions before {self._expired} "
+                f"were let go of by expire: start from version {self._expired + 1} or a later one, or without "
+                "startingVersion and startingTimestamp, from the present contents"
+            )
+        return self._first(version)
+
+    def head(self) -> Position:
+        """Return the position after all that there is."""
+        return self._first(self.table.version + 1)
+
+    @property
+    def _oldest(self) -> int:
+        """The first version that the stream can have read, as far as the table is the one that it is now."""
+        return self.table.metadata.generation
+
+    def _first(self, version: int, *, whole: bool = False) -> Position:
+        return self.kind.first(self.table.id, self.table.metadata.generation, version, whole=whole)
+
+    def _version_from(self, timestamp_us: int) -> int:
+        try:
+            return self.table._tracked.version_at_time(timestamp_us - 1) + 1
+        except NotFound:
+            return 1
+
+    @property
+    def _expired(self) -> int:
+        return self.table._view.state.expired
+
+    # Going on
+
+    def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
+        """Return where a batch ends that begins at `position`: within `limits`, and not after `until`.
+
+        It ends before a version at which the stream has to stop; StreamStopped where it begins there. Costs a GET for
+        each version that no stream of this process has asked about.
+        """
+        self._check_same(position)
+        last = min(self.table.version, until.version - 1) if until is not None else self.table.version
+        spent, here = Spent(), position
+        if here.whole:
+            taken, spent = self._taken(self._whole(here.version), here.index, spent, limits)
+            if taken is not None:
+                return here.within(taken)
+            here = here.moved(here.version + 1)
+        for seen in self._seen(here.version, last):
+            reason = self._reason_to_stop(seen)
+            if reason is not None:
+                if position.order < here.order:
+                    return here.moved(seen.version)
+                raise reason
+            if not (seen.changes and self.skips_changes):
+                index = here.index if seen.version == here.version else 0
+                taken, spent = self._taken(seen.files, index, spent, limits)
+                if taken is not None:
+                    return here.moved(seen.version, taken)
+            here = here.moved(seen.version + 1)
+        return here if here.version > last else here.moved(last + 1)
+
+    def files(self, start: Position, end: Position) -> pa.Table:
+        """Return the files (in the form of `planning.plan`) between two positions, in the order in which they come."""
+        self._check_same(end)
+        if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
+            # A first batch that is asked for again, by a process that does not know where it began.
+            start = end.origin()
+        if start.order >= end.order:
+            return joined([])
+        found: list[pa.Table] = []
+        here = start
+        if here.whole:
+            stop = end.index if end.whole else None
+            found.append(_between(self._whole(here.version), here.index, stop))
+            here = here.moved(here.version + 1)
+        last = end.version if end.index and not end.whole else end.version - 1
+        for seen in self._seen(here.version, last):
+            reason = self._reason_to_stop(seen)
+            if reason is not None:
+                raise reason
+            if not seen.changes:
+                index = here.index if seen.version == here.version else 0
+                found.append(_between(seen.files, index, end.index if seen.version == end.version else None))
+        return joined(found)
+
+    def _taken(self, files: pa.Table, index: int, spent: Spent, limits: Limits) -> tuple[int | None, Spent]:
+        """Return before which of `files` the batch ends, None where all from `index` on are in it, and what it has."""
+        at = index
+        # Bit by bit: most batches end long before the contents of a large table do.
+        while at < files.num_rows:
+            some = files.slice(at, LOOKED_AT_ONCE)
+            for size, rows in zip(some["size"].to_pylist(), some["rows"].to_pylist(), strict=True):
+                more = spent.with_file(size, rows)
+                if spent.files and more.exceeds(limits):
+                    return at, spent
+                spent = more
+                at += 1
+        return None, spent
+
+    def _reason_to_stop(self, seen: Seen) -> StreamStopped | None:
+        reason = self._change_of_columns(seen)
+        if reason is not None:
+            return reason
+        if seen.changes and not self.skips_changes:
+            return StreamStopped(
+                f"version {seen.version} of {self.name} ({seen.operation}; by {seen.author}) changed rows, or took "
+                "some away, and a stream reads those that are added. Start the query again with the option "
+                "skipChangeCommits = true, and it passes over such versions with all that they add; or read changes "
+                "(spark.readStream.changes); or start it with a new checkpoint, "
+                f"from the present contents or from version {seen.version + 1} on (startingVersion)"
+            )
+        return None
+
+    def _change_of_columns(self, seen: Seen) -> StreamStopped | None:
+        if seen.version > self.since and seen.form is not None and seen.form != self.form:
+            return self._other_columns(f"in version {seen.version} ({seen.operation}; by {seen.author})")
+        return None
+
+    def _other_columns(self, when: str) -> StreamStopped:
+        return StreamStopped(
+            f"the columns of {self.name} were changed {when}, after the query had begun to read it. All rows before "
+            "that were delivered: read the table anew and start the query again, with the same checkpoint, and it goes "
+            "on with the columns of now"
+        )
+
+    def _check_same(self, position: Position) -> None:
+        if position.table != self.table.id:
+            raise StreamStopped(
+                f"the checkpoint is of another table (with the id {position.table}) than {self.name} (with the id "
+                f"{self.table.id}), which was created since: start the query with a new checkpoint"
+            )
+        generation = self.table.metadata.generation
+        if position.generation != generation:
+            raise StreamStopped(
+                f"{self.name} was replaced in version {generation}, and the stream has read of it what it was before: "
+                "start the query with a new checkpoint"
+            )
+        if position.version > self.table.version + 1:
+            raise StreamStopped(
+                f"the checkpoint is at version {position.version} of {self.name}, whose newest is "
+                f"{self.table.version}: was the table restored from a backup? Start the query with a new checkpoint"
+            )
+
+    def _whole(self, version: int) -> pa.Table:
+        if version >= self._expired:
+            try:
+                return self.versions.whole(self.table._tracked, self.table.id, version)
+            except NotFound:
+                pass
+        raise expired(self.name, version)
+
+    def _seen(self, first: int, last: int) -> Iterator[Seen]:
+        if first <= last and first < self._expired:
+            raise expired(self.name, first)
+        try:
+            yield from self.versions.seen(self.table._tracked, self.table.id, first, last)
+        except NotFound as error:
+            raise expired(self.name, first) from error
+
+
+def _between(files: pa.Table, index: int, stop: int | None) -> pa.Table:
+    return files.slice(index, None if stop is None else max(0, stop - index))

@@ -1,0 +1,184 @@
+"""What each version of a table is to a stream that reads it: files with new rows, a change of rows, or nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.changelog.stream_positions import Spent
+from lakelog.catalog.errors import StreamStopped
+from lakelog.catalog.files import empty, joined
+from lakelog.catalog.logs import CommitFiles, TrackedLog, files_of_commits
+from lakelog.catalog.state import (
+    FilesChanged,
+    Operation,
+    RolledBack,
+    SchemaChanged,
+    TableReplaced,
+    TableState,
+    author_of,
+    form_of,
+    operations_of,
+)
+from lakelog.log.errors import NotFound
+
+CACHED_FILES = 200_000
+"""So many files of versions are remembered, for a version is asked about when a batch is cut, and when it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One version: the files that it added (in the form of `planning.plan`, as far as they have rows), in order.
+
+    `changes` tells whether it took rows away or brought some back; `form` is that of its schema where it gave the table
+    one (see `form_of`). `spent` counts what it added, removed and changed, for who reads all of that.
+    """
+
+    version: int
+    files: pa.Table
+    changes: bool
+    form: str | None
+    operation: str
+    author: str
+    spent: Spent
+    time_us: int
+
+
+class Versions:
+    """The versions that streams of this process have asked about. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, int, bool], Seen | pa.Table] = OrderedDict()
+        self._times: dict[tuple[str, str, int], int] = {}
+        self._files = 0
+        self._lock = threading.Lock()
+
+    def seen(self, tracked: TrackedLog[TableState], log_id: str, first: int, last: int) -> Iterator[Seen]:
+        """Yield the versions from `first` to `last`, without those that were aborted. Costs a GET for each that is new.
+
+        NotFound where one has expired.
+        """
+        version = first
+        while version <= last:
+            known = self._get((tracked.location, log_id, version, False))
+            if isinstance(known, Seen):
+                yield known
+                version += 1
+                continue
+            for files in files_of_commits(tracked, version, last):
+                one = _seen(files)
+                self._put((tracked.location, log_id, one.version, False), one, one.files.num_rows)
+                yield one
+            return
+
+    def at_time(self, tracked: TrackedLog[TableState], log_id: str, time_us: int) -> int:
+        """Return the newest version at or before a time that has passed: there is a later version. 0 for none."""
+        key = (tracked.location, log_id, time_us)
+        known = self._times.get(key)
+        if known is None:
+            try:
+                known = tracked.version_at_time(time_us)
+            except NotFound:
+                known = 0
+            # One for each query that ends at a time.
+            self._times[key] = known
+        return known
+
+    def whole(self, tracked: TrackedLog[TableState], log_id: str, version: int) -> pa.Table:
+        """Return the files with rows that the table has at `version`, in an order that never changes. NotFound."""
+        key = (tracked.location, log_id, version, True)
+        known = self._get(key)
+        if not isinstance(known, pa.Table):
+            newest = tracked.known
+            view = (
+                newest if newest is not None and newest.version == version else tracked.log.view_at(version)
+            )
+            if view.log_id != log_id:
+                raise NotFound(f"version {version} is of another table")
+            chunks = tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
+            # Names begin with the version that a write started from, so that older rows come first.
+            known = _with_rows(joined(chunks)).sort_by("path")
+            self._put(key, known, known.num_rows)
+        return known
+
+    def _get(self, key: tuple[str, str, int, bool]) -> Seen | pa.Table | None:
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def _put(self, key: tuple[str, str, int, bool], value: Seen | pa.Table, files: int) -> None:
+        with self._lock:
+            if key not in self._known:
+                self._files += files + 1
+            self._known[key] = value
+            while self._files > CACHED_FILES and len(self._known) > 1:
+                _, gone = self._known.popitem(last=False)
+                self._files -= (gone.files if isinstance(gone, Seen) else gone).num_rows + 1
+
+
+def _seen(read: CommitFiles) -> Seen:
+    form = None
+    changes = False
+    added: list[pa.Table] = []
+    rewritten: list[set[str]] = []
+    spent = Spent()
+    for event in read.events:
+        match event:
+            case SchemaChanged():
+                form = form_of(event.schema)
+            case TableReplaced():
+                # What the same transaction did before that was done to another table.
+                form, changes, spent = form_of(event.schema), False, Spent()
+                added.clear()
+                rewritten.clear()
+            case RolledBack():
+                form = form if event.metadata is None else form_of(event.metadata.schema)
+                changes = changes or any(_moves_rows(each) for each in read.events)
+            case FilesChanged() if event.operation == Operation.COMPACT.value:
+                rewritten.append({file.path for file in read.removed(event)})
+            case FilesChanged():
+                changes = changes or event.removed_rows > 0 or event.deleted_rows > 0
+                added.append(read.added(event))
+                spent = spent.with_change(event)
+            case _:
+                pass
+    files = _with_rows(joined(added))
+    if rewritten and not changes:
+        # Rows that the same transaction added and compacted stand in files together with others.
+        own = set(files["path"].to_pylist())
+        changes = any(own & paths for paths in rewritten)
+    return Seen(
+        read.commit.version,
+        files.sort_by("path"),
+        changes,
+        form,
+        ", ".join(operations_of(read.commit)),
+        author_of(read.commit) or "an unknown writer",
+        spent,
+        read.commit.time_us,
+    )
+
+
+def _moves_rows(event: object) -> bool:
+    return isinstance(event, FilesChanged) and bool(
+        event.added_rows or event.removed_rows or event.deleted_rows or event.changed_files
+    )
+
+
+def _with_rows(files: pa.Table) -> pa.Table:
+    """Return those of `files` that are more than partitions without rows."""
+    return files.filter(pc.greater(files["rows"], 0)) if files.num_rows else empty()
+
+
+def expired(name: str, version: int) -> StreamStopped:
+    return StreamStopped(
+        f"the stream is to go on from version {version} of {name}, which was let go of by expire before it was read: "
+        "rows of it may be missing for good. Start the query with a new checkpoint, from the present contents or from "
+        "a version that there is (startingVersion), and let expire keep more than the streams lag behind"
+    )

@@ -1,0 +1,303 @@
+"""Drops. What is dropped is sealed in its own log and unlinked in its namespace by one commit across both.
+
+So nobody sees a name that leads nowhere, or half of a namespace, and whoever still holds a table that was dropped
+learns it from its next write. The namespace remembers what was dropped: it can be restored until it is purged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lakelog.catalog.errors import CommitConflict, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
+from lakelog.catalog.logs import (
+    Change,
+    Found,
+    NameTree,
+    Token,
+    TrackedLog,
+    base_past_seals,
+    commit_changes,
+    no_such_namespace,
+    no_such_table,
+    was_applied,
+    was_applied_anywhere,
+    was_applied_elsewhere,
+)
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import (
+    NAMESPACE,
+    RELATION,
+    TABLE,
+    Entry,
+    EntryLinked,
+    EntryUnlinked,
+    NamespaceDropped,
+    NamespaceEvent,
+    NamespaceState,
+    TableDropped,
+    TableState,
+    encode,
+    namespace_events,
+)
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound
+
+COLLECTIONS_MAX = 10
+LOOKS_MAX = 3
+
+
+def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+    """Drop a table. False where there is none."""
+    for _ in range(LOOKS_MAX):
+        try:
+            return _drop_table(tree, identifier, token)
+        except (NoSuchTable, LogSealed, ConflictError) as error:
+            # It was read long ago. What happened since may have expired, it was dropped and restored, or the name was
+            # given to another table: look anew.
+            if tree.find_table(identifier) is None:
+                if isinstance(error, NoSuchTable | LogSealed):
+                    return was_applied_anywhere(tree.logs, token)
+                raise
+            failure = error
+    raise ConflictError(
+        f"{quoted(identifier)} keeps changing while it is dropped: drop it again ({failure})", version=0
+    )
+
+
+def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+    name = identifier[-1]
+    parent = tree.find_namespace(identifier[:-1])
+    if parent is not None:
+        parent.tracked.note_name_read(RELATION, name)
+    entry = parent.view.state.entry(RELATION, name) if parent is not None else None
+    if parent is None or entry is None:
+        return was_applied_anywhere(tree.logs, token)
+    tracked = tree.logs.table(entry.location)
+    if was_applied_elsewhere(tree.logs, tracked, token):
+        return True
+    view = _head(tracked, entry)
+    changes: list[Change[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
+    if view is not None and not view.sealed:
+        changes.append(_sealing_table(tracked, view, entry, identifier, token))
+    commit_changes(tree.logs, changes, token)
+    # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
+    return view is None or not view.sealed
+
+
+def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:
+    """Drop the table whose log is at a place; False where there is none. A name that led to it leads nowhere then."""
+    tracked = tree.logs.table(location)
+    try:
+        view = tracked.at_its_place()
+    except NotFound:
+        return False
+    if view.sealed:
+        return was_applied(tracked, token)
+    entry = Entry(kind=TABLE, id=view.log_id, location=location)
+    try:
+        commit_changes(tree.logs, [_sealing_table(tracked, view, entry, (location,), token)], token)
+    except (NoSuchTable, LogSealed):
+        return False
+    return True
+
+
+def drop_namespace(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token | None) -> bool:
+    """Drop a namespace, with `cascade` and all that is below it. False where there is none.
+
+    NamespaceNotEmpty unless `cascade`: a thing linked in between counts.
+    """
+    if not namespace:
+        raise InvalidInput("the root namespace cannot be dropped: remove the warehouse itself")
+    for _ in range(COLLECTIONS_MAX):
+        try:
+            return _drop_namespace(tree, namespace, cascade, token)
+        except CommitConflict as error:
+            grew = error
+    raise grew
+
+
+def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token: Token | None) -> bool:
+    name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
+    if parent is not None:
+        parent.tracked.note_name_read(NAMESPACE, name)
+    entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
+    if parent is None or entry is None:
+        return was_applied_anywhere(tree.logs, token)
+    tracked = tree.logs.namespace(entry.location)
+    if was_applied_elsewhere(tree.logs, tracked, token) or (cascade and was_applied(tracked, token)):
+        # The token knows nothing of what is below, so all of it cannot be asked for again: it may be back by now.
+        return True
+    view = tracked.current()
+    if view.sealed or view.log_id != entry.id:
+        return was_applied(tracked, token)
+    changes: list[Change[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
+    changes.append(_sealing_namespace(tree, tracked, view, namespace, cascade, token))
+    if cascade:
+        changes.extend(_below(tree, namespace, view.state, token))
+    try:
+        commit_changes(tree.logs, changes, token)
+    except (NoSuchTable, NoSuchNamespace, LogSealed, ConflictError) as error:
+        if isinstance(error, ConflictError) and error.version is None:
+            raise  # others aborted it as often as it was tried
+        if tree.find_namespace(namespace) is not None:
+            # Something below was dropped by itself meanwhile, or the name was given to another namespace.
+            raise CommitConflict(
+                f"what {quoted(namespace)} holds keeps changing while it is dropped: drop it again ({error})",
+                version=getattr(error, "version", 0),
+            ) from error
+        return was_applied_anywhere(tree.logs, token)
+    return True
+
+
+def _below(
+    tree: NameTree, namespace: Identifier, state: NamespaceState, token: Token | None
+) -> list[Change[Any]]:
+    """Return the changes that seal all tables and namespaces below one, level by level."""
+    changes: list[Change[Any]] = []
+    level = [(namespace, state)]
+    while level:
+        below: list[tuple[Identifier, TrackedLog[NamespaceState], Entry]] = []
+        tables: list[tuple[Identifier, TrackedLog[TableState], Entry]] = []
+        for path, parent in level:
+            for name, entry in parent.entries.get(RELATION, {}).items():
+                tables.append(((*path, name), tree.logs.table(entry.location), entry))
+            for name, entry in parent.entries.get(NAMESPACE, {}).items():
+                below.append(((*path, name), tree.logs.namespace(entry.location), entry))
+        _read(tree, [tracked for _, tracked, _ in tables] + [tracked for _, tracked, _ in below])
+        for path, table, entry in tables:
+            view = _head(table, entry)
+            if view is not None and not view.sealed:
+                changes.append(_sealing_table(table, view, entry, path, token))
+        level = []
+        for path, tracked, entry in below:
+            child = _head(tracked, entry)
+            if child is not None and not child.sealed:
+                changes.append(_sealing_namespace(tree, tracked, child, path, True, token))
+                level.append((path, child.state))
+    return changes
+
+
+def _read(tree: NameTree, logs: Sequence[TrackedLog[Any]]) -> None:
+    """Bring all of these up to date, those that are known in one round."""
+    tree.logs.refresh([tracked for tracked in logs if tracked.known is not None])
+    unknown = [tracked for tracked in logs if tracked.known is None]
+    if unknown:
+        tree.logs.log_options.in_parallel([_reading(tracked) for tracked in unknown])
+
+
+def _reading(tracked: TrackedLog[Any]) -> Any:
+    def read() -> None:
+        try:
+            tracked.current()
+        except NotFound:
+            return
+
+    return read
+
+
+def _head(tracked: TrackedLog[Any], entry: Entry) -> View[Any] | None:
+    """Return the newest view of the very log that `entry` means; None where there is no such log any more."""
+    try:
+        view = tracked.known or tracked.current()
+        if view.log_id != entry.id or view.sealed:
+            view = tracked.anew()
+    except NotFound:
+        return None
+    return view if view.log_id == entry.id else None
+
+
+def _unlinking(
+    parent: Found[NamespaceState],
+    space: str,
+    name: str,
+    entry: Entry,
+    dropped: TrackedLog[Any],
+    token: Token | None,
+) -> Change[NamespaceState]:
+    # What the same transaction created never was there for others, and cannot be restored.
+    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.is_new)
+    unlinked = Draft(events=encode([event]))
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if view.state.entry(space, name) != entry:
+            raise no_such_table((name,)) if space == RELATION else no_such_namespace((name,))
+        return unlinked
+
+    tracked = parent.tracked
+    view = tracked.at_least(parent.view.version)
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _sealing_table(
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    entry: Entry,
+    identifier: Identifier,
+    token: Token | None,
+) -> Change[TableState]:
+    sealed = Draft(events=encode([TableDropped()]), seals=True)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        if view.log_id != entry.id:
+            raise no_such_table(identifier)
+        return sealed
+
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _sealing_namespace(
+    tree: NameTree,
+    tracked: TrackedLog[NamespaceState],
+    view: View[NamespaceState],
+    namespace: Identifier,
+    cascade: bool,
+    token: Token | None,
+) -> Change[NamespaceState]:
+    collected, collected_at = _linked(view.state), view.version
+    # What the same transaction created will never be there: it must not come back with the namespace.
+    events: list[NamespaceEvent] = [
+        EntryUnlinked(space=space, name=name, id=entry.id)
+        for space, entries in collected.items()
+        for name, entry in entries.items()
+        if (tree.logs.table if space == RELATION else tree.logs.namespace)(entry.location).is_new
+    ]
+    sealed = Draft(events=encode([*events, NamespaceDropped(cascade=cascade)]), seals=True)
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if not cascade and not view.state.is_empty:
+            for space in (RELATION, NAMESPACE):
+                tracked.note_name_read(space, None)
+            raise _not_empty(namespace, view.state)
+        if cascade and (_linked(view.state) != collected or _linked_after(collected_at, passed)):
+            raise CommitConflict(
+                f"something was linked in {quoted(namespace)}, or removed from it, after its contents were looked at "
+                "to be dropped with it. Nothing was changed: drop it again",
+                version=view.version,
+            )
+        return sealed
+
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _linked(state: NamespaceState) -> dict[str, dict[str, Entry]]:
+    return {space: dict(entries) for space, entries in state.entries.items() if entries}
+
+
+def _linked_after(version: int, passed: Sequence[Commit]) -> bool:
+    """Tell whether something was linked since: it may be what was collected as dropped already, and is back."""
+    return any(
+        isinstance(event, EntryLinked)
+        for commit in passed
+        if commit.version > version
+        for event in namespace_events(commit)
+    )
+
+
+def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpty:
+    spaces = (*state.entries.values(), *state.definitions.values())
+    names = [name for entries in spaces for name in entries]
+    shown = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    return NamespaceNotEmpty(
+        f"the namespace {quoted(namespace)} is not empty, it holds {shown}: drop these first, or use CASCADE"
+    )

@@ -1,0 +1,97 @@
+"""Changes of namespaces: create and alter. Each is decided in one commit of one log. Drops are in `dropping`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lakelog.catalog.ddl.table_places import LOCATION, checked
+from lakelog.catalog.errors import NamespaceExists
+from lakelog.catalog.logs import (
+    NameTree,
+    Token,
+    check_not_forgotten,
+    commit_in,
+    was_applied,
+    was_applied_elsewhere,
+)
+from lakelog.catalog.names import Identifier, check_namespace, quoted
+from lakelog.catalog.schema import check_text
+from lakelog.catalog.state import (
+    NAMESPACE,
+    EntryLinked,
+    NamespaceAltered,
+    NamespaceCreated,
+    NamespaceState,
+    encode,
+)
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput
+
+
+def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None) -> None:
+    """Create a namespace in an existing one: its log first, under an id that nothing leads to, then the link to it.
+
+    NamespaceExists; NoSuchNamespace when the parent is missing, or dropped meanwhile.
+    """
+    if not namespace:
+        raise NamespaceExists("the root namespace is always there: give the new namespace a name")
+    check_namespace(namespace)
+    properties = _checked(tree, properties)
+    name, parent = namespace[-1], tree.writable(namespace[:-1])
+    if parent.view.state.entry(NAMESPACE, name) is not None and tree.find_namespace(namespace) is not None:
+        if was_applied(parent.tracked, token):
+            return
+        raise _exists(namespace)
+    if was_applied_elsewhere(tree.logs, parent.tracked, token):
+        return
+    # The same token gives the same id, so that asking again finds the log that was made the first time.
+    id = token.commit_id if token is not None else tree.logs.new_id()
+    folder = f"n-{id}"
+    location = f"{parent.tracked.location}/{folder}" if parent.tracked.location else folder
+    child = tree.logs.namespace(location)
+    created = NamespaceCreated(properties=dict(properties), parent=parent.tracked.location, name=name)
+    child.create(Draft(events=encode([created])), log_id=id, commit_id=id)
+    linked = EntryLinked(space=NAMESPACE, name=name, kind=NAMESPACE, id=id, location=location)
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if view.state.entry(NAMESPACE, name) is not None:
+            raise _exists(namespace)
+        check_not_forgotten(view.state, id, quoted(namespace))
+        return Draft(events=encode([linked]))
+
+    commit_in(parent, namespace[:-1], decide, token)
+
+
+def alter(
+    tree: NameTree,
+    namespace: Identifier,
+    set_: Mapping[str, str],
+    removed: Sequence[str],
+    token: Token | None,
+) -> None:
+    """Set and remove properties as one commit. A new location is for tables that are created from then on."""
+    set_ = _checked(tree, set_)
+    if isinstance(removed, str):
+        raise InvalidInput(f"the properties to remove are the text {removed!r}: give a list of names")
+    found = tree.writable(namespace)
+    if was_applied_elsewhere(tree.logs, found.tracked, token):
+        return
+    draft = Draft(events=encode([NamespaceAltered(set=dict(set_), removed=tuple(removed))]))
+    commit_in(found, namespace, lambda _view, _passed: draft, token)
+
+
+def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties as they are stored: a location in its one spelling."""
+    for key, value in properties.items():
+        check_text(key, value)
+        if key.startswith("lakelog."):
+            raise InvalidInput(
+                f"the property {key!r} is in lakelog's reserved space, and there is none of that name"
+            )
+    if LOCATION not in properties:
+        return properties
+    return {**properties, LOCATION: checked(tree.logs, properties[LOCATION])}
+
+
+def _exists(namespace: Identifier) -> NamespaceExists:
+    return NamespaceExists(f"there is a namespace {quoted(namespace)} already: choose another name")

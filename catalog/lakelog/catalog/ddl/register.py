@@ -1,0 +1,181 @@
+"""Giving a name to a table that has none: its log stands at some place, and no namespace leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.errors import NoSuchTable, TableExists
+from lakelog.catalog.logs import (
+    Found,
+    NameTree,
+    Token,
+    TrackedLog,
+    changes_of,
+    check_at_place,
+    commit_changes,
+    scope,
+    was_applied_anywhere,
+)
+from lakelog.catalog.names import Identifier, check_name, quoted
+from lakelog.catalog.state import (
+    RELATION,
+    TABLE,
+    EntryLinked,
+    NamespaceState,
+    TableCreated,
+    TableEvent,
+    TableMoved,
+    TableRestored,
+    TableState,
+    encode,
+    table_events,
+)
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import FormatError, InvalidInput, NotFound, Unsupported
+
+
+def register(
+    tree: NameTree, identifier: Identifier, location: str, take_over: bool, token: Token | None
+) -> None:
+    """Let `identifier` lead to the table at `location`, a URL or folder, with its history.
+
+    One commit of the namespace and the table. A table that was dropped, and that nothing remembers as dropped any more,
+    goes on. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
+    """
+    check_name(identifier[-1], "table")
+    if was_applied_anywhere(tree.logs, token):
+        return
+    goal = tree.namespace(identifier[:-1])
+    if tree.find_table(identifier) is not None:
+        raise staging.table_exists(identifier)
+    tracked = tree.logs.table(tree.logs.location(location))
+    view = _there(tree, tracked, location)
+    _check_unlinked(tree, tracked, view, location, take_over)
+    if tree.logs.is_a_cut and view.sealed:
+        raise Unsupported(
+            f"the table at {location} was dropped, and cannot be restored in a transaction: register it before or after"
+        )
+
+    def link(now: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        staging.check_free(now.state, identifier)
+        linked = EntryLinked(
+            space=RELATION,
+            name=identifier[-1],
+            kind=TABLE,
+            id=view.log_id,
+            location=tracked.location,
+        )
+        return Draft(events=encode([linked]))
+
+    def move(now: View[TableState], passed: Sequence[Commit]) -> Draft:
+        if now.log_id != view.log_id or now.sealed != view.sealed or _links(passed):
+            raise TableExists(
+                f"the table at {location} was registered, dropped or moved by somebody else meanwhile: look at it again"
+            )
+        into: dict[str, Any] = {"namespace": goal.tracked.location, "name": identifier[-1]}
+        if view.sealed:
+            return Draft(events=encode([TableRestored(**into)]), restores=True)
+        return Draft(events=encode([TableMoved(**into)]))
+
+    commit_changes(tree.logs, changes_of([(goal, link), (Found(tracked, view), move)], token), token)
+
+
+def _there(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> View[TableState]:
+    try:
+        view = tracked.at_its_place()
+    except NotFound as error:
+        raise NoSuchTable(f"there is no table at {location}: check the path") from error
+    if view.purged:
+        raise NoSuchTable(
+            f"there is no table at {location} any more: it was dropped, and its files are deleted"
+        )
+    if not view.sealed:
+        check_at_place(tracked.location, view, tree.logs)
+    return view
+
+
+def _check_unlinked(
+    tree: NameTree,
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    location: str,
+    take_over: bool,
+) -> None:
+    """Refuse a table that a name leads to, or that can be restored under one.
+
+    Its log says where it was linked last; only that namespace can know. One that this warehouse does not have is
+    another warehouse's, where nobody here can look.
+    """
+    last = _last_link(tracked, view)
+    if last is None:
+        _check_nowhere(tree, tracked, location)
+        return
+    if last.namespace is None:
+        return
+    namespace = tree.logs.namespace(last.namespace)
+    found = _state_of(namespace)
+    if found is None:
+        if not (take_over or view.sealed):
+            raise TableExists(
+                f"the table at {location} says that a namespace of another warehouse links it, as {last.name}: drop it "
+                "there first (its data stays), or take it over with take_over => true where nothing uses it there any "
+                "more"
+            )
+        return
+    linked = [
+        (name, entry) for name, entry in found.entries.get(RELATION, {}).items() if entry.id == view.log_id
+    ]
+    for name, entry in linked:
+        if not view.sealed:
+            raise TableExists(
+                f"the table at {location} has a name already, {quoted([name])} in the namespace that links it: use or "
+                "rename that"
+            )
+        # It was dropped by its place: the name leads nowhere, and must not lead to what is restored here.
+        tree.unlink(Found(namespace, namespace.current()), RELATION, name, entry)
+    if view.log_id in found.dropped:
+        raise TableExists(
+            f"the table at {location} was dropped as {quoted([found.dropped[view.log_id].name])} and can be restored: "
+            f"CALL <catalog>.system.undrop_table, with the id {view.log_id}"
+        )
+
+
+def _check_nowhere(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> None:
+    """Refuse a table that any name in the warehouse leads to, where its own log does not tell any more."""
+    everything = scope.chosen(tree, None, None)
+    for target in everything.tables:
+        if target.tracked.location == tracked.location:
+            raise TableExists(
+                f"the table at {location} has a name already, {target.name}: use or rename that"
+            )
+    for unreadable in everything.unreadable:
+        raise FormatError(
+            f"whether {location} has a name already cannot be seen, as {unreadable.name} cannot be read: "
+            f"{unreadable.error}"
+        )
+
+
+def _state_of(namespace: TrackedLog[NamespaceState]) -> NamespaceState | None:
+    try:
+        return namespace.current().state
+    except (NotFound, InvalidInput):
+        return None
+
+
+def _last_link(
+    tracked: TrackedLog[TableState], view: View[TableState]
+) -> TableCreated | TableMoved | TableRestored | None:
+    """Return what the log says last of where the table is linked; None where that has expired."""
+    for commit in tracked.log.commits(last=view.version, newest_first=True):
+        if commit.log_id != view.log_id:
+            break
+        if found := _links([commit]):
+            return found[-1]
+    return None
+
+
+def _links(commits: Sequence[Commit]) -> list[TableCreated | TableMoved | TableRestored]:
+    events: list[TableEvent] = [event for commit in commits for event in table_events(commit)]
+    return [event for event in events if isinstance(event, TableCreated | TableMoved | TableRestored)]

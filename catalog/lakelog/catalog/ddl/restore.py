@@ -1,0 +1,203 @@
+"""Undoing drops: what was sealed goes on as it was, and is linked again, by one commit across all logs concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lakelog.catalog.ddl.dropped import dropped_last
+from lakelog.catalog.ddl.staging import check_free
+from lakelog.catalog.errors import CommitConflict, NamespaceExists
+from lakelog.catalog.logs import (
+    Change,
+    Found,
+    NameTree,
+    Token,
+    TrackedLog,
+    base_past_seals,
+    changes_of,
+    commit_changes,
+    has_own_place,
+    was_applied_anywhere,
+)
+from lakelog.catalog.names import Identifier, check_name, check_namespace, quoted
+from lakelog.catalog.state import (
+    NAMESPACE,
+    RELATION,
+    Dropped,
+    EntryLinked,
+    EntryPurged,
+    EntryUnlinked,
+    NamespaceRestored,
+    NamespaceState,
+    TableRestored,
+    encode,
+)
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+
+LOOK_BACK = 63
+
+
+def undrop_table(
+    tree: NameTree, identifier: Identifier, id: str | None, to: Identifier | None, token: Token | None
+) -> Identifier:
+    """Restore the table that was dropped last under that name (or the one with that id); return its name now."""
+    tree.logs.check_writable()
+    target = to or identifier
+    check_name(target[-1], "table")
+    if was_applied_anywhere(tree.logs, token):
+        return target
+    source, id, dropped = _dropped(tree, identifier, RELATION, id)
+    goal = tree.namespace(target[:-1])
+    tracked = tree.logs.table(dropped.location)
+    event = TableRestored(namespace=goal.tracked.location, name=target[-1])
+    changes: list[Change[Any]] = [
+        _restoring(tracked, id, quoted(identifier), Draft(events=encode([event]), restores=True), token)
+    ]
+    changes += _linking(source, goal, id, dropped, target, token)
+    commit_changes(tree.logs, changes, token)
+    return target
+
+
+def undrop_namespace(
+    tree: NameTree, namespace: Identifier, id: str | None, to: Identifier | None, token: Token | None
+) -> Identifier:
+    """Restore a namespace with all that was dropped together with it; return its name now."""
+    if not namespace:
+        raise InvalidInput("the root namespace is never dropped: name another one")
+    tree.logs.check_writable()
+    target = to or namespace
+    check_namespace(target)
+    if was_applied_anywhere(tree.logs, token):
+        return target
+    if tree.logs.is_a_cut:
+        raise Unsupported("a namespace cannot be restored in a transaction: it is one of its own")
+    source, id, dropped = _dropped(tree, namespace, NAMESPACE, id)
+    goal = tree.namespace(target[:-1])
+    tracked = tree.logs.namespace(dropped.location)
+    event = NamespaceRestored(parent=goal.tracked.location, name=target[-1])
+    draft = Draft(events=encode([event, *_lost(tree, tracked.current().state)]), restores=True)
+    changes: list[Change[Any]] = [_restoring(tracked, id, quoted(namespace), draft, token)]
+    changes += _linking(source, goal, id, dropped, target, token)
+    changes += _below(tree, tracked, _sealed_by(tracked), token)
+    commit_changes(tree.logs, changes, token)
+    return target
+
+
+def _below(
+    tree: NameTree, tracked: TrackedLog[NamespaceState], drop_id: str, token: Token | None
+) -> list[Change[Any]]:
+    """Return the changes that restore what is below a namespace and was sealed by the same drop as it was."""
+    changes: list[Change[Any]] = []
+    for name, entry in tracked.current().state.entries.get(RELATION, {}).items():
+        table = tree.logs.table(entry.location)
+        if _was_sealed_by(table, entry.id, drop_id):
+            event = TableRestored(namespace=tracked.location, name=name)
+            draft = Draft(events=encode([event]), restores=True)
+            changes.append(_restoring(table, entry.id, quoted([name]), draft, token))
+    for name, entry in tracked.current().state.entries.get(NAMESPACE, {}).items():
+        child = tree.logs.namespace(entry.location)
+        if _was_sealed_by(child, entry.id, drop_id):
+            restored = NamespaceRestored(parent=tracked.location, name=name)
+            draft = Draft(events=encode([restored, *_lost(tree, child.current().state)]), restores=True)
+            changes.append(_restoring(child, entry.id, quoted([name]), draft, token))
+            changes += _below(tree, child, drop_id, token)
+    return changes
+
+
+def _lost(tree: NameTree, state: NamespaceState) -> list[EntryUnlinked]:
+    """Return that names lead nowhere whose place, chosen by a user, is another table's by now."""
+    return [
+        EntryUnlinked(space=RELATION, name=name, id=entry.id)
+        for name, entry in state.entries.get(RELATION, {}).items()
+        if not has_own_place(entry) and not _is_there(tree.logs.table(entry.location), entry.id)
+    ]
+
+
+def _is_there(tracked: TrackedLog[Any], id: str) -> bool:
+    try:
+        return tracked.at_its_place().log_id == id
+    except NotFound:
+        return False
+
+
+def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str) -> bool:
+    try:
+        view = tracked.current()
+    except NotFound:
+        return False
+    is_sealed = view.log_id == id and view.sealed and not view.purged
+    return is_sealed and bool(drop_id) and _sealed_by(tracked) == drop_id
+
+
+def _sealed_by(tracked: TrackedLog[Any]) -> str:
+    """Return the id of the commit that sealed a log: one drop has one id in all of its logs."""
+    version = tracked.current().version
+    # Little follows a seal. Where it has expired, its tombstone still says whose it was.
+    last = list(tracked.log.replay.effects(max(1, version - LOOK_BACK), version))
+    return next((entry.commit_id for entry in reversed(last) if entry.seals), "")
+
+
+def _dropped(
+    tree: NameTree, identifier: Identifier, space: str, id: str | None
+) -> tuple[Found[NamespaceState], str, Dropped]:
+    """Return the namespace that remembers the drop, and what was dropped. NotFound, naming what there is."""
+    parent = tree.namespace(identifier[:-1])
+    key, dropped = dropped_last(parent.view.state.dropped, space, identifier, id, what="nothing")
+    return parent, key, dropped
+
+
+def _restoring(
+    tracked: TrackedLog[Any], id: str, title: str, draft: Draft, token: Token | None
+) -> Change[Any]:
+    try:
+        view = tracked.current()
+    except NotFound as error:
+        raise NotFound(f"{title} cannot be restored: its log is gone ({error})") from error
+
+    def decide(view: View[Any], passed: Sequence[Commit]) -> Draft:
+        if view.log_id != id:
+            raise NotFound(f"{title} cannot be restored: another table was created at its place since")
+        if view.purged:
+            raise NotFound(f"{title} cannot be restored any more: it was purged at version {view.version}")
+        return draft
+
+    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+
+
+def _linking(
+    source: Found[NamespaceState],
+    goal: Found[NamespaceState],
+    id: str,
+    dropped: Dropped,
+    target: Identifier,
+    token: Token | None,
+) -> list[Change[Any]]:
+    name, space = target[-1], dropped.space
+    linked = EntryLinked(space=space, name=name, kind=dropped.kind, id=id, location=dropped.location)
+    is_same = source.tracked.location == goal.tracked.location
+
+    def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if is_same:
+            check(view)
+        if space == RELATION:
+            check_free(view.state, target)
+        elif view.state.entry(space, name) is not None:
+            raise NamespaceExists(
+                f"there is a namespace {quoted(target)} already: restore it under another name"
+            )
+        return Draft(events=encode([linked]))
+
+    def forget(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check(view)
+        return Draft(events=encode([EntryPurged(id=id)]))
+
+    def check(view: View[NamespaceState]) -> None:
+        if id not in view.state.dropped:
+            raise CommitConflict(
+                f"{quoted(target)} was restored or purged by somebody else meanwhile: look at it again",
+                version=view.version,
+            )
+
+    return changes_of([(goal, link)] if is_same else [(goal, link), (source, forget)], token)

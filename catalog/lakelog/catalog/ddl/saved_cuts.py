@@ -1,0 +1,229 @@
+"""Saved cuts: a name for the version that every log had at one moment, so that the catalog can be seen as of then.
+
+The versions stand in an object of their own, `_cut/<id>.json`, which is written first; the root namespace's log names
+it, with its hash. Expiry keeps what saved cuts need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.logs import FOREVER_US, Cut, LogCache, NameTree, Token, TrackedLog, commit_in
+from lakelog.catalog.names import check_name
+from lakelog.catalog.schema import ready
+from lakelog.catalog.state import NAMESPACE, RELATION, CutDropped, CutSaved, NamespaceState, SavedCut, encode
+from lakelog.catalog.times import is_time
+from lakelog.log import Draft, View
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
+
+FORMAT = 1
+COLLECTIONS_MAX = 20
+
+
+class CutVersions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The object of a saved cut: the version of each log by its location."""
+
+    format: int
+    name: str
+    logs: dict[str, int]
+
+
+ready(CutVersions)
+
+
+def save(tree: NameTree, name: str, token: Token | None) -> SavedCut:
+    """Give the present versions of all logs a name. AlreadyExists where it is taken.
+
+    Costs one GET for each log that is known, and reads the others; one PUT for the versions, one for the name.
+    """
+    tree.logs.check_writable()
+    check_name(name, "cut")
+    if is_time(name):
+        raise InvalidInput(f"{name!r} would be taken for a time: choose another name for the cut")
+    found = tree.root()
+    versions = collect(tree.logs)
+    id = token.commit_id if token is not None else tree.logs.new_id()
+    key = _key(f"{id}.json")
+    store = tree.logs.places.store(tree.logs.warehouse)
+    data = msgspec.json.encode(CutVersions(format=FORMAT, name=name, logs=versions))
+    if not store.put_if_absent(key, data):
+        # Asked again: what the first asking wrote is what its commit means.
+        data = store.get(key) or data
+        versions = msgspec.json.decode(data, type=CutVersions).logs
+    saved = CutSaved(name=name, object=f"{id}.json", hash=_hash(data), logs=len(versions))
+
+    def decide(view: View[NamespaceState], passed: Any) -> Draft:
+        if name in view.state.cuts:
+            raise AlreadyExists(f"there is a saved cut {name!r} already: drop it, or choose another name")
+        return Draft(events=encode([saved]))
+
+    commit_in(found, (), decide, token)
+    _check_kept(tree, name, saved.object, versions)
+    cut = all_of(tree).get(name)
+    if cut is None or cut.object != saved.object:
+        raise NotFound(f"the cut {name!r} was saved, and dropped since by somebody else: save it again")
+    return cut
+
+
+def _check_kept(tree: NameTree, name: str, object: str, versions: Mapping[str, int]) -> None:
+    """Take a cut back that came too late: what it is of was let go of before it was saved.
+
+    Expiry says in a log what it lets go of, then looks for saved cuts; here the cut is saved first. So one of both sees
+    the other; what was said in a log that gave way to another one at its place is not known any more, and counts as let
+    go of. CommitConflict.
+    """
+    known: list[TrackedLog[Any]] = [
+        tracked
+        for location in versions
+        for tracked in (tree.logs.namespace(location), tree.logs.table(location))
+        if tracked.known is not None
+    ]
+    tree.logs.refresh(known)
+    for tracked in known:
+        view, version = tracked.known, versions[tracked.location]
+        if view is None:
+            continue
+        following = tracked.log.replay.effects(version + 1, view.version)
+        if view.state.expired > version or view.purged or any(entry.reopens for entry in following):
+            _drop(tree, name, object, None)
+            raise CommitConflict(
+                f"version {version} of {tracked.log.location} expired while the cut {name!r} was "
+                "saved: save it again",
+                version=view.version,
+            )
+
+
+def drop(tree: NameTree, name: str, token: Token | None) -> None:
+    """Forget a saved cut: expiry may let go of what only it needed. NotFound where there is none."""
+    _drop(tree, name, None, token)
+
+
+def _drop(tree: NameTree, name: str, object: str | None, token: Token | None) -> None:
+    """Forget the saved cut of that name, if it has that object, and delete that: its id is never used again."""
+    found = tree.root()
+    gone: list[str] = []
+
+    def decide(view: View[NamespaceState], passed: Any) -> Draft:
+        cut = _cut_named(view.state.cuts, name)
+        if object is not None and cut.object != object:
+            raise NotFound(f"the saved cut {name!r} is another one now")
+        gone[:] = [cut.object]
+        return Draft(events=encode([CutDropped(name=name)]))
+
+    commit_in(found, (), decide, token)
+    try:
+        tree.logs.places.store(tree.logs.warehouse).delete([_key(each) for each in gone])
+    except StorageError:
+        return  # the cut is dropped all the same, and fsck tells of the object
+
+
+def all_of(tree: NameTree) -> Mapping[str, SavedCut]:
+    """Return the saved cuts by their names."""
+    found = tree.find_namespace(())
+    return {} if found is None else found.view.state.cuts
+
+
+def versions_of(tree: NameTree, name: str) -> dict[str, int]:
+    """Return the version of each log that the cut is of. NotFound where there is no such cut."""
+    cut = _cut_named(all_of(tree), name)
+    key = _key(cut.object)
+    data = tree.logs.places.store(tree.logs.warehouse).get(key)
+    if data is None and all_of(tree).get(name) != cut:
+        raise NotFound(
+            f"the saved cut {name!r} was dropped meanwhile, or is another one now: look at it again"
+        )
+    if data is None or _hash(data) != cut.hash:
+        what = "is missing" if data is None else "was altered"
+        raise FormatError(
+            f"{tree.logs.warehouse}/{key}, which has the versions of the cut {name!r}, {what}: restore it from a backup"
+        )
+    return msgspec.json.decode(data, type=CutVersions).logs
+
+
+def needed_versions(tree: NameTree) -> dict[str, int]:
+    """Return for each log the oldest version that a saved cut needs. Costs one GET for each cut."""
+    needed: dict[str, int] = {}
+    for name in all_of(tree):
+        try:
+            versions = versions_of(tree, name)
+        except NotFound:
+            return needed_versions(tree)  # dropped while this looked
+        for location, version in versions.items():
+            needed[location] = min(version, needed.get(location, version))
+    return needed
+
+
+def collect(logs: LogCache) -> dict[str, int]:
+    """Return a version of every log that a name leads to, all as of one moment.
+
+    Where something moves while this looks, the moment is put before it, and everything is looked at again as of then;
+    but not before anything that this process had seen.
+    """
+    at_us, seen_us = FOREVER_US, logs.seen_us
+    for _ in range(COLLECTIONS_MAX):
+        cut = Cut(logs, at_us=at_us)
+        views: dict[str, View[Any]] = {}
+        try:
+            _walk(logs, cut, logs.namespace(""), views)
+            cut.check()
+        except CommitConflict:
+            at_us = cut.last_us if cut.last_us >= seen_us else FOREVER_US
+            continue
+        except (InvalidInput, NotFound):
+            if at_us == FOREVER_US:
+                raise
+            at_us = FOREVER_US  # what was there at that moment has expired meanwhile
+            continue
+        return {location: view.version for location, view in views.items()}
+    raise CommitConflict("the catalog kept changing while its versions were collected: try again", version=0)
+
+
+def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: dict[str, View[Any]]) -> None:
+    level: list[TrackedLog[NamespaceState]] = [tracked]
+    while level:
+        _take_all(logs, cut, level, views)
+        states = [views[each.location].state for each in level]
+        tables = [
+            logs.table(entry.location)
+            for state in states
+            for entry in state.entries.get(RELATION, {}).values()
+        ]
+        _take_all(logs, cut, tables, views)
+        level = [
+            logs.namespace(entry.location)
+            for state in states
+            for entry in state.entries.get(NAMESPACE, {}).values()
+        ]
+
+
+def _take_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any]]) -> None:
+    logs.refresh([tracked for tracked in wanted if tracked.known is not None])
+    unknown = [tracked for tracked in wanted if tracked.known is None]
+    if unknown:
+        logs.log_options.in_parallel([_current(tracked) for tracked in unknown])
+    for tracked in wanted:
+        views[tracked.location] = cut.take(tracked, fresh=True)
+
+
+def _current(tracked: TrackedLog[Any]) -> Callable[[], Any]:
+    return tracked.current
+
+
+def _cut_named(cuts: Mapping[str, SavedCut], name: str) -> SavedCut:
+    if name not in cuts:
+        known = ", ".join(sorted(cuts)[:10]) or "none"
+        raise NotFound(f"there is no saved cut {name!r}: there are {known}")
+    return cuts[name]
+
+
+def _key(object: str) -> str:
+    return f"_cut/{object}"
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

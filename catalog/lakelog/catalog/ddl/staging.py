@@ -1,0 +1,342 @@
+"""Staged changes: a table that is prepared in full before anybody can see it.
+
+A `Stage` is a plain value that can be stored or sent, so whoever stages may ask again after a crash: the ids in it make
+the commit the same commit. Nothing is visible before `commit`, and that makes the table visible with its metadata and
+its files at one moment: the link in its namespace for a new table, the commit in its own log for a replaced one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from lakelog.catalog.ddl import table_places
+from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
+from lakelog.catalog.files import DataFile, check_files, check_written_by, file_path, of_write, with_ids
+from lakelog.catalog.logs import (
+    Found,
+    NameTree,
+    Token,
+    TrackedLog,
+    Written,
+    check,
+    check_not_forgotten,
+    commit_in,
+    files_event,
+    gone_as_no_such_table,
+    no_files,
+    no_such_namespace,
+    no_such_table,
+)
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.schema import Constraint, PartitionSpec, Schema, SortOrder, ready, refuse_identity
+from lakelog.catalog.state import (
+    RELATION,
+    TABLE,
+    ClusteringChanged,
+    ConstraintAdded,
+    EntryLinked,
+    NamespaceState,
+    Operation,
+    TableCreated,
+    TableDropped,
+    TableEvent,
+    TableReplaced,
+    TableState,
+    apply,
+    check_no_branches,
+    encode,
+    namespace_events,
+)
+from lakelog.log import Commit, Draft, View, WriteRef
+from lakelog.log.errors import AlreadyExists, InvalidInput, Unsupported
+
+CREATE, REPLACE, CREATE_OR_REPLACE = "create", "replace", "create-or-replace"
+KINDS = (CREATE, REPLACE, CREATE_OR_REPLACE)
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table to be: everything that its commit needs, decided when it was staged.
+
+    `identifier` is None for a table that is only known by its place. `replaced` is the version of the table that gives
+    way, None for a new table. `url` is where its files go, under `data/`, with `write.id` in their names.
+    """
+
+    kind: str
+    identifier: tuple[str, ...] | None
+    namespace: str | None
+    namespace_base: int
+    table_id: str
+    commit_id: str
+    location: str
+    url: str
+    own_location: bool
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    properties: dict[str, str]
+    provider: str | None
+    comment: str | None
+    replaced: int | None
+    write: WriteRef
+    constraints: tuple[Constraint, ...] = ()
+    clustering: tuple[int, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return quoted(self.identifier) if self.identifier else self.url
+
+
+ready(Stage)
+
+
+def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+    """Make the staged table visible with `files`. The same stage may be committed again: it happens once.
+
+    TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
+    """
+    check_written_by(files, stage.write)
+    if files:
+        refuse_identity(stage.schema, "create the table without rows, and then write them")
+    files = of_write(files, stage.write)
+    check_files(files, stage.schema, (stage.spec,))
+    namespace = _namespace(tree, stage)
+    done = _committed_before(tree, stage, namespace)
+    if done is not None:
+        return done
+    if namespace is not None and namespace.view.sealed:
+        assert stage.identifier is not None
+        raise no_such_namespace(stage.identifier[:-1])
+    if stage.replaced is None:
+        return _create(tree, stage, namespace, files)
+    if namespace is not None and not _still_linked(stage, namespace):
+        return _replace_what_is_gone(tree, stage, namespace, files)
+    try:
+        return _replace(tree.logs.table(stage.location), stage, files)
+    except NoSuchTable:
+        return _replace_what_is_gone(tree, stage, namespace, files)
+
+
+def _namespace(tree: NameTree, stage: Stage) -> Found[NamespaceState] | None:
+    """Return the very namespace that was staged in, whatever its name leads to by now; None without a name.
+
+    As it was when it was staged in, at least: the commit that links a new table in it finds out what happened since.
+    """
+    if stage.namespace is None:
+        return None
+    if not stage.namespace:
+        return tree.root()
+    tracked = tree.logs.namespace(stage.namespace)
+    is_new = stage.replaced is None
+    return Found(tracked, tracked.at_least(stage.namespace_base) if is_new else tracked.current())
+
+
+def _committed_before(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None
+) -> Found[TableState] | None:
+    """Return what an earlier commit of this stage made. The commit's id tells, for names may have moved on."""
+    if stage.replaced is not None:
+        tracked = tree.logs.table(stage.location)
+        head = tracked.current()
+        if tracked.find(stage.commit_id, stage.replaced + 1, head.version) is not None:
+            return Found(tracked, head)
+    if namespace is None:
+        return None
+    log = namespace.tracked.log
+    version = namespace.tracked.find(stage.commit_id, stage.namespace_base + 1, namespace.view.version)
+    if version is None:
+        return None
+    location = stage.location
+    for linking in log.commits(first=version, last=version):
+        location = next(
+            (e.location for e in namespace_events(linking) if isinstance(e, EntryLinked)), location
+        )
+    tracked = tree.logs.table(location)
+    return Found(tracked, tracked.current())
+
+
+def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
+    """Tell whether the name still leads to the table that was staged against. TableExists where it leads elsewhere."""
+    assert stage.identifier is not None
+    entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
+    if entry is not None and entry.id != stage.table_id:
+        raise TableExists(f"{stage.title} is another table now: it was dropped and created again meanwhile")
+    return entry is not None
+
+
+def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+    assert stage.replaced is not None
+    written = Written(stage.replaced, stage.schema, no_files)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check(Operation.REPLACE, view, passed, written, stage.title)
+        check_no_branches(view.state.branches, stage.title, "replaced")
+        replaced = TableReplaced(
+            schema=stage.schema,
+            spec=stage.spec,
+            sort_order=stage.sort_order,
+            properties=stage.properties,
+            provider=stage.provider,
+            comment=stage.comment,
+        )
+        metadata = msgspec.structs.replace(view.state.current, schema=stage.schema, specs=(stage.spec,))
+        changed, blobs = files_event(Operation.REPLACE, with_ids(files, view.state.next_row), (), metadata)
+        events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
+        return Draft(events=encode(events), blobs=blobs, write=stage.write)
+
+    own = tracked.own_since_staged(stage.commit_id)
+    if own:
+        check(Operation.REPLACE, tracked.current(), own, Written(-1, stage.schema, no_files), stage.title)
+    view = tracked.at_least(stage.replaced)
+    if view.log_id != stage.table_id:
+        raise NoSuchTable(f"there is no table {stage.title} any more: another one is at its place")
+    with gone_as_no_such_table(stage.title):
+        committed = tracked.commit(view, decide, commit_id=stage.commit_id, base=stage.replaced)
+    return Found(tracked, committed.view)
+
+
+def _replace_what_is_gone(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
+    """The table was dropped meanwhile: REPLACE fails, CREATE OR REPLACE creates a new one.
+
+    Its files stand under the dropped table; they are copied, which costs as much as writing them, but is rare.
+    """
+    if stage.kind == REPLACE:
+        raise (
+            no_such_table(stage.identifier)
+            if stage.identifier
+            else NoSuchTable(f"there is no table at {stage.url}")
+        )
+    if stage.own_location or stage.identifier is None:
+        raise NoSuchTable(f"{stage.title} was dropped while it was being replaced: run the statement again")
+    # The commit's id becomes the table's, so that whoever commits this stage again makes the same table.
+    location = table_places.new_table(tree.logs, namespace, stage.commit_id)
+    write = WriteRef(id=stage.write.id, version=0)
+    source, target = tree.logs.table(stage.location), tree.logs.table(location)
+    moved = []
+    for number, file in enumerate(files):
+        data = source.store.get(_key(source.prefix, file.path))
+        if data is None:
+            raise NoSuchTable(
+                f"{stage.title} and its files were removed while it was being replaced: run it again"
+            )
+        path = file_path(write, f"{number:05d}")
+        target.store.put(_key(target.prefix, path), data)
+        moved.append(msgspec.structs.replace(file, path=path))
+    new = msgspec.structs.replace(
+        stage,
+        table_id=stage.commit_id,
+        location=location,
+        url=tree.logs.url(location),
+        replaced=None,
+        write=write,
+    )
+    return _create(tree, new, namespace, moved)
+
+
+def _beside(stage: Stage) -> list[TableEvent]:
+    """Return what a new table has beside that which every table has."""
+    clustering = [ClusteringChanged(columns=stage.clustering)] if stage.clustering else []
+    return [*clustering, *(ConstraintAdded(constraint=each) for each in stage.constraints)]
+
+
+def _key(prefix: str, path: str) -> str:
+    return f"{prefix}/{path}" if prefix else path
+
+
+def _create(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
+    tracked = tree.logs.table(stage.location)
+    created = TableCreated(
+        schema=stage.schema,
+        spec=stage.spec,
+        sort_order=stage.sort_order,
+        properties=stage.properties,
+        namespace=stage.namespace,
+        name=stage.identifier[-1] if stage.identifier else None,
+        provider=stage.provider,
+        comment=stage.comment,
+        own_location=stage.own_location,
+    )
+    metadata = apply(TableState(), created, 1, ()).current
+    changed, blobs = files_event(Operation.APPEND, with_ids(files, TableState().next_row), (), metadata)
+    events: list[TableEvent] = [created, *_beside(stage), *([changed] if files else [])]
+    draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
+    if namespace is not None:
+        _check_free(tree, stage, namespace)
+    elif tree.logs.is_a_cut:
+        raise Unsupported(
+            f"a table without a name, at {stage.url}, cannot be created in a transaction: no name would make it appear "
+            "together with the rest. Give it a name, or create it before"
+        )
+    try:
+        view = tracked.create(draft, log_id=stage.table_id, commit_id=stage.commit_id)
+    except AlreadyExists as error:
+        raise LocationTaken(
+            f"there is a table's log at {stage.url} already: choose another place. If no name leads to that table, "
+            f"give it one by CALL <catalog>.system.register_table('<name>', '{stage.url}'), or drop it by its place: "
+            f"DROP TABLE <catalog>.{quoted([stage.url])}"
+        ) from error
+    if view.sealed or view.log_id != stage.table_id:
+        raise NoSuchTable(f"{stage.title} was created by an earlier request, and dropped since")
+    if namespace is not None:
+        try:
+            _link(stage, namespace)
+        except (TableExists, NoSuchNamespace):
+            if stage.own_location:
+                # Nothing will ever lead to this log: let its place be used again.
+                sealed = Draft(events=encode([TableDropped()]), seals=True)
+                tracked.commit(view, lambda _view, _passed: sealed)
+            raise
+    return Found(tracked, view)
+
+
+def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) -> None:
+    """Fail before anything is written where the commit would fail anyway."""
+    assert stage.identifier is not None
+    check_no_view(namespace.view.state, stage.identifier)
+    taken = namespace.view.state.entry(RELATION, stage.identifier[-1]) is not None
+    if taken and tree.is_taken(stage.identifier):
+        raise table_exists(stage.identifier)
+
+
+def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
+    """Link the new table: the moment of its creation."""
+    identifier = stage.identifier
+    assert identifier is not None
+    linked = EntryLinked(
+        space=RELATION, name=identifier[-1], kind=TABLE, id=stage.table_id, location=stage.location
+    )
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        check_free(view.state, identifier)
+        check_not_forgotten(view.state, stage.table_id, stage.title)
+        return Draft(events=encode([linked]))
+
+    token = Token(commit_id=stage.commit_id, bases={namespace.tracked.location: stage.namespace_base})
+    commit_in(namespace, identifier[:-1], decide, token)
+
+
+def table_exists(identifier: Identifier) -> TableExists:
+    return TableExists(f"there is a table {quoted(identifier)} already: drop it, or choose another name")
+
+
+def check_free(state: NamespaceState, identifier: Identifier) -> None:
+    """Raise ViewExists or TableExists where a name that a table is to get is taken."""
+    check_no_view(state, identifier)
+    if state.entry(RELATION, identifier[-1]) is not None:
+        raise table_exists(identifier)
+
+
+def check_no_view(state: NamespaceState, identifier: Identifier) -> None:
+    """Raise ViewExists where the name of a table is a view's: they share a space of names."""
+    if state.definition(RELATION, identifier[-1]) is not None:
+        raise ViewExists(f"there is a view {quoted(identifier)} already: drop it, or choose another name")
+
+
+def check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise InvalidInput(f"{kind!r} is not a kind of staged change: it is one of {', '.join(KINDS)}")

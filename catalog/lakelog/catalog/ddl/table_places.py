@@ -1,0 +1,67 @@
+"""Where the catalog puts the tables that it chooses the place for.
+
+That is the folder `t-<id>` below the namespace's own; or, where the namespace has the property `location`, below
+`<location>/n-<the namespace's id>`. The id keeps the tables of several namespaces apart whose location is the same, so
+that what is found there says whose it is. The namespace's own log stays where it is, whatever the property says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lakelog.catalog.logs import Found, LogCache
+from lakelog.catalog.state import NamespaceState
+from lakelog.log import View, canonical_url
+from lakelog.log.errors import InvalidInput
+
+LOCATION = "location"
+LOCATION_LIMIT_BYTES = 512
+
+_CHOSEN = re.compile(r"(.*/)?(n-[a-z2-7]{26})/t-[a-z2-7]{26}")
+_OWN_FOLDER = re.compile(r"(_log|_txn|_cut|data|[nt]-[a-z2-7]{26})")
+
+
+def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id: str) -> str:
+    """Return the location of a table to be in that namespace; None is the root of a warehouse that is not there yet."""
+    if namespace is None:
+        return f"t-{table_id}"
+    folder = _chosen(logs, namespace.view) or namespace.tracked.location
+    return f"{folder}/t-{table_id}" if folder else f"t-{table_id}"
+
+
+def folders(logs: LogCache, location: str, view: View[NamespaceState]) -> Iterator[str]:
+    """Yield the locations below which the namespace at `location` has put tables, as far as it knows.
+
+    A former one is known as long as it holds a table that the namespace leads to or has dropped.
+    """
+    state = view.state
+    places = {entry.location for names in state.entries.values() for entry in names.values()}
+    places |= {dropped.location for dropped in state.dropped.values()}
+    found = {match[0].rpartition("/")[0] for place in places if (match := _CHOSEN.fullmatch(place))}
+    own = {folder for folder in found if folder.endswith(f"n-{view.log_id}")}
+    yield from sorted({location, _chosen(logs, view) or location} | own)
+
+
+def _chosen(logs: LogCache, view: View[NamespaceState]) -> str | None:
+    url = view.state.properties.get(LOCATION)
+    return logs.location(f"{url.rstrip('/')}/n-{view.log_id}") if url else None
+
+
+def checked(logs: LogCache, url: str) -> str:
+    """Return the one spelling of a place that is to be a namespace's `location`. InvalidInput where it cannot be."""
+    if not url.startswith("/") and "://" not in url and not url.startswith("file:/"):
+        raise InvalidInput(f"the location {url!r} is relative: give an absolute path or a URL")
+    spelled = canonical_url(url)
+    if len(spelled.encode()) > LOCATION_LIMIT_BYTES:
+        raise InvalidInput(
+            f"the location {url[:60]}… is longer than {LOCATION_LIMIT_BYTES} bytes: choose a shorter one"
+        )
+    location = logs.location(spelled)
+    inside = logs.url(location) != location
+    if inside and (not location or _OWN_FOLDER.fullmatch(location.split("/")[0])):
+        raise InvalidInput(
+            f"the location {url} is the warehouse itself or lies inside of what lakelog keeps there: choose a folder "
+            "of its own"
+        )
+    return spelled

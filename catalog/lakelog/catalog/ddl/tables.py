@@ -1,0 +1,352 @@
+"""Changes of which tables there are: what is staged and renamed. Drops are in `dropping`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog.ddl import staging, table_places
+from lakelog.catalog.ddl.staging import Stage
+from lakelog.catalog.ddl.table_places import LOCATION_LIMIT_BYTES
+from lakelog.catalog.errors import NoSuchTable, TableExists
+from lakelog.catalog.logs import (
+    Found,
+    NameTree,
+    Token,
+    changes_of,
+    check_not_forgotten,
+    commit_changes,
+    commit_in,
+    no_such_namespace,
+    no_such_table,
+    was_applied,
+    was_applied_elsewhere,
+)
+from lakelog.catalog.names import Identifier, check_name, quoted
+from lakelog.catalog.schema import (
+    Metadata,
+    Schema,
+    Stated,
+    assign_ids,
+    check_alterable,
+    check_defined,
+    check_identity,
+    check_properties,
+    clustering_from,
+    sort_order_from,
+    spec_from_transforms,
+    with_all,
+)
+from lakelog.catalog.state import (
+    COMMENT,
+    RELATION,
+    TABLE,
+    Entry,
+    EntryLinked,
+    EntryRenamed,
+    EntryUnlinked,
+    NamespaceState,
+    TableMoved,
+    TableState,
+    encode,
+)
+from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
+from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound, Unsupported
+
+LOOKS_MAX = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is wanted of a staged table, as it was said."""
+
+    kind: str
+    identifier: Identifier | None
+    schema: Schema | pa.Schema
+    partitioning: Sequence[str | Mapping[str, Any]]
+    sort_by: Sequence[str | Mapping[str, Any]]
+    cluster_by: Sequence[str | Sequence[str]]
+    properties: Mapping[str, str]
+    location: str | None
+    comment: str | None
+    provider: str | None
+    constraints: Sequence[Stated | Mapping[str, Any]] = ()
+
+
+def stage(tree: NameTree, request: Request) -> Stage:
+    """Decide everything about the table to be, against what there is now. Nothing of it can be seen yet."""
+    staging.check_kind(request.kind)
+    check_properties(request.properties)
+    check_alterable(request.properties)
+    if request.identifier is None and request.location is None:
+        raise InvalidInput("a staged table needs a name or a location: give one of them")
+    existing = _existing(tree, request)
+    if existing is not None and request.kind == staging.CREATE:
+        if request.identifier is not None:
+            raise staging.table_exists(request.identifier)
+        raise TableExists(f"there is a table at {request.location} already")
+    if existing is None and request.kind == staging.REPLACE:
+        raise _missing(request)
+    if existing is not None:
+        return _replacing(tree, request, existing)
+    return _creating(tree, request)
+
+
+def _existing(tree: NameTree, request: Request) -> Found[TableState] | None:
+    if request.identifier is not None:
+        check_name(request.identifier[-1], "table")
+        return tree.find_table(request.identifier)
+    assert request.location is not None
+    tracked = tree.logs.table(tree.logs.location(request.location))
+    try:
+        view = tracked.at_its_place()
+    except NotFound:
+        return None
+    return None if view.sealed else Found(tracked, view)
+
+
+def _missing(request: Request) -> NoSuchTable:
+    if request.identifier is not None:
+        return no_such_table(request.identifier)
+    return NoSuchTable(f"there is no table at {request.location}")
+
+
+def _creating(tree: NameTree, request: Request) -> Stage:
+    table_id = tree.logs.new_id()
+    namespace: Found[NamespaceState] | None = None
+    if request.identifier is not None:
+        namespace = tree.known_namespace(request.identifier[:-1])
+        if namespace is None and request.identifier[:-1]:
+            raise no_such_namespace(request.identifier[:-1])
+        if namespace is not None:
+            staging.check_no_view(namespace.view.state, request.identifier)
+    if request.location is not None:
+        location = _chosen(tree, request.location)
+        begun = _last_version(tree, location)
+    else:
+        location = table_places.new_table(tree.logs, namespace, table_id)
+        begun = 0
+    return _stage(tree, request, None, namespace, table_id, location, begun=begun)
+
+
+def _last_version(tree: NameTree, location: str) -> int:
+    """Return the version that a dropped table's log ended with at a place, 0 where there is none.
+
+    A write into a new table there starts from that: a fence of the old one is not meant for it.
+    """
+    try:
+        return tree.logs.table(location).at_its_place().version
+    except NotFound:
+        return 0
+
+
+def _chosen(tree: NameTree, url: str) -> str:
+    """Return the location of a place that the user chose. InvalidInput for one that is lakelog's own."""
+    location = tree.logs.location(url)
+    if not location:
+        raise InvalidInput(f"the location {url} is the warehouse itself: choose a folder of its own")
+    if len(url.encode()) > LOCATION_LIMIT_BYTES:
+        raise InvalidInput(
+            f"the location {url[:60]}… is longer than {LOCATION_LIMIT_BYTES} bytes: choose a shorter one"
+        )
+    parts = location.split("/")
+    inside = tree.logs.url(location) != location
+    if "_log" in parts or (inside and re.fullmatch(r"[nt]-[a-z2-7]{26}", parts[0])):
+        raise InvalidInput(
+            f"the location {url} lies inside of what lakelog keeps there: choose a folder of its own"
+        )
+    foreign = _foreign_content(tree, location)
+    if foreign is not None:
+        raise InvalidInput(
+            f"the location {url} holds {foreign!r}, which is not of a lakelog table, and a new table would not show "
+            "it: choose an empty or new folder, and insert from those files"
+        )
+    if inside:
+        # Set the warehouse up first: a table alone in it would look like something foreign.
+        tree.root()
+    return location
+
+
+def _foreign_content(tree: NameTree, location: str) -> str | None:
+    """Return a key at a place that is not in the folders of a table. Costs one LIST, and one more for each of these."""
+    tracked = tree.logs.table(location)
+    prefix, after = (f"{tracked.prefix}/" if tracked.prefix else ""), ""
+    while (key := next(iter(tracked.store.list_after(prefix, after)), None)) is not None:
+        own = next((folder for folder in ("_log", "data") if key.startswith(f"{prefix}{folder}/")), None)
+        if own is None:
+            return key.removeprefix(prefix)
+        # The character after the slash in order: so the next key is behind that folder.
+        after = f"{prefix}{own}0"
+    return None
+
+
+def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) -> Stage:
+    metadata = existing.view.state.current
+    url = tree.logs.url(existing.tracked.location)
+    if request.location is not None and canonical_url(request.location) != url:
+        raise Unsupported(
+            f"a replace cannot move the table from {url} to {request.location}: leave the location out, or drop the "
+            "table and create it there"
+        )
+    namespace = tree.known_namespace(request.identifier[:-1]) if request.identifier is not None else None
+    return _stage(
+        tree, request, existing, namespace, existing.view.log_id, existing.tracked.location, metadata
+    )
+
+
+def _stage(
+    tree: NameTree,
+    request: Request,
+    existing: Found[TableState] | None,
+    namespace: Found[NamespaceState] | None,
+    table_id: str,
+    location: str,
+    metadata: Metadata | None = None,
+    *,
+    begun: int = 0,
+) -> Stage:
+    """Ids go on from the replaced table's, so that no physical name is ever used for two columns of one log."""
+    schema = _schema(request.schema, metadata.schema.last_id if metadata is not None else 0)
+    specs = metadata.specs if metadata is not None else ()
+    commit_id = tree.logs.new_id()
+    if existing is not None:
+        existing.tracked.note_staged(commit_id, existing.view)
+    version = existing.view.version if existing is not None else begun
+    properties = dict(request.properties)
+    property_comment = properties.pop(COMMENT, None)
+    comment = request.comment if request.comment is not None else property_comment
+    stage = Stage(
+        kind=request.kind,
+        identifier=request.identifier,
+        namespace=None
+        if request.identifier is None
+        else namespace.tracked.location
+        if namespace is not None
+        else "",
+        namespace_base=namespace.view.version if namespace is not None else 0,
+        table_id=table_id,
+        commit_id=commit_id,
+        location=location,
+        url=tree.logs.url(location),
+        own_location=metadata.own_location if metadata is not None else request.location is not None,
+        schema=schema,
+        spec=spec_from_transforms(request.partitioning, schema, existing=specs),
+        sort_order=sort_order_from(request.sort_by, schema),
+        clustering=clustering_from(request.cluster_by, schema),
+        properties=properties,
+        provider=request.provider,
+        comment=comment,
+        replaced=existing.view.version if existing is not None else None,
+        constraints=with_all((), request.constraints, schema),
+        write=WriteRef(id=tree.logs.new_id(), version=version),
+    )
+    check_identity(stage)
+    return stage
+
+
+def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
+    if isinstance(schema, pa.Schema):
+        # Only Python's users bring Arrow schemas; engines need not load it to stage a table.
+        from lakelog.catalog.schema import schema_from_arrow
+
+        return schema_from_arrow(schema, after_id)
+    if not isinstance(schema, Schema):
+        raise InvalidInput(f"a {type(schema).__name__} is not a schema: give a pyarrow.Schema")
+    check_defined(schema)
+    return assign_ids(schema, after_id)
+
+
+def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
+    """Let another name lead to a table: by one commit within a namespace, across two by one of three logs.
+
+    The table's objects stay where they are, and with them who may access them.
+    """
+    check_name(new[-1] if new else "", "table")
+    for _ in range(LOOKS_MAX):
+        try:
+            return _rename(tree, old, new, token)
+        except NoSuchTable as error:
+            # The name may have been given to another table meanwhile: then it is that one's turn.
+            if tree.find_table(old) is None:
+                raise
+            failure = error
+    raise ConflictError(
+        f"{quoted(old)} keeps changing while it is renamed: rename it again ({failure})", version=0
+    )
+
+
+def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
+    source = tree.namespace(old[:-1])
+    if was_applied(source.tracked, token) or was_applied_elsewhere(tree.logs, source.tracked, token):
+        return
+    found = tree.table(old)
+    goal = source if old[:-1] == new[:-1] else tree.namespace(new[:-1])
+    if tree.is_taken(new):
+        raise staging.table_exists(new)
+    if goal.tracked.location == source.tracked.location:
+        _rename_within(source, found, old, new, token)
+    else:
+        _move(tree, source, goal, found, old, new, token)
+
+
+def _rename_within(
+    parent: Found[NamespaceState],
+    found: Found[TableState],
+    old: Identifier,
+    new: Identifier,
+    token: Token | None,
+) -> None:
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        entry = _entry_of(view, found, old)
+        staging.check_free(view.state, new)
+        renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
+        return Draft(events=encode([renamed]))
+
+    commit_in(parent, old[:-1], decide, token)
+
+
+def _move(
+    tree: NameTree,
+    source: Found[NamespaceState],
+    goal: Found[NamespaceState],
+    found: Found[TableState],
+    old: Identifier,
+    new: Identifier,
+    token: Token | None,
+) -> None:
+    def unlink(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        entry = _entry_of(view, found, old)
+        return Draft(events=encode([EntryUnlinked(space=RELATION, name=old[-1], id=entry.id)]))
+
+    def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        staging.check_free(view.state, new)
+        if found.tracked.is_new:
+            # It was to be linked elsewhere by the same transaction, and this is where it appears.
+            check_not_forgotten(view.state, found.view.log_id, quoted(new))
+        linked = EntryLinked(
+            space=RELATION,
+            name=new[-1],
+            kind=TABLE,
+            id=found.view.log_id,
+            location=found.tracked.location,
+        )
+        return Draft(events=encode([linked]))
+
+    def move(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        return Draft(events=encode([TableMoved(namespace=goal.tracked.location, name=new[-1])]))
+
+    try:
+        commit_changes(tree.logs, changes_of([(source, unlink), (goal, link), (found, move)], token), token)
+    except LogSealed as error:
+        raise no_such_table(old) from error
+
+
+def _entry_of(view: View[NamespaceState], found: Found[TableState], name: Identifier) -> Entry:
+    entry = view.state.entry(RELATION, name[-1])
+    if entry is None or entry.id != found.view.log_id:
+        raise no_such_table(name)
+    return entry

@@ -1,0 +1,163 @@
+"""Deletion vectors: which rows of a data file are deleted, though they are still in it.
+
+A vector is a 32-bit Roaring bitmap in its portable form, of the positions of rows in the file, from 0. Small ones stand
+in the file's entry, the others of a commit together in one object, which is named like a data file of the same write,
+so that what holds for abandoned data files holds for it too. A vector is never changed: who deletes more rows gives
+the file another one, which has the older positions too. Pure: `logs.stored_vectors` reads and writes the objects.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lakelog.log import WriteRef
+from lakelog.log.errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    # Loaded where there is a vector: most tables have none.
+    from pyroaring import BitMap
+
+INLINE_MAX_BYTES = 512
+POSITION_LIMIT = 2**32
+
+
+class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How many rows of a file are deleted, and where it stands which: `inline` (Base64), or in `path` from `offset` on.
+
+    `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location.
+    """
+
+    rows: int
+    size_bytes: int = msgspec.field(name="size")
+    crc: int
+    inline: str | None = None
+    path: str | None = None
+    offset: int | None = None
+
+
+def deletes_to_json(deletes: Deletes) -> str:
+    """Return a reference to a vector as text, the same for the same one."""
+    return msgspec.json.encode(deletes).decode()
+
+
+def deletes_from_json(text: str) -> Deletes:
+    return msgspec.json.decode(text, type=Deletes)
+
+
+class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64."""
+
+    path: str
+    positions: str
+
+
+def positions_of(deletes: Sequence[Positions | Mapping[str, Any]]) -> dict[str, BitMap]:
+    """Return what an engine sends, by path, without files of which it names no row. InvalidInput for a path twice."""
+    listed = [msgspec.convert(each, Positions, from_attributes=True) for each in deletes]
+    if len({each.path for each in listed}) < len(listed):
+        raise InvalidInput("a file is named twice by the rows that are to be deleted: name each file once")
+    positions = {each.path: bitmap_of(each.positions) for each in listed}
+    return {path: bitmap for path, bitmap in positions.items() if bitmap}
+
+
+def bitmap_of(encoded: str) -> BitMap:
+    """Return the positions that an engine sends as Base64. InvalidInput for what is no bitmap."""
+    from pyroaring import BitMap
+
+    try:
+        return BitMap.deserialize(base64.b64decode(encoded, validate=True))
+    except (ValueError, IndexError, binascii.Error):
+        raise InvalidInput(
+            "the positions of deleted rows are no Roaring bitmap: send its portable form as Base64"
+        ) from None
+
+
+def packed_vectors(
+    write: WriteRef, vectors: Mapping[str, BitMap]
+) -> tuple[dict[str, Deletes], str | None, bytes]:
+    """Return the references to `vectors`, by whatever they are keyed, and the object of those that are not inline.
+
+    The object is its path, relative to the table's location, and its content; None and empty where all are inline. Its
+    name depends on what is in it: a commit that is decided again on a newer state puts another one.
+    """
+    blobs = {key: _packed(vectors[key]) for key in sorted(vectors)}
+    content = b"".join(blob for blob in blobs.values() if len(blob) > INLINE_MAX_BYTES)
+    path = _path_of(write, content) if content else None
+    found: dict[str, Deletes] = {}
+    offset = 0
+    for key, blob in blobs.items():
+        is_apart = len(blob) > INLINE_MAX_BYTES
+        found[key] = Deletes(
+            rows=len(vectors[key]),
+            size_bytes=len(blob),
+            crc=zlib.crc32(blob),
+            inline=None if is_apart else base64.b64encode(blob).decode(),
+            path=path if is_apart else None,
+            offset=offset if is_apart else None,
+        )
+        offset += len(blob) if is_apart else 0
+    return found, path, content
+
+
+def inline_deletes(vector: BitMap) -> Deletes:
+    """Return a reference that has the vector itself, however large: for who reads it at once, and for no log."""
+    blob = _packed(vector)
+    return Deletes(
+        rows=len(vector),
+        size_bytes=len(blob),
+        crc=zlib.crc32(blob),
+        inline=base64.b64encode(blob).decode(),
+    )
+
+
+def _packed(vector: BitMap) -> bytes:
+    packed = vector.copy()
+    packed.run_optimize()
+    return packed.serialize()
+
+
+def _path_of(write: WriteRef, content: bytes) -> str:
+    """Return the path of an object of vectors (see `data_file.file_path`)."""
+    return f"data/{write.version:020d}-{write.id}-{hashlib.sha256(content).hexdigest()[:16]}.dv"
+
+
+def decoded_vector(deletes: Deletes, blob: bytes, physical_rows: int) -> BitMap:
+    """Return the positions that `blob` holds, the vector of a file that has `physical_rows` with the deleted ones.
+
+    FormatError where it is not the vector that `deletes` refers to, or not one of this file.
+    """
+    from pyroaring import BitMap
+
+    where = deletes.path or "the file's entry"
+    if len(blob) != deletes.size_bytes or zlib.crc32(blob) != deletes.crc:
+        raise FormatError(f"the vector of its deleted rows in {where} is not the one that was written")
+    try:
+        vector = BitMap.deserialize(blob)
+    except (ValueError, IndexError):
+        raise FormatError(f"the vector of its deleted rows in {where} is no Roaring bitmap") from None
+    if len(vector) != deletes.rows:
+        raise FormatError(
+            f"the vector in {where} deletes {len(vector):,} of its rows, and the log says {deletes.rows:,}"
+        )
+    if vector and vector.max() >= physical_rows:
+        raise FormatError(
+            f"the vector in {where} deletes the row at {vector.max():,} of a file of {physical_rows:,} rows"
+        )
+    return vector
+
+
+def inline_bytes(deletes: Deletes) -> bytes | None:
+    """Return the vector that stands in the reference itself; None where it is an object's. FormatError."""
+    if deletes.inline is None:
+        return None
+    try:
+        return base64.b64decode(deletes.inline, validate=True)
+    except (ValueError, binascii.Error):
+        raise FormatError("the vector of its deleted rows is not Base64") from None

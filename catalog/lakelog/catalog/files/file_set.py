@@ -1,0 +1,246 @@
+"""The set of a table's live data files: immutable, and cheap to change.
+
+A change costs what the change is long, whatever the set holds: a set knows its totals and how it came from its
+predecessor (files added, paths removed). Arrow rows are made when somebody asks for them, and remembered. How a set is
+stored is the business of `manifests`. A path is in a set at most once; a removed one may come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arrow
+from lakelog.catalog.files.file_tables import joined, tiered, without
+from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList
+from lakelog.catalog.schema import PartitionSpec, Schema, ready
+
+Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
+
+
+class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a snapshot holds of a set of files: exact totals of the live ones, and where the entries are."""
+
+    files: int
+    rows: int
+    bytes: int
+    manifests: list[StoredList]
+    removed: list[StoredList] = []
+
+
+ready(Root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    files: Sequence[DataFile] | pa.Table
+    schema: Schema
+    specs: Specs
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    parent: FileSet
+    change: _Added | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIn:
+    """Where the entries of a set stand: manifests, and how many files are added and removed beside those."""
+
+    manifests: Manifests
+    added_since: int
+    removed_since: int
+
+
+class FileSet:
+    """The live data files of one version of a table. See the module for what is cheap."""
+
+    __slots__ = ("file_count", "row_count", "size_bytes", "_origin", "_tables", "_dumped")
+
+    def __init__(self, file_count: int, row_count: int, size_bytes: int, origin: Manifests | _Step) -> None:
+        self.file_count = file_count
+        self.row_count = row_count
+        self.size_bytes = size_bytes
+        # These three are caches of the same content in another form. Each is replaced by one assignment, so that
+        # threads that share a set see the old form or the new one.
+        self._origin = origin
+        self._tables: tuple[pa.Table, ...] | None = None
+        self._dumped: tuple[Manifests, frozenset[str]] | None = None
+
+    @staticmethod
+    def empty() -> FileSet:
+        return FileSet(0, 0, 0, Manifests())
+
+    def added(self, files: Sequence[DataFile] | pa.Table, schema: Schema, specs: Specs) -> FileSet:
+        """Return the set with `files`, whose paths are not in it. `schema` and `specs` are those of their commit."""
+        if isinstance(files, pa.Table):
+            count, rows, size = (
+                files.num_rows,
+                pc.sum(files["rows"]).as_py() or 0,
+                pc.sum(files["size"]).as_py() or 0,
+            )
+        else:
+            count, rows = len(files), sum(file.rows for file in files)
+            size = sum(file.size_bytes for file in files)
+        if not count:
+            return self
+        step = _Step(self, _Added(files, schema, specs))
+        return FileSet(self.file_count + count, self.row_count + rows, self.size_bytes + size, step)
+
+    def removed(self, files: Sequence[RemovedFile]) -> FileSet:
+        """Return the set without `files`, which are in it."""
+        if not files:
+            return self
+        step = _Step(self, tuple(file.path for file in files))
+        rows, size = sum(file.rows for file in files), sum(file.size_bytes for file in files)
+        return FileSet(self.file_count - len(files), self.row_count - rows, self.size_bytes - size, step)
+
+    def cleared(self) -> FileSet:
+        """Return the set of no files."""
+        return FileSet.empty()
+
+    def chunks(self, fetch: Fetch) -> list[pa.Table]:
+        """Return the live files as tables (see `data_file`), with differing columns. The first call reads manifests."""
+        tables = self._tables
+        if tables is None:
+            base, added, removed = self._since(lambda files: files._tables)
+            if isinstance(base, Manifests):
+                base = base.live(fetch)
+            else:
+                self._release_predecessor()
+            tables = tiered([*(without(table, removed) for table in base), *added])
+            self._tables = tables
+        return list(tables)
+
+    def _release_predecessor(self) -> None:
+        """Let go of the tables that this set's were made from: a process that reads every version keeps one copy.
+
+        Whoever still asks for the older version makes them again.
+        """
+        files = self
+        while isinstance(files._origin, _Step):
+            files = files._origin.parent
+            if files._tables is not None:
+                files._tables = None
+                return
+
+    def table(self, fetch: Fetch) -> pa.Table:
+        """Return the live files as one table."""
+        return joined(self.chunks(fetch))
+
+    def dump(self, version: int, fetch: Fetch | None = None) -> tuple[Any, dict[str, bytes]]:
+        """Return the root, to be stored at `version`, and the new objects that it needs, by name.
+
+        With `fetch`, small manifests that are not in memory are read and merged too.
+        """
+        if self.file_count:
+            manifests, added, removed = self._since(lambda files: None)
+            assert isinstance(manifests, Manifests), "every set goes back to manifests"
+            manifests, blobs = manifests.after(version, joined(added), removed, fetch)
+        else:
+            manifests, blobs = Manifests(), {}
+        self._dumped = manifests, frozenset(blobs)
+        root = Root(
+            files=self.file_count,
+            rows=self.row_count,
+            bytes=self.size_bytes,
+            manifests=[manifest.stored for manifest in manifests.entries],
+            removed=[manifest.stored for manifest in manifests.removed],
+        )
+        return msgspec.to_builtins(root), blobs
+
+    def stored(self, names: Iterable[str]) -> None:
+        """Note that the objects of the last dump of this very set are durable, if `names` has them all.
+
+        Sets that come from this one then build on its manifests, and what led here can be forgotten.
+        """
+        if self._dumped is not None and self._dumped[1] <= frozenset(names):
+            self._origin = self._dumped[0]
+            self._dumped = None
+
+    def stored_in(self) -> StoredIn:
+        """Return where the entries stand, as far as this process knows. Reads nothing."""
+        manifests, added, removed = self._since(lambda files: None)
+        assert isinstance(manifests, Manifests), "every set goes back to manifests"
+        return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
+
+    @staticmethod
+    def load(root: Any, known: dict[str, Manifest] | None = None) -> FileSet:
+        """Return the set that `dump` described; its manifests are read when they are needed.
+
+        Sets that are loaded with the same `known` share the manifests that they have in common.
+        """
+        stored = root if isinstance(root, Root) else msgspec.convert(root, Root)
+        shared = {} if known is None else known
+
+        def manifest(each: StoredList) -> Manifest:
+            return shared.setdefault(each.name, Manifest(each))
+
+        manifests = Manifests(
+            tuple(manifest(each) for each in stored.manifests),
+            tuple(manifest(each) for each in stored.removed),
+        )
+        return FileSet(stored.files, stored.rows, stored.bytes, manifests)
+
+    def _since(
+        self, known: Callable[[FileSet], tuple[pa.Table, ...] | None]
+    ) -> tuple[tuple[pa.Table, ...] | Manifests, list[pa.Table], Collection[str]]:
+        """Return the nearest base on the way back, the live files added since, and the paths removed from the base.
+
+        A base is what is `known` of a set, or its manifests.
+        """
+        files, removed, changes = self, set[str](), list[_Added]()
+        while (base := known(files)) is None:
+            origin = files._origin
+            if isinstance(origin, Manifests):
+                return origin, _to_tables(reversed(changes)), removed
+            if isinstance(origin.change, tuple):
+                removed.update(origin.change)
+            else:
+                changes.append(_surviving(origin.change, removed))
+            files = origin.parent
+        return base, _to_tables(reversed(changes)), removed
+
+
+def _surviving(change: _Added, removed: set[str]) -> _Added:
+    """Return `change` without what was removed later; those paths then concern nothing that is older."""
+    if not removed:
+        return change
+    if isinstance(change.files, pa.Table):
+        files = without(change.files, removed)
+        if files is not change.files:
+            removed.difference_update(change.files["path"].to_pylist())
+        return _Added(files, change.schema, change.specs)
+    gone = {file.path for file in change.files if file.path in removed}
+    removed -= gone
+    return _Added([file for file in change.files if file.path not in gone], change.schema, change.specs)
+
+
+def _to_tables(changes: Iterable[_Added]) -> list[pa.Table]:
+    """Return the files of `changes` in order; neighbours of one schema become one table."""
+    tables: list[pa.Table] = []
+    run: list[DataFile] = []
+    last: _Added | None = None
+    for change in changes:
+        if isinstance(change.files, pa.Table):
+            _end_run(run, last, tables)
+            tables.append(change.files)
+            continue
+        if last is not None and (change.schema is not last.schema or change.specs is not last.specs):
+            _end_run(run, last, tables)
+        run += change.files
+        last = change
+    _end_run(run, last, tables)
+    return [table for table in tables if table.num_rows]
+
+
+def _end_run(run: list[DataFile], last: _Added | None, tables: list[pa.Table]) -> None:
+    if run and last is not None:
+        tables.append(files_to_arrow(run, last.schema, last.specs))
+        run.clear()

@@ -1,0 +1,85 @@
+"""Arrow tables of data files: joined though their columns differ, filtered by path, kept in tiers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files.data_file import BASE_SCHEMA
+
+TIER_RATIO = 2
+"""A table that is kept is at least this many times as long as the next one; so there are log2(n) of them."""
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return all rows of `tables` as one table without chunks. A column that was widened gets its widest type."""
+    if not tables:
+        return empty()
+    if len(tables) == 1:
+        return tables[0].combine_chunks()
+    types: dict[str, pa.DataType] = {}
+    for table in tables:
+        for field in table.schema:
+            known = types.get(field.name)
+            types[field.name] = field.type if known is None else _wider(known, field.type)
+    return pa.concat_tables(
+        [_converted(table, types) for table in tables], promote_options="default"
+    ).combine_chunks()
+
+
+def without(table: pa.Table, paths: Collection[str] | pa.Array) -> pa.Table:
+    """Return the rows of `table` whose path is not in `paths`; `table` itself when all stay."""
+    if not len(paths) or not table.num_rows:
+        return table
+    value_set = paths if isinstance(paths, pa.Array) else pa.array(list(paths), pa.string())
+    gone = pc.is_in(table["path"], value_set=value_set)
+    return table.filter(pc.invert(gone)) if pc.any(gone).as_py() else table
+
+
+def tiered(tables: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
+    """Return `tables` with the last ones joined until every one is longer than the next by `TIER_RATIO`."""
+    kept = [table for table in tables if table.num_rows]
+    if not kept:
+        return ()
+    first, length = len(kept) - 1, kept[-1].num_rows
+    while first > 0 and kept[first - 1].num_rows < TIER_RATIO * length:
+        first -= 1
+        length += kept[first].num_rows
+    return (*kept[:first], joined(kept[first:]))
+
+
+def empty() -> pa.Table:
+    """Return the table of no files."""
+    return BASE_SCHEMA.empty_table()
+
+
+def converted(column: pa.ChunkedArray | pa.Array, type: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """Return statistics or partition values, stored in a type that the column had once, in the type that it has now.
+
+    Types only ever widen, so this cannot fail on what lakelog wrote. What cannot be converted all the same is an
+    error (pa.ArrowInvalid, pa.ArrowNotImplementedError), never a wrong value.
+    """
+    return column if column.type == type else column.cast(type)
+
+
+def _converted(table: pa.Table, types: dict[str, pa.DataType]) -> pa.Table:
+    for index, field in enumerate(table.schema):
+        wanted = types[field.name]
+        if field.type != wanted:
+            table = table.set_column(index, field.name, converted(table.column(index), wanted))
+    return table
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    return one if _width(one) >= _width(other) else other
+
+
+def _width(type: pa.DataType) -> int:
+    """Rank the types that a column may have had; only those that widening leads to one another are ever compared."""
+    if pa.types.is_decimal(type):
+        return 1000 + int(type.precision)
+    if pa.types.is_timestamp(type):
+        return 100
+    return int(type.bit_width) if pa.types.is_primitive(type) else 0

@@ -1,0 +1,174 @@
+"""Manifests: the stored form of a set of files, and when manifests are merged.
+
+A manifest is an immutable Arrow object with the entries of some files. What is new becomes a manifest, joined with
+older small ones so that each is at least twice as long as the next: n files are in about log2(n) manifests, and an
+entry is rewritten about log2(n) times. Removed paths stand in a list beside the manifests until they are an eighth of
+the entries; then the manifests that hold them are rewritten. Manifests and removed paths carry a `seq`, the version of
+the dump that wrote them: a path is gone from the manifests with a lower one only, so a restored file can come back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files.data_file import decode_files, decode_table, encode_table
+from lakelog.catalog.files.file_tables import TIER_RATIO, joined, without
+from lakelog.log.errors import FormatError
+
+Fetch = Callable[[Sequence[str]], list[bytes]]
+"""Reads manifests by name, in one parallel round."""
+
+ALWAYS_MERGED_BELOW = 256
+MANIFEST_LIMIT = 100_000
+"""Manifests of so many entries are not merged any more."""
+
+REMOVED_FRACTION = 8
+REMOVED_MINIMUM = 1000
+
+
+class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a root names a manifest or the list of removed paths."""
+
+    name: str
+    entries: int
+    seq: int
+    sha256: str
+
+
+class Manifest:
+    """A stored list with its content, once it was read or while it is being written."""
+
+    __slots__ = ("stored", "table")
+
+    def __init__(self, stored: StoredList, table: pa.Table | None = None) -> None:
+        self.stored = stored
+        self.table = table
+
+    @staticmethod
+    def new(table: pa.Table, version: int, blobs: dict[str, bytes]) -> Manifest:
+        """Return the manifest of `table`, and put its bytes into `blobs`."""
+        blob = encode_table(table)
+        digest = hashlib.sha256(blob).hexdigest()
+        name = f"{version:020d}-{digest[:16]}.arrow"
+        blobs[name] = blob
+        return Manifest(StoredList(name=name, entries=table.num_rows, seq=version, sha256=digest), table)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The manifests of one dump, and the lists of paths that are removed from them."""
+
+    entries: tuple[Manifest, ...] = ()
+    removed: tuple[Manifest, ...] = ()
+    _live: list[tuple[pa.Table, ...]] = field(default_factory=list, compare=False)
+
+    def live(self, fetch: Fetch) -> tuple[pa.Table, ...]:
+        """Return the live entries of each manifest. Reads what is not in memory yet in one round, and keeps it.
+
+        FormatError for an object that was altered or truncated.
+        """
+        if not self._live:
+            self._load(self.entries, fetch)
+            gone = self._gone()
+            live = (_live_of(manifest, gone) for manifest in self.entries)
+            self._live.append(tuple(table for table in live if table.num_rows))
+        return self._live[0]
+
+    def after(
+        self, version: int, added: pa.Table, removed: Collection[str], fetch: Fetch | None
+    ) -> tuple[Manifests, dict[str, bytes]]:
+        """Return the manifests of the dump at `version`, and the objects to be written for them.
+
+        `removed` are paths of these manifests. Without `fetch`, only what is in memory is merged.
+        """
+        blobs: dict[str, bytes] = {}
+        base = self._with_removed(version, removed, fetch, blobs) if removed else self
+        kept, lists, tail = base.entries, base.removed, [added]
+        if base._worth_rewriting() and base._available(base.entries, fetch):
+            kept, rewritten = base._rewritten()
+            lists, tail = (), [*rewritten, added]
+            blobs.clear()
+        length = sum(table.num_rows for table in tail)
+        while length and kept and _merges(kept[-1], length) and base._available(kept[-1:], fetch):
+            table = _live_of(kept[-1], base._gone())
+            kept, tail, length = kept[:-1], [table, *tail], length + table.num_rows
+        if length:
+            kept = (*kept, Manifest.new(joined([table for table in tail if table.num_rows]), version, blobs))
+        if kept == self.entries and lists == self.removed:
+            return self, {}
+        return Manifests(kept, lists if kept else ()), blobs
+
+    def _load(self, manifests: Sequence[Manifest], fetch: Fetch) -> None:
+        wanted = [each for each in (*manifests, *self.removed) if each.table is None]
+        if not wanted:
+            return
+        for manifest, blob in zip(wanted, fetch([each.stored.name for each in wanted]), strict=True):
+            if hashlib.sha256(blob).hexdigest() != manifest.stored.sha256:
+                raise FormatError(
+                    f"the manifest {manifest.stored.name} does not have the content that its snapshot names: it was "
+                    "altered or truncated. Delete the snapshot's hint to replay the log instead"
+                )
+            manifest.table = decode_table(blob) if manifest in self.removed else decode_files(blob)
+
+    def _available(self, manifests: Sequence[Manifest], fetch: Fetch | None) -> bool:
+        if fetch is not None:
+            self._load(manifests, fetch)
+        return all(manifest.table is not None for manifest in (*manifests, *self.removed))
+
+    def _gone(self) -> pa.Table | None:
+        """Return all removed paths with their `seq`."""
+        return (
+            pa.concat_tables([each.table for each in self.removed]).combine_chunks() if self.removed else None
+        )
+
+    def _with_removed(
+        self, version: int, removed: Collection[str], fetch: Fetch | None, blobs: dict[str, bytes]
+    ) -> Manifests:
+        """Return these manifests with a list of `removed` too, in one with the older lists where these can be read."""
+        paths = sorted(removed)
+        table = pa.table(
+            {"path": pa.array(paths, pa.string()), "seq": pa.array([version] * len(paths), pa.int64())}
+        )
+        older = self.removed
+        if older and self._available((), fetch):
+            table, older = pa.concat_tables([*(each.table for each in older), table]).combine_chunks(), ()
+        return Manifests(self.entries, (*older, Manifest.new(table, version, blobs)))
+
+    def _worth_rewriting(self) -> bool:
+        entries = sum(manifest.stored.entries for manifest in self.entries)
+        gone = sum(manifest.stored.entries for manifest in self.removed)
+        return gone > max(REMOVED_MINIMUM, entries // REMOVED_FRACTION)
+
+    def _rewritten(self) -> tuple[tuple[Manifest, ...], list[pa.Table]]:
+        """Return the manifests that hold no removed path, and what is live of the others."""
+        gone = self._gone()
+        kept, tables = [], []
+        for manifest in self.entries:
+            live = _live_of(manifest, gone)
+            if live is manifest.table:
+                kept.append(manifest)
+            else:
+                tables.append(live)
+        return tuple(kept), tables
+
+
+def _live_of(manifest: Manifest, gone: pa.Table | None) -> pa.Table:
+    assert manifest.table is not None, "a manifest is read before it is used"
+    if gone is None:
+        return manifest.table
+    return without(
+        manifest.table, gone.filter(pc.greater(gone["seq"], manifest.stored.seq))["path"].combine_chunks()
+    )
+
+
+def _merges(manifest: Manifest, length: int) -> bool:
+    entries = manifest.stored.entries
+    if entries + length > MANIFEST_LIMIT:
+        return False
+    return entries < ALWAYS_MERGED_BELOW or entries < TIER_RATIO * length

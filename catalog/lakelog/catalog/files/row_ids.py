@@ -1,0 +1,90 @@
+"""Ids and versions of rows, which stay when a row is moved to another file, or changed.
+
+A commit gives each new file as many ids as it has rows, from `first_row` on: the row at position p has `first_row` + p,
+and the version of the commit that added the file. Rows that came from elsewhere bring theirs along, in two columns of
+the file that are no columns of the table. No id is given twice, whatever becomes of the files.
+
+Pure. Which version a commit is going to be, nobody knows who decides it: what it leaves out is filled in by the fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files.data_file import FIRST_ROW, VERSION, DataFile, physical_rows
+
+ROW_ID, ROW_VERSION = "_lakelog_row_id", "_lakelog_row_version"
+"""The columns of a file with the ids and versions of rows that came from elsewhere; NULL for all others."""
+
+UNCOMMITTED = 0
+"""The version of files that a transaction has added, as long as it is not committed."""
+
+
+def with_ids(files: Sequence[DataFile], next_row: int) -> list[DataFile]:
+    """Return new files with ids for their rows, from `next_row` on."""
+    given = []
+    first_row = next_row
+    for file in files:
+        given.append(msgspec.structs.replace(file, first_row=first_row))
+        first_row += file.physical_rows
+    return given
+
+
+def with_version(added: Sequence[DataFile] | pa.Table, version: int) -> Sequence[DataFile] | pa.Table:
+    """Return the files that a commit adds with its version where they do not say another one."""
+    if not isinstance(added, pa.Table):
+        return [
+            msgspec.structs.replace(file, version=version)
+            if file.first_row is not None and file.version is None
+            else file
+            for file in added
+        ]
+    if FIRST_ROW not in added.column_names:
+        return added
+    own = pc.if_else(
+        pc.is_valid(added[FIRST_ROW]), pa.scalar(version, pa.int64()), pa.scalar(None, pa.int64())
+    )
+    if VERSION not in added.column_names:
+        return added.append_column(VERSION, own)
+    index = added.column_names.index(VERSION)
+    return added.set_column(index, VERSION, pc.coalesce(added[VERSION], own))
+
+
+def without_uncommitted(files: pa.Table) -> pa.Table:
+    """Return files without the version of those that the transaction at hand has added: its commit gives them one."""
+    if VERSION not in files.column_names:
+        return files
+    versions = files[VERSION]
+    known = pc.if_else(pc.equal(versions, UNCOMMITTED), pa.scalar(None, pa.int64()), versions)
+    return files.set_column(files.column_names.index(VERSION), VERSION, known)
+
+
+def next_row_after(next_row: int, added: Sequence[DataFile] | pa.Table) -> int:
+    """Return the first id that no row has got, where `next_row` is that of before `added`."""
+    if not isinstance(added, pa.Table):
+        ends = [file.first_row + file.physical_rows for file in added if file.first_row is not None]
+        return max([next_row, *ends])
+    if FIRST_ROW not in added.column_names:
+        return next_row
+    end = pc.max(pc.add(added[FIRST_ROW].combine_chunks(), physical_rows(added))).as_py()
+    return max(next_row, end or 0)
+
+
+def given_twice(files: pa.Table, next_row: int) -> str | None:
+    """Say which ids of rows belong to two of the files, or to rows to come; None where none does."""
+    if FIRST_ROW not in files.column_names:
+        return None
+    starts = files[FIRST_ROW].combine_chunks()
+    ranges = pa.table({"start": starts, "end": pc.add(starts, physical_rows(files)), "path": files["path"]})
+    ranges = ranges.filter(pc.and_(pc.is_valid(starts), pc.greater(ranges["end"], ranges["start"])))
+    ranges = ranges.sort_by("start")
+    end, path = 0, ""
+    for one in ranges.to_pylist():
+        if one["start"] < end:
+            return f"the row id {one['start']} is of {path} and of {one['path']}"
+        end, path = one["end"], one["path"]
+    return f"the row id {end - 1} of {path} is going to be given again" if end > next_row else None

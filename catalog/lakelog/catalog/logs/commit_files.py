@@ -1,0 +1,58 @@
+"""What commits did to a table's files: read from the commits alone, for streams and for changes of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.files import RemovedFile, decode_files, decode_removed, files_to_arrow, with_version
+from lakelog.catalog.logs.cache import TrackedLog
+from lakelog.catalog.schema import Schema
+from lakelog.catalog.state import FilesChanged, TableEvent, TableState, table_events
+from lakelog.log import Commit
+from lakelog.log.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFiles:
+    """The events of one commit, and the files that those of them tell which are `FilesChanged`."""
+
+    commit: Commit
+    events: tuple[TableEvent, ...]
+    _blobs: list[bytes] | None
+
+    def added(self, event: FilesChanged) -> pa.Table:
+        """Return the files that an event adds, without statistics and partitions where these stand in the event."""
+        if event.added_sidecar is not None:
+            assert self._blobs is not None
+            return with_version(decode_files(self._blobs[event.added_sidecar]), self.commit.version)
+        # What is known of columns and partitions is of no use to who reads all rows.
+        plain = [msgspec.structs.replace(file, stats={}, partition={}) for file in event.added]
+        return files_to_arrow(with_version(plain, self.commit.version), Schema(fields=(), last_id=0), ())
+
+    def removed(self, event: FilesChanged) -> list[RemovedFile]:
+        if event.removed_sidecar is None:
+            return list(event.removed)
+        assert self._blobs is not None
+        return decode_removed(self._blobs[event.removed_sidecar])
+
+
+def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
+    """Yield the commits from `first` to `last`, all of which exist, without those that were aborted, as a tag or branch
+    sees them where the log is on one. Costs a GET for each, and those of its sidecars.
+
+    NotFound where one has expired.
+    """
+    for entry in tracked.log.replay.effects(first, last):
+        if not isinstance(entry, Commit):
+            raise NotFound(f"version {entry.version} expired")
+        blobs: list[bytes] | None = None
+        if entry.sidecars:
+            blobs = tracked.log.replay.sidecars([entry])[entry.version]
+            if blobs is None:
+                raise NotFound(f"version {entry.version} expired")
+        commit = tracked.as_seen(entry)
+        yield CommitFiles(commit, tuple(table_events(commit)), blobs)

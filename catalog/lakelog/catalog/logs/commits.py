@@ -1,0 +1,339 @@
+"""What commits to a table have in common: tokens, events of changed files, and the conflict matrix put to work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import msgspec
+
+from lakelog.catalog.errors import CommitConflict, NoSuchTable, ValuesGone
+from lakelog.catalog.files import DataFile, RemovedFile, encode_files, encode_removed, removed_file
+from lakelog.catalog.logs.cache import Change as LogChange
+from lakelog.catalog.logs.cache import LogCache, TrackedLog
+from lakelog.catalog.schema import (
+    AtomicType,
+    Metadata,
+    Schema,
+    ValuesTaken,
+    dotted,
+    identity_fields,
+    is_beyond,
+    not_generated,
+    ready,
+)
+from lakelog.catalog.state import (
+    Change,
+    FilesChanged,
+    IdentityTaken,
+    Operation,
+    Rule,
+    TableState,
+    author_of,
+    changes,
+    rule,
+    table_events,
+)
+from lakelog.log import Commit, View
+from lakelog.log.errors import LakelogError, LogSealed, NotFound
+
+SIDECAR_FROM_BYTES = 64 * 1024
+SIDECAR_FROM_FILES = 200
+
+
+class NothingToDo(LakelogError):
+    """Ends a commit that would change nothing. No user sees it: whoever drafts so catches it."""
+
+    kind = "nothing-to-do"
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True):
+    """Makes a request that is asked again the same request: the commit id, and each log's version at the first asking.
+
+    Whoever may have to ask again (after a crash of its own, or of the process that answers) gets a token first.
+    """
+
+    commit_id: str
+    bases: dict[str, int]
+
+    def base(self, tracked: TrackedLog[Any]) -> int:
+        """Return the version that the first asking knew; 0 for a log that did not exist then."""
+        return self.bases.get(tracked.location, 0)
+
+
+ready(Token)
+
+
+def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
+    """Return a token over `logs`, as far as their version is known."""
+    bases = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
+    return Token(commit_id=cache.new_id(), bases=bases)
+
+
+def base_of(token: Token | None, tracked: TrackedLog[Any]) -> int | None:
+    """Return the version that the first asking knew; None where this is the first asking as far as is known."""
+    return token.base(tracked) if token is not None and tracked.location in token.bases else None
+
+
+def base_past_seals(token: Token | None, tracked: TrackedLog[Any], view: View[Any]) -> int | None:
+    """As `base_of`; where others sealed the log since, and the request is not among what followed, that seal's version.
+
+    A token tells what its client knew, which can be older than a drop and its undrop. Who drops or restores does not
+    build on what was there before, as those who write rows do. Costs nothing where nothing happened since.
+    """
+    base = base_of(token, tracked)
+    if token is None or base is None or base >= view.version:
+        return base
+    seal = base
+    for commit in tracked.log.commits(first=base + 1, last=view.version, newest_first=True):
+        if commit.commit_id == token.commit_id:
+            return base
+        if commit.seals:
+            seal = max(seal, commit.version)
+    return seal
+
+
+def commit_changes(logs: LogCache, changes: Sequence[LogChange[Any]], token: Token | None) -> None:
+    """Commit all changes, each to a log of its own, or none of them; a single one as a plain commit."""
+    commit_id = token.commit_id if token is not None else None
+    if len(changes) == 1:
+        only = changes[0]
+        only.tracked.commit(only.view, only.decide, commit_id=commit_id, base=only.base)
+    else:
+        logs.commit_together(changes, commit_id=commit_id)
+
+
+def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
+    """Tell whether the request of `token` has been committed in this log already. Costs 1 GET when nothing has."""
+    if token is None:
+        return False
+    try:
+        head = tracked.current().version
+    except NotFound:
+        return False
+    return tracked.find(token.commit_id, token.base(tracked) + 1, head) is not None
+
+
+def was_applied_elsewhere(cache: LogCache, tracked: TrackedLog[Any], token: Token | None) -> bool:
+    """Tell whether the request of `token`, which now leads to `tracked`, was applied to what it led to at first.
+
+    A log that is not in the token was put at that name since the first asking, and is not to be changed on its behalf
+    when a log that is in it has the commit.
+    """
+    if token is None or tracked.location in token.bases:
+        return False
+    return was_applied_anywhere(cache, token)
+
+
+def was_applied_anywhere(cache: LogCache, token: Token | None) -> bool:
+    """Tell whether the request of `token` has been committed in any of its logs, whatever names lead to by now."""
+    if cache.is_a_cut:
+        return False  # in a transaction there is nothing to ask again but the whole
+    locations = token.bases if token is not None else ()
+    return any(was_applied(cache.unread(location), token) for location in locations)
+
+
+@contextmanager
+def gone_as_no_such_table(name: str) -> Iterator[None]:
+    """Inside, a log that turns out to be sealed means that there is no such table any more."""
+    try:
+        yield
+    except LogSealed as error:
+        raise NoSuchTable(f"there is no table {name} any more: it was dropped") from error
+
+
+def files_event(
+    operation: Operation,
+    added: Sequence[DataFile],
+    removed: Sequence[RemovedFile],
+    metadata: Metadata,
+    filter_text: str | None = None,
+    changed: Sequence[tuple[DataFile, DataFile]] = (),
+) -> tuple[FilesChanged, tuple[bytes, ...]]:
+    """Return the event that adds and removes these files, and the sidecars that it refers to (bulk goes there).
+
+    `changed` files get another vector of deleted rows; each is given as it was and as it is.
+    """
+    blobs: list[bytes] = []
+    added_sidecar = removed_sidecar = None
+    coming = [*added, *(after for _, after in changed)]
+    going = [*removed, *(removed_file(before) for before, _ in changed)]
+    if _is_bulk(coming):
+        added_sidecar = len(blobs)
+        blobs.append(encode_files(coming, metadata.schema, metadata.specs))
+    if _is_bulk(going):
+        removed_sidecar = len(blobs)
+        blobs.append(encode_removed(going))
+    event = FilesChanged(
+        operation=operation.word,
+        added=() if added_sidecar is not None else tuple(coming),
+        removed=() if removed_sidecar is not None else tuple(going),
+        added_sidecar=added_sidecar,
+        removed_sidecar=removed_sidecar,
+        added_files=len(added),
+        added_rows=sum(file.rows for file in added),
+        added_bytes=sum(file.size_bytes for file in added),
+        removed_files=len(removed),
+        removed_rows=sum(file.rows for file in removed),
+        removed_bytes=sum(file.size_bytes for file in removed),
+        filter=filter_text,
+        changed_files=len(changed),
+        deleted_rows=sum(before.rows - after.rows for before, after in changed),
+    )
+    return event, tuple(blobs)
+
+
+def _is_bulk(files: Sequence[DataFile] | Sequence[RemovedFile]) -> bool:
+    if len(files) <= 1:
+        return False
+    return len(files) > SIDECAR_FROM_FILES or len(msgspec.json.encode(files)) > SIDECAR_FROM_BYTES
+
+
+def no_rows(change: Change) -> str | None:
+    """What `Written.touched` is for operations that the matrix never asks about rows."""
+    raise AssertionError(f"the matrix asks nothing about rows where another commit {change.value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an operation brings along, for the rules that look closer: its base, and what it replaces.
+
+    `replaced` tells whether any of some files (in the form of `FileSet.chunks`), which were added or removed since the
+    base, may hold rows that the operation replaces; the argument says which of the two. `touched` says, of an operation
+    on rows, why it cannot go on over files that were added or removed; None where it can. `schema` is the one of the
+    files that it wrote, None where it wrote none. `values` are those that it took of identity columns.
+    """
+
+    version: int
+    schema: Schema | None
+    replaced: Callable[[Change], bool]
+    touched: Callable[[Change], str | None] = no_rows
+    values: Sequence[ValuesTaken] = ()
+
+
+def no_files(change: Change) -> bool:
+    """What `Written.replaced` is for operations that the matrix never asks about files."""
+    raise AssertionError(f"the matrix asks nothing about {change.value} here")
+
+
+def check(
+    operation: Operation, view: View[TableState], passed: Sequence[Commit], written: Written, name: str
+) -> None:
+    """Hold `operation` against what was committed since its base. CommitConflict names the other and its author."""
+    for commit in passed:
+        if commit.version > written.version:
+            for event in table_events(commit):
+                for change in changes(event):
+                    _check(rule(operation, change), operation, change, commit, view, written, name)
+
+
+def _check(
+    verdict: Rule,
+    operation: Operation,
+    change: Change,
+    commit: Commit,
+    view: View[TableState],
+    written: Written,
+    name: str,
+) -> None:
+    match verdict:
+        case Rule.REBASE | Rule.REEVALUATE:
+            return
+        case Rule.CHECK_SCHEMA:
+            schema = view.state.current.schema
+            misfit = None if written.schema is None else _misfit(written.schema, schema)
+            if misfit is not None:
+                raise conflict(operation, change, commit, name, misfit)
+        case Rule.CHECK_FILES:
+            if written.replaced(change):
+                raise conflict(operation, change, commit, name, "with rows that this operation may replace")
+        case Rule.CHECK_ROWS:
+            why = written.touched(change)
+            if why is not None:
+                raise conflict(operation, change, commit, name, why)
+        case Rule.CHECK_VALUES:
+            gone = _gone(view.state, written.values)
+            if gone is not None:
+                raise ValuesGone(str(conflict(operation, change, commit, name, gone)), version=commit.version)
+        case Rule.FAIL:
+            raise conflict(operation, change, commit, name, None)
+        case Rule.GONE:
+            raise NoSuchTable(
+                f"there is no table {name} any more: it was dropped in version {commit.version}"
+            )
+        case _:
+            assert_never(verdict)
+
+
+def taken_events(view: View[TableState], values: Sequence[ValuesTaken], name: str) -> list[IdentityTaken]:
+    """Return the events that say which values a commit to `view` takes. ValuesGone where these are taken already.
+
+    Values of a column that was dropped since are nobody's.
+    """
+    known = {field.id for field, _ in identity_fields(view.state.current.schema)}
+    live = [each for each in values if each.column in known]
+    gone = _gone(view.state, live)
+    if gone is not None:
+        raise ValuesGone(
+            f"the write to {name} cannot be committed: {gone}. Run it again", version=view.version
+        )
+    return [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in live]
+
+
+def _gone(state: TableState, values: Sequence[ValuesTaken]) -> str | None:
+    """Say which of these values were taken before, None where they are all beyond what is taken."""
+    identities = {
+        field.id: (field.name, identity) for field, identity in identity_fields(state.current.schema)
+    }
+    for each in values:
+        if each.column in identities:
+            name, identity = identities[each.column]
+            last = state.identities.get(each.column)
+            if not is_beyond(identity, each.first, last):
+                return f"it has values of {name} from {each.first} on, and those up to {last} are taken"
+    return None
+
+
+def conflict(
+    operation: Operation, change: Change, commit: Commit, name: str, why: str | None
+) -> CommitConflict:
+    author = author_of(commit)
+    reason = f" ({why})" if why else ""
+    if not commit.commit_id:
+        return CommitConflict(
+            f"the {operation.word} of {name} conflicts with an earlier change in the same transaction, which "
+            f"{change.value}{reason}: it was prepared before that. Load the table again in the transaction",
+            version=commit.version,
+        )
+    return CommitConflict(
+        f"the {operation.word} of {name} conflicts with version {commit.version}, which {change.value}{reason}; "
+        f"commit {commit.commit_id} by {author or 'an unknown writer'}. Nothing was changed: run the statement again, "
+        "and it will see that version",
+        version=commit.version,
+        by=author,
+    )
+
+
+def _misfit(base: Schema, current: Schema) -> str | None:
+    """Say why files written with the schema `base` do not fit `current`, or None where they do."""
+    known = {field.id: field for _, field in base.walk()}
+    for path, field in current.walk():
+        before = known.get(field.id, field)
+        if isinstance(before.type, AtomicType) and before.type != field.type:
+            # Bounds and partition values are read by the type of their commit: days would be taken for microseconds.
+            return f"the column {dotted(path)} is a {field.type} now, and was a {before.type}"
+        if before.nullable and not field.nullable:
+            return f"the column {dotted(path)} is NOT NULL now"
+    generated = not_generated(base, current)
+    if generated is not None:
+        return f"the column {generated.name} is generated now, and the files do not have its values"
+    for field in current.fields:
+        if (
+            field.id not in known
+            and not field.nullable
+            and (field.default is None or field.default.exists is None)
+        ):
+            return f"the column {field.name} is required now, and the files do not have it"
+    return None

@@ -1,0 +1,106 @@
+"""Single files of a view as a commit says them again: with what is known of them, in the types of now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import (
+    UNCOMMITTED,
+    DataFile,
+    Deletes,
+    RemovedFile,
+    converted,
+    files_from_arrow,
+    joined,
+    removed_file,
+    split_name,
+)
+from lakelog.catalog.logs.cache import TrackedLog
+from lakelog.catalog.logs.live_files import chunks_of
+from lakelog.catalog.logs.stored_vectors import write_vectors
+from lakelog.catalog.schema import Metadata, value_type
+from lakelog.catalog.state import TableState
+from lakelog.log import View, WriteRef
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+
+def entries_of(
+    tracked: TrackedLog[TableState], view: View[TableState], paths: Collection[str]
+) -> dict[str, DataFile]:
+    """Return those of `paths` that are live in a view, as files that can be added again in a commit on it."""
+    if not paths:
+        return {}
+    wanted = pa.array(sorted(paths), pa.string())
+    metadata = view.state.current
+    chunks = chunks_of(tracked, view)
+    found = joined([chunk.filter(pc.is_in(chunk["path"], value_set=wanted)) for chunk in chunks])
+    specs = {spec.id: spec for spec in metadata.specs}
+    entries: dict[str, DataFile] = {}
+    for file in files_from_arrow(_of_now(found, metadata)):
+        # A value that is left out is NULL here: what is stored says so.
+        partition = {field.id: file.partition.get(field.id) for field in specs[file.spec_id].fields}
+        # What this very transaction has added gets its version when that is committed.
+        version = None if file.version == UNCOMMITTED else file.version
+        entries[file.path] = msgspec.structs.replace(file, partition=partition, version=version)
+    return entries
+
+
+def with_vector(file: DataFile, deletes: Deletes) -> DataFile:
+    """Return the entry of a file with these rows deleted."""
+    return msgspec.structs.replace(file, rows=file.physical_rows - deletes.rows, deletes=deletes)
+
+
+def with_deletes(
+    tracked: TrackedLog[TableState],
+    write: WriteRef,
+    files: Mapping[str, DataFile],
+    vectors: Mapping[str, BitMap],
+) -> tuple[list[RemovedFile], list[tuple[DataFile, DataFile]]]:
+    """Return what becomes of `files` when all rows in `vectors` are deleted, those of before among them, by path.
+
+    First those of which no row is left; then those with more deleted rows than before, each as it was and as it is.
+    Costs a PUT where vectors are too large for entries.
+    """
+    gone, left = [], {}
+    for path, vector in vectors.items():
+        file = files[path]
+        if len(vector) == file.physical_rows:
+            gone.append(removed_file(file))
+        elif len(vector) > file.physical_rows - file.rows:
+            left[path] = vector
+    written = write_vectors(tracked.store, tracked.prefix, write, left)
+    return gone, [(files[path], with_vector(files[path], each)) for path, each in written.items()]
+
+
+def _of_now(files: pa.Table, metadata: Metadata) -> pa.Table:
+    """Return `files` with bounds and partition values in the types of now, by which the literals of a commit are read.
+
+    What is known of columns that the table does not have any more is left out, as are bounds that cannot be converted.
+    """
+    types = {f"p{field.id}": value_type(field.result) for spec in metadata.specs for field in spec.fields}
+    for index, name in reversed(list(enumerate(files.column_names))):
+        kind, id = split_name(name)
+        if kind == "p":
+            files = files.set_column(index, name, converted(files[name], types[name]))
+        elif kind in ("lo", "hi"):
+            files = _with_bounds(files, index, name, id, metadata)
+        elif kind and not metadata.schema.has_id(id):
+            files = files.remove_column(index)
+    return files
+
+
+def _with_bounds(files: pa.Table, index: int, name: str, id: int, metadata: Metadata) -> pa.Table:
+    type = value_type(metadata.schema.field_by_id(id).type) if metadata.schema.has_id(id) else None
+    if type is None:
+        return files.remove_column(index)
+    try:
+        return files.set_column(index, name, converted(files[name], type))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return files.remove_column(index)

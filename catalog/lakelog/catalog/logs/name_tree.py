@@ -1,0 +1,403 @@
+"""Finding things by name: walks namespaces' logs from the warehouse's root down to a namespace or a table.
+
+Everything that is known is re-checked in one parallel round, then walked again; only levels that were not known before
+cost more. A name that leads to a sealed log was read before the drop that unlinked it, or the table was dropped by its
+place: either way there is nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
+from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog
+from lakelog.catalog.logs.commits import NothingToDo, Token, base_past_seals
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.schema import Definition
+from lakelog.catalog.state import (
+    NAMESPACE,
+    RELATION,
+    Entry,
+    EntryLinked,
+    EntryUnlinked,
+    NamespaceCreated,
+    NamespaceState,
+    TableState,
+    encode,
+    namespace_events,
+)
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, LakelogError, LogSealed, NotFound
+from lakelog.log.placing import Decide
+
+S = TypeVar("S")
+
+LOOKS_MAX = 3
+
+_OWN_KEY = re.compile(r"_log/(\d{20}\.json|latest\.json|[a-z]+/)|[nt]-[a-z2-7]{26}/")
+
+_NAMED_BY_ID = re.compile(r"(?:^|/)t-([a-z2-7]{26})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[S]):
+    """A namespace or a table: its log and the view that was fresh when it was found."""
+
+    tracked: TrackedLog[S]
+    view: View[S]
+
+
+class NameTree:
+    """The names of one warehouse."""
+
+    def __init__(self, logs: LogCache) -> None:
+        self.logs = logs
+
+    # Looking
+
+    def find_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:
+        """Return a namespace as it is now, or None where there is none (the root of an empty warehouse too)."""
+        return self._walk(namespace, self._refreshed(namespace, None))
+
+    def namespace(self, namespace: Identifier) -> Found[NamespaceState]:
+        """Return a namespace as it is now. NoSuchNamespace where there is none."""
+        found = self.find_namespace(namespace)
+        if found is None:
+            raise no_such_namespace(namespace)
+        return found
+
+    def listed(self, namespace: Identifier, space: str) -> NamespaceState:
+        """Return a namespace as it is now, and note that all of one space is read. NoSuchNamespace where there is
+        none; the root of an empty warehouse is an empty one."""
+        found = self.find_namespace(namespace)
+        if found is None:
+            if not namespace:
+                return NamespaceState()
+            raise no_such_namespace(namespace)
+        found.tracked.note_name_read(space, None)
+        return found.view.state
+
+    def find_table(self, identifier: Identifier, *, looks: int = LOOKS_MAX) -> Found[TableState] | None:
+        """Return a table as it is now, or None."""
+        namespace, name = identifier[:-1], identifier[-1]
+        fresh = self._refreshed(namespace, name)
+        found = self._walk(namespace, fresh)
+        if found is not None:
+            found.tracked.note_name_read(RELATION, name)
+        entry = found.view.state.entry(RELATION, name) if found is not None else None
+        if found is None or entry is None:
+            return None
+        tracked = self.logs.table(entry.location)
+        try:
+            view = self._view(tracked, fresh)
+            if view.log_id != entry.id:
+                # Known of a log that was there before, or read before the name: what is read now is newer than both.
+                view = tracked.anew()
+        except NotFound as error:
+            raise _dangling(identifier, self.logs.url(entry.location)) from error
+        _check_own(identifier, entry, view, self.logs)
+        if not view.sealed and view.log_id == entry.id:
+            return Found(tracked, view)
+        # Dropped after its namespace was read, and perhaps created again in the same moment; or dropped by its place.
+        self.logs.check_cut()
+        if self.logs.is_a_cut:
+            return None
+        if looks and found.tracked.current().state.entry(RELATION, name) != entry:
+            return self.find_table(identifier, looks=looks - 1)
+        self.unlink(found, RELATION, name, entry)
+        return None
+
+    def known_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:
+        """Return a namespace in which something has just been looked for, as it was found then: no request."""
+        return self._walk(namespace, {each.location for each in self.known_on_path(namespace)})
+
+    def known_definition(self, identifier: Identifier) -> Definition | None:
+        """Return what a name stands for that `find_table` has just found to be no table's: no request."""
+        found = self.known_namespace(identifier[:-1])
+        defined = found.view.state.definition(RELATION, identifier[-1]) if found is not None else None
+        return None if defined is None else defined.definition
+
+    def table(self, identifier: Identifier) -> Found[TableState]:
+        """Return a table as it is now. NoSuchTable where there is none."""
+        found = self.find_table(identifier)
+        if found is None:
+            raise no_such_table(identifier)
+        return found
+
+    def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
+        """Re-check all known levels of a path in one round; return the locations that are fresh now."""
+        self.logs.take_path(namespace, table)
+        known: list[TrackedLog[Any]] = []
+        tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
+        for part in namespace:
+            if tracked.known is None:
+                break
+            known.append(tracked)
+            entry = tracked.known.state.entry(NAMESPACE, part)
+            if entry is None:
+                break
+            tracked = self.logs.namespace(entry.location)
+        else:
+            if tracked.known is not None:
+                known.append(tracked)
+                entry = tracked.known.state.entry(RELATION, table) if table is not None else None
+                if entry is not None and self.logs.table(entry.location).known is not None:
+                    known.append(self.logs.table(entry.location))
+        if known:
+            self.logs.refresh(known)
+        return {tracked.location for tracked in known}
+
+    def _walk(
+        self, namespace: Identifier, fresh: set[str], *, looks: int = LOOKS_MAX
+    ) -> Found[NamespaceState] | None:
+        tracked = self.logs.namespace("")
+        try:
+            view = self._view(tracked, fresh)
+        except NotFound:
+            if self.logs.is_a_cut:
+                return None  # as of before there was anything
+            if not self._has_any_log():
+                return None
+            view = self._after_all(tracked)
+        for depth, part in enumerate(namespace, start=1):
+            tracked.note_name_read(NAMESPACE, part)
+            entry = view.state.entry(NAMESPACE, part)
+            if entry is None:
+                return None
+            child = self.logs.namespace(entry.location)
+            try:
+                child_view = self._view(child, fresh)
+            except NotFound as error:
+                raise _dangling(namespace[:depth], self.logs.url(entry.location)) from error
+            _check_own(namespace[:depth], entry, child_view, self.logs)
+            if child_view.sealed:
+                # Dropped after its parent was read, and perhaps created again in the same moment.
+                self.logs.check_cut()
+                if (
+                    looks
+                    and not self.logs.is_a_cut
+                    and tracked.current().state.entry(NAMESPACE, part) != entry
+                ):
+                    return self._walk(namespace, set(), looks=looks - 1)
+                return None
+            tracked, view = child, child_view
+        return Found(tracked, view)
+
+    def _view(self, tracked: TrackedLog[Any], fresh: set[str]) -> View[Any]:
+        known = tracked.known
+        if known is not None and tracked.location in fresh:
+            return known
+        view = tracked.current()
+        fresh.add(tracked.location)
+        return view
+
+    def known_on_path(self, path: Identifier) -> list[TrackedLog[Any]]:
+        """Return the logs that a path leads through as far as they are known: no request."""
+        known: list[TrackedLog[Any]] = []
+        tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
+        for depth in range(len(path) + 1):
+            view = tracked.known
+            if view is None:
+                break
+            known.append(tracked)
+            if depth == len(path):
+                break
+            relation = view.state.entry(RELATION, path[depth]) if depth == len(path) - 1 else None
+            if relation is not None and self.logs.table(relation.location).known is not None:
+                known.append(self.logs.table(relation.location))
+            entry = view.state.entry(NAMESPACE, path[depth])
+            if entry is None:
+                break
+            tracked = self.logs.namespace(entry.location)
+        return known
+
+    # Setting up
+
+    def root(self) -> Found[NamespaceState]:
+        """Return the root namespace, setting the warehouse up if it is absent or empty."""
+        found = self.find_namespace(())
+        if found is not None:
+            return found
+        tracked = self.logs.namespace("")
+        if self.logs.is_a_cut and self._has_any_log():
+            return Found(tracked, self._after_all(tracked))
+        draft = Draft(events=encode([NamespaceCreated(properties={})]))
+        try:
+            view = tracked.create(draft, log_id=self.logs.new_id())
+        except AlreadyExists:
+            view = tracked.current()
+        return Found(tracked, view)
+
+    def writable(self, namespace: Identifier) -> Found[NamespaceState]:
+        """Return a namespace for a change in it; the root is set up where it is missing."""
+        return self.namespace(namespace) if namespace else self.root()
+
+    def _has_any_log(self) -> bool:
+        """Tell whether the warehouse holds any log; InvalidInput for anything that is not lakelog's.
+
+        Costs a LIST, and only where there is no root log.
+        """
+        found = False
+        for key in self.logs.places.store(self.logs.warehouse).list_after(""):
+            found = found or "_log/" in key  # files of a staged table can be there before the root
+            if not _OWN_KEY.match(key):
+                raise InvalidInput(
+                    f"{self.logs.warehouse} is not a lakelog warehouse: it has no log but holds {key!r}. "
+                    "Give an empty or new folder as the warehouse, or check the path"
+                )
+        return found
+
+    def _after_all(self, tracked: TrackedLog[NamespaceState]) -> View[NamespaceState]:
+        """Return the root, which must be there: its log is created before any other."""
+        try:
+            return tracked.current()
+        except NotFound as error:
+            raise FormatError(
+                f"{self.logs.warehouse} holds namespaces or tables, but the log of its root namespace is missing: "
+                "restore the folder _log from a backup"
+            ) from error
+
+    # Unlinking
+
+    def is_taken(self, identifier: Identifier) -> bool:
+        """Tell whether a name leads to a table, for whoever is about to give it to one. Where it leads nowhere, it is
+        unlinked: by a step of the transaction at hand, if there is one."""
+        if self.find_table(identifier) is not None:
+            return True
+        parent, name = self.find_namespace(identifier[:-1]) if self.logs.is_a_cut else None, identifier[-1]
+        entry = parent.view.state.entry(RELATION, name) if parent is not None else None
+        if parent is None or entry is None:
+            return False
+        is_new = self.logs.table(entry.location).is_new
+        unlinked = EntryUnlinked(space=RELATION, name=name, id=entry.id, dropped=not is_new)
+
+        def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+            events = (event for commit in passed for event in namespace_events(commit))
+            if any(isinstance(event, EntryLinked) and event.id == entry.id for event in events):
+                raise CommitConflict(
+                    f"{quoted(identifier)} led nowhere, and was restored while its name was given to another table: "
+                    "look at it again",
+                    version=view.version,
+                )
+            if view.state.entry(RELATION, name) != entry:
+                raise NothingToDo("somebody else has unlinked the name")
+            return Draft(events=encode([unlinked]))
+
+        commit_in(parent, identifier[:-1], decide, None)
+        return False
+
+    def unlink(self, parent: Found[NamespaceState], space: str, name: str, entry: Entry) -> None:
+        """Remove a name whose log was sealed by itself; it may be gone already, or the log be restored.
+
+        What was read of the log can be older than what was read of its namespace. So an intent locks the name first, as
+        every restore has to, and then the log is looked at once more.
+        """
+        logs = self.logs
+        tracked: TrackedLog[Any] = (
+            logs.table(entry.location) if space == RELATION else logs.namespace(entry.location)
+        )
+
+        def check_gone(view: View[Any]) -> None:
+            if view.log_id == entry.id and not view.sealed:
+                raise _AlreadyDone
+
+        def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+            if view.state.entry(space, name) != entry:
+                raise _AlreadyDone
+            unlinked = EntryUnlinked(space=space, name=name, id=entry.id, dropped=True)
+            return Draft(events=encode([unlinked]))
+
+        def validate() -> None:
+            check_gone(tracked.offer(tracked.log.refresh_settled(tracked.at_its_place())))
+
+        try:
+            check_gone(tracked.at_its_place())
+            change = Change(parent.tracked, parent.tracked.at_least(parent.view.version), decide)
+            logs.commit_together([change], validate=validate)
+        except (_AlreadyDone, LogSealed):
+            # Somebody else finished this drop, undid it, or dropped the whole namespace: that is as good.
+            return
+
+
+def commit_in(
+    found: Found[NamespaceState],
+    namespace: Identifier,
+    decide: Decide[NamespaceState],
+    token: Token | None,
+) -> None:
+    """Commit a change of a namespace. NoSuchNamespace when it was dropped meanwhile, and what `decide` raises."""
+    tracked = found.tracked
+    try:
+        tracked.commit(
+            tracked.at_least(found.view.version),
+            decide,
+            commit_id=token.commit_id if token else None,
+            base=token.base(tracked) if token else None,
+        )
+    except LogSealed as error:
+        raise no_such_namespace(namespace) from error
+
+
+def changes_of(decisions: Sequence[tuple[Found[Any], Decide[Any]]], token: Token | None) -> list[Change[Any]]:
+    """Return the changes of one commit to several logs, each with what decides it there."""
+    return [
+        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
+        for each, decide in decisions
+    ]
+
+
+def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
+    """Refuse to link a log that a cleaner took for abandoned: it may be gone by now."""
+    if id in state.forgotten:
+        raise CommitConflict(
+            f"the creation of {title} took so long that vacuum took it for abandoned: run the statement again",
+            version=0,
+        )
+
+
+class _AlreadyDone(LakelogError):
+    """Ends a commit whose effect is there already, or not wanted any more."""
+
+    kind = "already-done"
+
+
+def no_such_namespace(namespace: Identifier) -> NoSuchNamespace:
+    return NoSuchNamespace(f"there is no namespace {quoted(namespace)}: list its parent to see what there is")
+
+
+def no_such_table(identifier: Identifier) -> NoSuchTable:
+    return NoSuchTable(f"there is no table {quoted(identifier)}: list its namespace to see what there is")
+
+
+def has_own_place(entry: Entry) -> bool:
+    """Whether the catalog chose the place: then one log is there for ever, under the id that the folder is named by."""
+    return entry.location.endswith(f"-{entry.id}")
+
+
+def check_at_place(location: str, view: View[TableState], logs: LogCache) -> None:
+    """Raise FormatError where a place that the catalog chose for one table holds another's log."""
+    named = _NAMED_BY_ID.search(location)
+    if named is not None and named[1] != view.log_id and not view.state.current.own_location:
+        raise FormatError(
+            f"{logs.url(location)} is the place of the log {named[1]}, but the log {view.log_id} is there: objects "
+            "were copied or moved behind the catalog's back; restore them"
+        )
+
+
+def _check_own(identifier: Identifier, entry: Entry, view: View[Any], logs: LogCache) -> None:
+    """Raise FormatError where a place that belongs to one log has another's: a name must not lead to it, nor end."""
+    if view.log_id != entry.id and has_own_place(entry):
+        raise FormatError(
+            f"the catalog says that {quoted(identifier)} is the log {entry.id}, but at {logs.url(entry.location)} is "
+            f"the log {view.log_id}: objects were copied or moved behind the catalog's back; restore them"
+        )
+
+
+def _dangling(identifier: Identifier, url: str) -> FormatError:
+    return FormatError(
+        f"the catalog says that {quoted(identifier)} is at {url}, but there is no log at that place: "
+        "objects were removed or moved behind the catalog's back; restore them"
+    )

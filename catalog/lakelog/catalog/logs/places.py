@@ -1,0 +1,64 @@
+"""Where things are: stores, and the two ways to say a place in the catalog.
+
+A location is relative to the warehouse (`""` is the root namespace) or, where a user chose the place, a URL. One store
+serves the warehouse, one each bucket or folder elsewhere.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from lakelog.log import canonical_url, open_store
+from lakelog.log.stores import ObjectStore
+
+
+class Places:
+    """The stores of one warehouse under one configuration. Safe to share between threads."""
+
+    def __init__(self, warehouse: str, options: Mapping[str, str]) -> None:
+        self.warehouse = canonical_url(warehouse)
+        self._options = dict(options)
+        self.stores: dict[str, ObjectStore] = {}
+        self._lock = threading.Lock()
+        self.store(self.warehouse)
+
+    def store(self, url: str) -> ObjectStore:
+        with self._lock:
+            if url not in self.stores:
+                self.stores[url] = open_store(url, self._options)
+            return self.stores[url]
+
+    def url(self, location: str) -> str:
+        """Return where `location` is, as a URL (a plain path for local folders)."""
+        if _is_url(location):
+            return location
+        return f"{self.warehouse}/{location}" if location else self.warehouse
+
+    def location(self, url: str) -> str:
+        """Return the location that `url` stands for: relative to the warehouse where it lies inside."""
+        url = canonical_url(url)
+        if url == self.warehouse:
+            return ""
+        inside = url.removeprefix(self.warehouse.rstrip("/") + "/")
+        return url if inside == url else inside
+
+    def open(self, location: str) -> tuple[ObjectStore, str]:
+        """Return the store that holds `location`, and the prefix of its keys there."""
+        if not _is_url(location):
+            return self.store(self.warehouse), location
+        if location.startswith("s3://"):
+            # One client per bucket serves all the places in it.
+            bucket, _, prefix = location.removeprefix("s3://").partition("/")
+            return self.store(f"s3://{bucket}"), prefix
+        return self.store(location), ""
+
+    def open_url(self, url: str) -> tuple[ObjectStore, str]:
+        """Return the store of the object at `url`, and its key."""
+        folder, _, name = self.location(url).rpartition("/")
+        store, prefix = self.open(folder)
+        return store, f"{prefix}/{name}" if prefix else name
+
+
+def _is_url(location: str) -> bool:
+    return location.startswith("/") or "://" in location

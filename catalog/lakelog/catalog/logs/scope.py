@@ -1,0 +1,156 @@
+"""Which logs a piece of maintenance is about: one table, or a namespace with all that is below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, TypeVar
+
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.logs.cache import LogCache, TrackedLog
+from lakelog.catalog.logs.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import NAMESPACE, RELATION, TABLE, Entry, NamespaceState, TableState
+from lakelog.log import View
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+
+S = TypeVar("S")
+Progress = Callable[[str], None]
+
+
+def no_progress(message: str) -> None:
+    """For those who do not want to be told how far it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Generic[S]):
+    """One log, with the newest view of it. `name` is for people: quoted, or the place where there is no name."""
+
+    name: str
+    path: Identifier | None
+    tracked: TrackedLog[S]
+    view: View[S]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A log that should be there and cannot be read: maintenance leaves it alone, says so, and goes on."""
+
+    kind: str
+    name: str
+    location: str
+    error: str
+
+
+@dataclass(slots=True)
+class Scope:
+    """Parents come before what is in them."""
+
+    namespaces: list[Target[NamespaceState]] = field(default_factory=list)
+    tables: list[Target[TableState]] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+    @property
+    def is_one_table(self) -> bool:
+        """Whether a single table was asked for: then what fails is an error, and not one of many answers."""
+        return not self.namespaces and len(self.tables) == 1
+
+
+def chosen(
+    tree: NameTree,
+    table: Identifier | None = None,
+    namespace: Identifier | None = None,
+    *,
+    location: str | None = None,
+    progress: Progress | None = None,
+) -> Scope:
+    """Return what one of these means; without any, the whole catalog. NoSuchTable, NoSuchNamespace, InvalidInput.
+
+    Maintenance is of the catalog as it is, and of each log by itself: there is none of the past, or in a transaction.
+    """
+    if tree.logs.is_a_cut:
+        raise Unsupported(
+            "maintenance deletes what nobody can bring back, so there is none in a transaction or of the past: open "
+            "the catalog without either"
+        )
+    if sum(given is not None for given in (table, namespace, location)) > 1:
+        raise InvalidInput("a table, a namespace and a location are three different things: give one of them")
+    if table is not None:
+        found = tree.table(table)
+        return Scope(tables=[Target(quoted(table), table, found.tracked, found.view)])
+    if location is not None:
+        return _at(tree, location)
+    return of_namespace(tree, namespace or (), progress or no_progress)
+
+
+def _at(tree: NameTree, location: str) -> Scope:
+    tracked = tree.logs.table(tree.logs.location(location))
+    try:
+        view = tracked.at_its_place()
+    except NotFound as error:
+        raise NoSuchTable(f"there is no table at {location}: check the path") from error
+    if view.sealed:
+        raise NoSuchTable(f"there is no table at {location} any more: it was dropped")
+    return Scope(tables=[Target(tree.logs.url(tracked.location), None, tracked, view)])
+
+
+def of_namespace(tree: NameTree, path: Identifier, progress: Progress) -> Scope:
+    """Return a namespace, everything in it, and so on. Costs a parallel round or two of GETs for each level.
+
+    NoSuchNamespace; an absent warehouse has nothing in it.
+    """
+    found = tree.find_namespace(path)
+    if found is None:
+        if path:
+            raise no_such_namespace(path)
+        return Scope()
+    name = quoted(path) if path else tree.logs.warehouse
+    scope = Scope(namespaces=[Target(name, path, found.tracked, found.view)])
+    level = scope.namespaces
+    while level:
+        scope.tables += _loaded(tree.logs, "table", tree.logs.table, _entries(level, RELATION), scope)
+        level = _loaded(tree.logs, "namespace", tree.logs.namespace, _entries(level, NAMESPACE), scope)
+        scope.namespaces += level
+        progress(f"found {len(scope.namespaces):,} namespaces and {len(scope.tables):,} tables")
+    return scope
+
+
+def _entries(level: Iterable[Target[NamespaceState]], space: str) -> Iterator[tuple[Identifier, Entry]]:
+    for target in level:
+        assert target.path is not None
+        names: Mapping[str, Entry] = target.view.state.entries.get(space, {})
+        for name, entry in sorted(names.items()):
+            if entry.kind in (TABLE, NAMESPACE):
+                yield (*target.path, name), entry
+
+
+def _loaded(
+    logs: LogCache,
+    kind: str,
+    log_at: Callable[[str], TrackedLog[S]],
+    children: Iterable[tuple[Identifier, Entry]],
+    scope: Scope,
+) -> list[Target[S]]:
+    found: dict[int, Target[S]] = {}
+
+    def load(number: int, path: Identifier, entry: Entry) -> None:
+        tracked = log_at(entry.location)
+        try:
+            view = tracked.current()
+            if view.log_id != entry.id:
+                view = tracked.anew()
+        except NotFound as error:
+            what = f"there is no log there, though its name leads to it: `lakelog fsck` tells more ({error})"
+            scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), what))
+        except LakelogError as error:
+            scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), str(error)))
+        else:
+            # What is sealed, or another's by now, is being dropped: it is no longer what the name led to.
+            if not view.sealed and view.log_id == entry.id:
+                found[number] = Target(quoted(path), path, tracked, view)
+
+    logs.log_options.in_parallel(
+        [partial(load, number, path, entry) for number, (path, entry) in enumerate(children)]
+    )
+    return [found[number] for number in sorted(found)]

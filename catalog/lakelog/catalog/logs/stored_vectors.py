@@ -1,0 +1,59 @@
+"""Deletion vectors in a store: written before the commit that refers to them, and read by range.
+
+Their bytes and checks are `files.deletion_vectors`'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lakelog.catalog.files import Deletes, decoded_vector, inline_bytes, packed_vectors
+from lakelog.log import ObjectStore, WriteRef
+from lakelog.log.errors import FormatError, NotFound
+
+if TYPE_CHECKING:
+    # Loaded where there is a vector: most tables have none.
+    from pyroaring import BitMap
+
+
+def write_vectors(
+    store: ObjectStore, prefix: str, write: WriteRef, vectors: Mapping[str, BitMap]
+) -> dict[str, Deletes]:
+    """Return the references to `vectors`, by whatever they are keyed, once they can be read. Costs at most 1 PUT."""
+    found, path, content = packed_vectors(write, vectors)
+    if path is not None:
+        store.put(_key(prefix, path), content)
+    return found
+
+
+def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physical_rows: int) -> BitMap:
+    """Return the positions of the deleted rows of a file that has `physical_rows` with them.
+
+    FormatError where it is not the vector that was written, or not one of this file, or where it is gone. Costs one
+    ranged GET where it does not stand in the entry.
+    """
+    from pyroaring import BitMap
+
+    if deletes is None:
+        return BitMap()
+    blob = inline_bytes(deletes)
+    return decoded_vector(deletes, _ranged(store, prefix, deletes) if blob is None else blob, physical_rows)
+
+
+def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
+    if deletes.path is None or deletes.offset is None:
+        raise FormatError("the log does not say where the vector of its deleted rows is")
+    key = _key(prefix, deletes.path)
+    try:
+        with store.open_input(key) as source:
+            source.seek(deletes.offset)
+            return source.read(deletes.size_bytes)
+    except NotFound:
+        raise FormatError(
+            f"the vector of its deleted rows is gone: there is no {key} in {store.url}"
+        ) from None
+
+
+def _key(prefix: str, path: str) -> str:
+    return f"{prefix}/{path}" if prefix else path

@@ -1,0 +1,414 @@
+"""Logs as a transaction sees them: each at one cut, with the transaction's own changes on top, which nobody else sees.
+
+A change is not written but folded into the view at hand, and kept as the decision that it is: `decide` is asked again
+at the end, on whatever state the log has by then. So all that changes a catalog works in a transaction as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from lakelog.catalog.errors import BatchCommitted
+from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, as_seen_in, facts_now, write_as
+from lakelog.catalog.logs.commits import NothingToDo
+from lakelog.catalog.logs.consistent_cut import Cut
+from lakelog.catalog.logs.transaction_steps import Step, check_same, commit_of, folded, merged, met_by_joined
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.schema import Filter
+from lakelog.catalog.state import NAMESPACE, RELATION, STATEMENT, NamespaceState, TableState, author_of, full
+from lakelog.log import Commit, Committed, Draft, Json, View
+from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
+from lakelog.log.placing import Decide
+from lakelog.log.view import empty_view
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+STEP_MARK = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A log that does not exist yet: its first draft, and the ids that it will be made with."""
+
+    draft: Draft
+    log_id: str
+    commit_id: str
+
+
+class TakenLog(TrackedLog[S]):
+    """One log in a transaction. `start` is what the cut has; `known` has the transaction's own changes too.
+
+    Views between steps have the version of `start`; their hash tells how many steps they have.
+    """
+
+    def __init__(self, under: TrackedLog[S], logs: TakenLogs) -> None:
+        super().__init__(under.log, under.location, under.store, under.prefix, lambda time_us: None)
+        self.under = under
+        self.start: View[S] | None = None
+        self.creation: Creation | None = None
+        self.steps: list[Step[S]] = []
+        self._decided: list[Draft] = []
+        """How the steps came out when they were last decided on what others had committed."""
+        self.rows_read: list[Filter | None] = []
+        self.lines_read: list[tuple[str, str, Filter | None]] = []
+        self.names_read: set[tuple[str, str | None]] = set()
+        self._staged: dict[str, View[S]] = {}
+        self._logs = logs
+
+    @property
+    def in_transaction(self) -> bool:
+        return True
+
+    @property
+    def outside(self) -> TrackedLog[S]:
+        return self.under
+
+    @property
+    def is_new(self) -> bool:
+        return self.creation is not None
+
+    def current(self) -> View[S]:
+        self._logs.check_open()
+        with self._logs.changing:
+            if self._view is None:
+                self.start = self._view = self._logs.cut.take(
+                    self.under, fresh=self._logs.is_fresh(self.location)
+                )
+            return self._view
+
+    def offer(self, view: View[S]) -> View[S]:
+        return self.current()
+
+    def at_least(self, version: int) -> View[S]:
+        return self.current()
+
+    def anew(self) -> View[S]:
+        return self.current()
+
+    def settled(self) -> View[S]:
+        return self.current()
+
+    def at_its_place(self) -> View[S]:
+        # Nobody walked here, so nothing was read for this question yet.
+        self._logs.is_stale(self.location)
+        return self.current()
+
+    def read(self, view: View[S], look: Callable[[View[S]], T]) -> T:
+        try:
+            return look(view)
+        except NotFound:
+            # Expiry has replaced parts of what was taken: the same version, read anew, has the same steps on top.
+            hash, _, _ = view.hash.partition(STEP_MARK)
+            fresh = self.log.view_at(view.version)
+            if fresh.hash != hash:
+                raise
+            is_start = self.start is not None and self.start.hash == hash
+            drafts = [step.draft for step in self.steps] if is_start else self._decided
+            for draft in drafts[: self._steps_in(view)]:
+                fresh = folded(self.log, fresh, draft)
+            return look(as_seen_in(view, fresh))
+
+    def view_at(self, version: int) -> View[S]:
+        start = self.start or self.current()
+        if self.creation is not None or version > start.version:
+            raise NotFound(f"{self.log.location} has no version {version} as of the moment that is looked at")
+        return start if version == start.version else self.log.view_at(version)
+
+    def version_at_time(self, time_us: int) -> int:
+        start = self.start or self.current()
+        if self.creation is not None:
+            raise NotFound(f"{self.log.location} has no version yet: it is created by this transaction")
+        return min(self.log.version_at_time(time_us), start.version)
+
+    def find(self, commit_id: str, first: int, last: int) -> int | None:
+        return None  # a transaction is asked again as a whole
+
+    def own_since(self, view: View[S]) -> list[Commit]:
+        current = self.current()
+        return [commit_of(current, step.draft) for step in self.steps[self._steps_in(view) :]]
+
+    def note_staged(self, commit_id: str, view: View[S]) -> None:
+        self._staged[commit_id] = view
+
+    def own_since_staged(self, commit_id: str) -> list[Commit]:
+        return self.own_since(self._staged[commit_id]) if commit_id in self._staged else []
+
+    def _steps_in(self, view: View[S]) -> int:
+        _, mark, steps = view.hash.rpartition(STEP_MARK)
+        return int(steps) if mark else 0
+
+    def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
+        self._logs.check_writable()
+        if not self.location:
+            # The root of an empty warehouse: to set it up changes nothing that anybody can see.
+            self.under.create(draft, log_id=log_id, commit_id=commit_id)
+            return self.current()
+        with self._logs.changing:
+            self._check_free()
+            view = replace(empty_view(self.log.projection), log_id=log_id, version=1)
+            if self.start is not None:
+                view = replace(view, version=self.start.version + 1)
+            self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
+            self.steps = [Step(lambda _view, _passed: draft, draft, facts_now(), commit_id)]
+            self._view = _with_steps(folded(self.log, view, draft), len(self.steps))
+            return self._view
+
+    def _check_free(self) -> None:
+        if self._view is None:
+            try:
+                self.current()
+            except NotFound:
+                return
+        if self._view is not None and not self._view.sealed:
+            raise AlreadyExists(f"there is a log at {self.log.location} already; use another location")
+        if self.creation is None and self.steps:
+            raise Unsupported(
+                f"the table at {self.log.location} is dropped in this very transaction, so that no new one can be "
+                "created at its place before that is committed: replace it instead, or use another location"
+            )
+
+    def commit(
+        self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
+    ) -> Committed[S]:
+        self._logs.check_writable()
+        with self._logs.changing:
+            now = self.current()
+            before = self._passed_before(commit_id, base)
+            if before is None:
+                return Committed(now, now.version)
+            draft = decide(now, before)
+            if now.sealed and not draft.restores:
+                raise LogSealed(f"{self.log.location} was dropped")
+            if now.sealed and now is not self.start:
+                raise Unsupported(
+                    f"{self.log.location} was dropped in this very transaction: roll it back instead"
+                )
+            if draft.seals and self.start is not None and self.start.sealed and self.creation is None:
+                raise Unsupported(
+                    f"{self.log.location} was restored in this very transaction: roll it back instead"
+                )
+
+            def decide_after(view: View[S], passed: Sequence[Commit]) -> Draft:
+                return decide(view, (*before, *passed))
+
+            self.steps.append(Step(decide_after, draft, facts_now(), commit_id))
+            self._view = _with_steps(folded(self.log, now, draft), len(self.steps))
+            return Committed(self._view, self._view.version)
+
+    def _passed_before(self, commit_id: str | None, base: int | None) -> tuple[Commit, ...] | None:
+        """Return what was committed between the base of a change and the cut, for rules are asked about that too; None
+        where the change itself was committed there, or is a step already. LogSealed, ConflictError as for a commit."""
+        if commit_id is not None and any(step.commit_id == commit_id for step in self.steps):
+            return None
+        if self.start is None or self.creation is not None or base is None or base >= self.start.version:
+            return ()
+        start = self.start
+
+        def never(view: View[S], passed: Sequence[Commit]) -> Draft:
+            raise AssertionError("what is only looked up is not decided")
+
+        placing = self.log.placing(start, never, commit_id or self._logs.new_id(), base)
+        return None if placing.asked_before() is not None else tuple(placing.passed)
+
+    def take_back(self, steps: int, view: View[S] | None) -> None:
+        """Undo the newest steps, down to so many."""
+        del self.steps[steps:]
+        self._view = view
+
+    def note_rows_read(self, predicate: Filter | None) -> None:
+        if predicate not in self.rows_read:
+            self.rows_read.append(predicate)
+
+    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
+        if (name, id, predicate) not in self.lines_read:
+            self.lines_read.append((name, id, predicate))
+
+    def note_name_read(self, space: str, name: str | None) -> None:
+        self.names_read.add((space, name))
+
+    # At the end
+
+    def decide_all(self, view: View[S], passed: Sequence[Commit]) -> Draft:
+        """Ask for all changes again, each on the state that the one before leaves, and return them as one."""
+        self._logs.validate_written(self, view, passed)
+        write_as(self.all_facts())
+        self._decided = drafts = []
+        for step in self.steps:
+            try:
+                draft = step.decide(view, passed)
+            except (NothingToDo, BatchCommitted):
+                # Somebody else did the same, perhaps by other ids than later steps name it by.
+                draft = Draft()
+            check_same(
+                step,
+                draft,
+                alone=len(self.steps) == 1,
+                went_back=_went_back(passed),
+                title=self._logs.title_of(self),
+                version=view.version,
+                by=author_of(passed[-1] if passed else None),
+            )
+            drafts.append(draft)
+            passed = met_by_joined(passed, draft)
+            view = _with_steps(folded(self.log, view, draft), len(drafts))
+        return merged(drafts)
+
+    def all_facts(self) -> dict[str, Json]:
+        """Return what was said of the writer at each step, the statements one after another."""
+        said = [step.facts for step in self.steps]
+        facts = {key: value for each in said for key, value in each.items()}
+        statements = list(dict.fromkeys(str(each[STATEMENT]) for each in said if each.get(STATEMENT)))
+        return {**facts, STATEMENT: full("; ".join(statements))} if statements else facts
+
+    def first_draft(self) -> Draft:
+        """Return the draft that creates the log with all that the transaction did to it."""
+        return merged([step.draft for step in self.steps])
+
+
+class TakenLogs(LogCache):
+    """All logs at one cut, over those that the process knows. `refusal` is why nothing can be changed, if so."""
+
+    def __init__(self, under: LogCache, cut: Cut, *, refusal: str | None = None) -> None:
+        super().__init__(under.places, under.writer, under.log_options)
+        self.under = under
+        self.cut = cut
+        self.refusal = refusal
+        self.closed: str | None = None
+        self.validate_written: Callable[[TakenLog[Any], View[Any], Sequence[Commit]], None] = _valid
+        self.changing = threading.RLock()
+        """Held by a step: two at once, in threads of one session, would each build on what was there before both."""
+        self._fresh: set[str] = set()
+        self._taken_namespaces: dict[str, TakenLog[NamespaceState]] = {}
+        self._taken_tables: dict[str, TakenLog[TableState]] = {}
+
+    def namespace(self, location: str) -> TrackedLog[NamespaceState]:
+        taken = self._taken_namespaces.get(location)
+        if taken is None:
+            taken = self._taken_namespaces.setdefault(
+                location, TakenLog(self.under.namespace(location), self)
+            )
+        return taken
+
+    def table(self, location: str) -> TrackedLog[TableState]:
+        taken = self._taken_tables.get(location)
+        if taken is None:
+            taken = self._taken_tables.setdefault(location, TakenLog(self.under.table(location), self))
+        return taken
+
+    @property
+    def namespaces(self) -> list[TakenLog[NamespaceState]]:
+        return list(self._taken_namespaces.values())
+
+    @property
+    def tables(self) -> list[TakenLog[TableState]]:
+        return list(self._taken_tables.values())
+
+    @property
+    def is_a_cut(self) -> bool:
+        return True
+
+    def title_of(self, log: TrackedLog[Any]) -> str:
+        """Return what a log is called in the catalog as it was looked at; its place where no name was looked up."""
+        if not log.location:
+            return "the root namespace"
+        level: list[tuple[Identifier, str]] = [((), "")]
+        while level:
+            path, location = level.pop()
+            parent = self._taken_namespaces.get(location)
+            for view in (parent.start, parent.known) if parent is not None else ():
+                for space, names in view.state.entries.items() if view is not None else ():
+                    for name, entry in names.items():
+                        if entry.location == log.location:
+                            return quoted((*path, name))
+                        if space == NAMESPACE:
+                            level.append(((*path, name), entry.location))
+        return self.under.url(log.location)
+
+    def is_fresh(self, location: str) -> bool:
+        return location in self._fresh
+
+    def is_stale(self, location: str) -> None:
+        """Take note that what is known of a log was not read for the question at hand."""
+        self._fresh.discard(location)
+
+    def check_open(self) -> None:
+        if self.closed is not None:
+            raise Unsupported(self.closed)
+
+    def check_writable(self) -> None:
+        self.check_open()
+        if self.refusal is not None:
+            raise Unsupported(self.refusal)
+
+    def refresh(self, logs: Sequence[TrackedLog[Any]]) -> None:
+        """Nothing to do: a cut does not move."""
+
+    def take_path(self, namespace: Identifier, table: str | None) -> None:
+        """Read all levels of the path that the process knows, and this cut does not have, in one round."""
+        self.check_open()
+        self.cut.begin_batch()
+        path: list[TrackedLog[Any]] = []
+        tracked: TrackedLog[NamespaceState] = self.under.namespace("")
+        for part in namespace:
+            path.append(tracked)
+            entry = tracked.known.state.entry(NAMESPACE, part) if tracked.known is not None else None
+            if entry is None:
+                break
+            tracked = self.under.namespace(entry.location)
+        else:
+            path.append(tracked)
+            entry = None
+            if table is not None and tracked.known is not None:
+                entry = tracked.known.state.entry(RELATION, table)
+            if entry is not None:
+                path.append(self.under.table(entry.location))
+        wanted = [each for each in path if each.known is not None and not self._has(each.location)]
+        self.under.refresh(wanted)
+        self._fresh = {each.location for each in wanted}
+
+    def check_cut(self) -> None:
+        self.cut.check()
+
+    def _has(self, location: str) -> bool:
+        taken = self._taken_tables.get(location) or self._taken_namespaces.get(location)
+        return taken is not None and taken.known is not None
+
+    def commit_together(
+        self,
+        changes: Sequence[Change[Any]],
+        *,
+        commit_id: str | None = None,
+        validate: Callable[[], None] | None = None,
+    ) -> None:
+        """Take note of all of the changes, or of none."""
+        with self.changing:
+            taken = [change.tracked for change in changes if isinstance(change.tracked, TakenLog)]
+            before = [(each, len(each.steps), each.known) for each in taken]
+            try:
+                for change in changes:
+                    change.tracked.commit(change.view, change.decide, commit_id=commit_id, base=change.base)
+            except Exception:
+                for tracked, steps, view in before:
+                    tracked.take_back(steps, view)
+                raise
+
+
+def _with_steps(view: View[S], steps: int) -> View[S]:
+    return replace(view, hash=f"{view.hash.partition(STEP_MARK)[0]}{STEP_MARK}{steps}")
+
+
+def _went_back(passed: Sequence[Commit]) -> bool:
+    return any(
+        event.get("event") in ("rolled-back", "fast-forwarded")
+        or event.get("operation") == "set-current-version"
+        for commit in passed
+        for event in commit.events
+    )
+
+
+def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
+    """Snapshot isolation: what was read may have changed since."""

@@ -1,0 +1,184 @@
+"""The steps of a transaction in one log: what each decided, folded over a view, merged into one commit.
+
+A step is decided when it is made, and again when the transaction commits, on whatever the log is by then. What follows
+it in the transaction was built on how it came out the first time, so where it would come out differently, it conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.files import RemovedFile, decode_removed
+from lakelog.catalog.state import BRANCH, MAIN
+from lakelog.log import Commit, Draft, Json, Log, View
+from lakelog.log.format import FORMAT
+from lakelog.log.placing import Decide
+
+S = TypeVar("S")
+
+_SIDECAR_INDEXES = ("added_sidecar", "removed_sidecar")
+_OF_FILES = ("files-changed", "branch-files-changed")
+_OF_METADATA = (
+    "schema-changed", "partitioning-changed", "sort-order-changed", "clustering-changed", "constraint-added",
+    "constraint-dropped", "rolled-back",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
+    """One change: how it is decided, how it came out when it was made, who made it, and its id for asking again."""
+
+    decide: Decide[S]
+    draft: Draft
+    facts: Mapping[str, Json]
+    commit_id: str | None
+
+
+def commit_of(view: View[Any], draft: Draft) -> Commit:
+    """Return the commit that `draft` would be, of the version of `view`: it is not committed."""
+    return Commit(
+        format=FORMAT,
+        log_id=view.log_id,
+        version=view.version,
+        commit_id="",
+        attempt_id="",
+        base=view.version,
+        prev=view.hash,
+        time_us=view.time_us,
+        write=draft.write,
+        events=msgspec.json.decode(msgspec.json.encode(draft.events), type=tuple[dict[str, Any], ...]),
+    )
+
+
+def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
+    """Return the view with what `draft` would do, of the same version: nothing of it is committed."""
+    state = log.projection.apply(view.state, commit_of(view, draft), draft.blobs)
+    return replace(view, state=state, sealed=draft.seals or (view.sealed and not draft.restores))
+
+
+def check_same(
+    step: Step[Any], again: Draft, *, alone: bool, went_back: bool, title: str, version: int, by: str
+) -> None:
+    """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
+
+    What it removes is what the transaction saw; and the files and filters of later steps name columns and partitions by
+    the ids that this one gave them. So too a step whose batch of a stream somebody else has committed. Where somebody
+    `went_back` to an older version meanwhile, the same files may hold other rows.
+    """
+    before, now = _removed(step.draft), _removed(again)
+    if _deletes_rows(step.draft) or _deletes_rows(again):
+        # It was held row by row against what others have deleted in the same files.
+        before, now = {(path, 0) for path, _ in before}, {(path, 0) for path, _ in now}
+    if now != before or (went_back and before):
+        what = "rows that it deletes were changed, or others like them were added"
+    elif _batches(again) != _batches(step.draft):
+        what = "a batch of a stream that it writes has been committed by somebody else"
+    elif not alone and _metadata(again) != _metadata(step.draft):
+        what = "it changes columns, partitioning, order or constraints, which somebody else changed too"
+    else:
+        return
+    raise CommitConflict(
+        f"the transaction's changes of {title} conflict with versions up to {version}, committed since it began, the "
+        f"last by {by or 'an unknown writer'}: {what}. Nothing was changed: run the transaction again",
+        version=version,
+        by=by,
+    )
+
+
+def _removed(draft: Draft) -> set[tuple[str, int]]:
+    """Return the paths that a draft removes, with how many rows were live in each."""
+    removed: set[tuple[str, int]] = set()
+    for event in _files_changed(draft):
+        files = msgspec.convert(event["removed"], list[RemovedFile])
+        index = event.get("removed_sidecar")
+        if index is not None:
+            files += decode_removed(draft.blobs[index])
+        removed |= {(f"{event.get('branch', '')}:{file.path}", file.rows) for file in files}
+    return removed
+
+
+def _deletes_rows(draft: Draft) -> bool:
+    return any(event.get("changed_files") for event in _files_changed(draft))
+
+
+def _files_changed(draft: Draft) -> Iterator[Mapping[str, Any]]:
+    return (event for event in draft.events if event.get("event") in _OF_FILES)
+
+
+def _batches(draft: Draft) -> list[Json]:
+    return [event for event in draft.events if event.get("event") == "stream-committed"]
+
+
+def _metadata(draft: Draft) -> list[Json]:
+    found = [event for event in draft.events if event.get("event") in _OF_METADATA]
+    return [msgspec.json.decode(msgspec.json.encode(event)) for event in found]
+
+
+def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
+    """Return what others have committed, as it is seen by the steps after one that was decided on it.
+
+    A branch that the step makes, or fast-forwards, has what others did to the line that it comes from: it was not in
+    what later steps have read of the branch, so they have to meet it as a change of that one.
+    """
+    pairs = [pair for event in draft.events if (pair := _joined(event)) is not None]
+    for source, target in pairs:
+        passed = [
+            msgspec.structs.replace(
+                commit,
+                events=tuple(each for event in commit.events for each in _on_both(event, source, target)),
+            )
+            for commit in passed
+        ]
+    return passed
+
+
+def _joined(event: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the line whose contents another one gets, as they are by then, and that one."""
+    if event.get("event") == "ref-set" and event["kind"] == BRANCH and event.get("version") is None:
+        return event["of"], event["name"]
+    if event.get("event") == "fast-forwarded":
+        return event["to"], event["branch"]
+    return None
+
+
+def _on_both(event: dict[str, Any], source: str, target: str) -> Iterator[dict[str, Any]]:
+    """Yield an event and, if it changes the files of one line, the same change of the other one."""
+    yield event
+    if event.get("event") in _OF_FILES and event.get("branch", MAIN) == source:
+        change = {key: value for key, value in event.items() if key not in ("event", "branch")}
+        if target == MAIN:
+            yield {"event": "files-changed", **change}
+        else:
+            yield {"event": "branch-files-changed", "branch": target, **change}
+
+
+def merged(drafts: Sequence[Draft]) -> Draft:
+    """Return one draft that does what all of them do, one after the other."""
+    if len(drafts) == 1:
+        return drafts[0]
+    events: list[dict[str, Any]] = []
+    blobs: list[bytes] = []
+    for draft in drafts:
+        events.extend(_with_sidecars_after(event, len(blobs)) for event in draft.events)
+        blobs.extend(draft.blobs)
+    writes = [draft.write for draft in drafts if draft.write is not None]
+    return Draft(
+        events=tuple(events),
+        blobs=tuple(blobs),
+        write=min(writes, key=lambda write: write.version, default=None),
+        features=tuple(sorted({feature for draft in drafts for feature in draft.features})),
+        fence=max((draft.fence for draft in drafts), default=0),
+        seals=any(draft.seals for draft in drafts),
+        restores=any(draft.restores for draft in drafts),
+    )
+
+
+def _with_sidecars_after(event: dict[str, Any], blobs: int) -> dict[str, Any]:
+    """Return the event as it stands in a commit that has so many other sidecars before its own."""
+    moved = {key: event[key] + blobs for key in _SIDECAR_INDEXES if event.get(key) is not None}
+    return {**event, **moved}

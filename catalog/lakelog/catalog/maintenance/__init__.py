@@ -1,0 +1,33 @@
+"""Deleting what has expired or is unreachable, and checking that the rest is whole: expire, vacuum, purge, fsck.
+
+Rule: nothing is deleted by a guess. A commit first proves that no reader or writer needs what is deleted.
+It must not be needed by any reader or writer: a warehouse without maintenance grows, and nothing else.
+"""
+
+from lakelog.catalog.maintenance.expire import (
+    EXPIRE_DEFAULT_AGE,
+    Expired,
+)
+from lakelog.catalog.maintenance.fsck import (
+    Findings,
+    Severity,
+)
+from lakelog.catalog.maintenance.fsck.check import (
+    check,
+)
+from lakelog.catalog.maintenance.vacuum import (
+    VACUUM_DEFAULT_AGE,
+    VACUUM_DEFAULT_DROPPED_AGE,
+    Vacuumed,
+)
+
+__all__ = [
+    "EXPIRE_DEFAULT_AGE",
+    "Expired",
+    "Findings",
+    "Severity",
+    "VACUUM_DEFAULT_AGE",
+    "VACUUM_DEFAULT_DROPPED_AGE",
+    "Vacuumed",
+    "check",
+]

@@ -1,0 +1,74 @@
+"""Drops that nobody shall undo: what is dropped is purged at once, rather than by a vacuum after its time."""
+
+from __future__ import annotations
+
+from lakelog.catalog.ddl import drop, needed_versions
+from lakelog.catalog.logs import FOREVER_US, NameTree, Target, Token, TrackedLog, was_applied_anywhere
+from lakelog.catalog.maintenance import purge
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import RELATION, TableState
+from lakelog.log.errors import ConflictError, NotFound, Unsupported
+
+
+def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+    """Drop a table, delete its files and forget it; False where there is none.
+
+    A table at a place of its user's own is forgotten, and its files stay. Unsupported, with nothing done, where a saved
+    cut has the table. ConflictError where it was dropped, but could not be purged.
+    """
+    tree.logs.check_writable()
+    if tree.logs.is_a_cut:
+        raise Unsupported(
+            f"{quoted(identifier)} cannot be purged in a transaction, which could not be rolled back then: drop it "
+            "there, or purge it outside"
+        )
+    found = None if was_applied_anywhere(tree.logs, token) else tree.find_table(identifier)
+    if found is not None and found.tracked.location in needed_versions(tree):
+        raise Unsupported(
+            f"a saved cut has versions of {quoted(identifier)}, which a purge would delete: drop that cut before, or "
+            "drop the table without PURGE"
+        )
+    asked = token or Token(commit_id=tree.logs.new_id(), bases={})
+    if not drop.drop_table(tree, identifier, asked):
+        return False
+    _purge(tree, identifier, asked)
+    return True
+
+
+def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
+    """Purge what `token` has dropped under that name, unless that has been done."""
+    parent = tree.find_namespace(identifier[:-1])
+    if parent is None:
+        return  # dropped since, with all that was dropped in it
+    view = parent.tracked.current()
+    namespace = Target(quoted(identifier[:-1]), identifier[:-1], parent.tracked, view)
+    finished = []
+    for id, (kind, name, entry) in purge.due(view.state, FOREVER_US).items():
+        if name != identifier[-1] or view.state.dropped[id].space != RELATION:
+            continue
+        tracked = tree.logs.table(entry.location)
+        if not _is_dropped_by(tracked, id, token):
+            continue
+        planned = purge.plan(tree, kind, quoted(identifier), entry)
+        if planned is not None and not purge.do(tree, planned):
+            raise ConflictError(
+                f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved that has "
+                "it. Vacuum purges it in its time",
+                version=planned.view.version,
+            )
+        finished.append(id)
+    if finished:
+        purge.take_off_the_list(namespace, finished)
+
+
+def _is_dropped_by(tracked: TrackedLog[TableState], id: str, token: Token) -> bool:
+    """Tell whether the log ends with that drop, or is being purged already."""
+    try:
+        view = tracked.at_its_place()
+    except NotFound:
+        return False
+    if view.log_id != id:
+        return False
+    return view.purged or (
+        view.sealed and tracked.find(token.commit_id, view.version, view.version) is not None
+    )

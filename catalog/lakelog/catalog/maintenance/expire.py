@@ -1,0 +1,228 @@
+"""Letting go of old versions of tables and namespaces, each in its own log.
+
+A log first says so in a commit of its own (`history-expired`), which names who did it and after which no change can
+bring back what only older versions had. Then a base makes the first kept version durable, and the older ones become
+tombstones (`lakelog.log.expiry`). The current version always stays. Data files are not touched: those that only older
+versions had are vacuum's from then on. Stopped at any point, the next run finishes it.
+
+Saved cuts are looked at twice, the second time after the commit. Whoever saves a cut does the two steps the other way
+round: the cut first, then a look at what the logs have said. So at least one of both sees the other and gives way.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.files import is_elsewhere
+from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, Unreadable, no_progress
+from lakelog.catalog.maintenance.reachable import ever_in, first_readable, total, without
+from lakelog.catalog.state import HistoryExpired, NamespaceState, TableState, encode
+from lakelog.log import Draft, View, expiry
+from lakelog.log.errors import InvalidInput, LakelogError, LogSealed, NotFound
+from lakelog.log.format import Base
+from lakelog.log.leftovers import is_buried, last_base_from, size_of_commits
+
+S = TypeVar("S", TableState, NamespaceState)
+
+EXPIRE_DEFAULT_AGE = dt.timedelta(days=7)
+
+
+class Expired(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes, or would go, of one log: `versions` before `first`, the first that can be read afterwards.
+
+    `commits` become tombstones (what an earlier run left undone too); with the bulk beside them they have `size_bytes`.
+    `files` data files with `file_bytes` are then reachable from no version any more. `kept_for_cuts`: saved cuts need
+    older versions than were asked for. `error` says why this log was left alone.
+    """
+
+    kind: str
+    name: str
+    location: str
+    first: int = 0
+    head: int = 0
+    versions: int = 0
+    commits: int = 0
+    size_bytes: int = 0
+    files: int = 0
+    file_bytes: int = 0
+    kept_for_cuts: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """From which version on a log is kept: exactly one of these says it.
+
+    `since`: what could be read at that time or later. `version`: that one. `last`: so many, with the current one.
+    """
+
+    since: int | None = None
+    version: int | None = None
+    last: int | None = None
+
+    def first(self, tracked: TrackedLog[Any], view: View[Any], base: Base | None) -> int:
+        """Return the first version to keep, at most the current one."""
+        if self.since is not None:
+            if base is not None and base.root.time_us >= self.since:
+                return base.root.version
+            return _current_at(tracked, view, self.since)
+        if self.last is not None:
+            return max(1, view.version - self.last + 1)
+        assert self.version is not None, "one of them is given"
+        if self.version > view.version:
+            raise NotFound(
+                f"{tracked.log.location} has no version {self.version}: the newest is {view.version}, and that stays"
+            )
+        return self.version
+
+
+def keep(
+    now_us: int,
+    *,
+    older_than: dt.timedelta | None = None,
+    version: int | None = None,
+    retain_last: int | None = None,
+) -> Keep:
+    """Return what was asked for; without anything, `EXPIRE_DEFAULT_AGE`. InvalidInput for what cannot be meant."""
+    wishes = {"older_than": older_than, "version": version, "retain_last": retain_last}
+    given = [name for name, value in wishes.items() if value is not None]
+    if len(given) > 1:
+        raise InvalidInput(f"{' and '.join(given)} say different things about what to keep: give one of them")
+    for name, number in (("version", version), ("retain_last", retain_last)):
+        if number is not None and (type(number) is not int or number < 1):
+            raise InvalidInput(f"{name} is {number!r}: give a whole number of at least 1")
+    if version is not None or retain_last is not None:
+        return Keep(version=version, last=retain_last)
+    return Keep(since=now_us - age_us("older_than", EXPIRE_DEFAULT_AGE if older_than is None else older_than))
+
+
+def age_us(name: str, age: dt.timedelta) -> int:
+    """Return an age in microseconds. InvalidInput for a negative one, or for what is none."""
+    if not isinstance(age, dt.timedelta) or age < dt.timedelta(0):
+        raise InvalidInput(f"{name} is {age!r}: give a datetime.timedelta of 0 or more")
+    return round(age / dt.timedelta(microseconds=1))
+
+
+def expire(
+    tree: NameTree, scope: Scope, wish: Keep, *, dry_run: bool, progress: Progress | None = None
+) -> list[Expired]:
+    """Let go of old versions of every log in `scope`, or tell what would go. One log's failure does not stop the
+    others.
+
+    Costs, for each log, a few GETs where nothing is to go; else a GET for each retained version, and on doing it a PUT
+    for each that goes, four for the commit, base, snapshot and hint, and two LISTs.
+    """
+    progress = progress or no_progress
+    cuts = needed_versions(tree)
+    done: list[Expired] = [_left_alone(each) for each in scope.unreadable]
+    work: list[tuple[Target[Any], str]] = [(target, "table") for target in scope.tables]
+    work += [(target, "namespace") for target in scope.namespaces]
+    for number, (target, kind) in enumerate(work, start=1):
+        progress(f"{number:,} of {len(work):,}: {target.name}")
+        try:
+            found = _plan(target, kind, wish, cuts.get(target.tracked.location))
+            if not dry_run and found.commits:
+                found = _do(tree, target, found)
+        except LakelogError as error:
+            if scope.is_one_table:
+                raise
+            found = Expired(
+                kind=kind, name=target.name, location=target.tracked.log.location, error=str(error)
+            )
+        done.append(found)
+    return done
+
+
+def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expired:
+    tracked, view = target.tracked, target.view
+    base = last_base_from(tracked.log, view)
+    oldest = first_readable(base)
+    # What was begun by an earlier run is finished by any.
+    asked = max(wish.first(tracked, view, base), view.state.expired, oldest)
+    first = max(oldest, asked if cut is None else min(asked, cut))
+    known = Expired(
+        kind=kind,
+        name=target.name,
+        location=tracked.log.location,
+        first=first,
+        head=view.version,
+        kept_for_cuts=first < asked,
+    )
+    finished = base is None or is_buried(tracked.log, base)
+    if first == oldest and finished:
+        return known
+    commits, size_bytes = size_of_commits(tracked.log, oldest if finished else 1, first)
+    files = _unreachable(tracked, oldest, first, view.version) if kind == "table" else None
+    return msgspec.structs.replace(
+        known,
+        versions=first - oldest,
+        commits=commits,
+        size_bytes=size_bytes,
+        files=0 if files is None else files.num_rows,
+        file_bytes=0 if files is None else total(files),
+    )
+
+
+def _unreachable(tracked: TrackedLog[TableState], oldest: int, first: int, head: int) -> Any:
+    """Return the files of the table's own that only versions before `first` had: others are never deleted."""
+    left = without(ever_in(tracked, oldest, first), ever_in(tracked, first, head))
+    return left.filter(pa.array([not is_elsewhere(path) for path in left["path"].to_pylist()], pa.bool_()))
+
+
+def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
+    tracked, first = target.tracked, planned.first
+
+    def decide(view: View[S], passed: Sequence[Any]) -> Draft:
+        if view.state.expired >= first:
+            raise _SaidBefore
+        return Draft(events=encode([HistoryExpired(version=first)]))
+
+    try:
+        tracked.commit(target.view, decide)
+    except _SaidBefore:
+        pass
+    except LogSealed as error:
+        raise NotFound(
+            f"{target.name} was dropped while its history was being expired: nothing was done"
+        ) from error
+    cut = needed_versions(tree).get(tracked.location)
+    if cut is not None and cut < first:
+        return Expired(
+            kind=planned.kind,
+            name=planned.name,
+            location=planned.location,
+            head=planned.head,
+            kept_for_cuts=True,
+        )
+    kept = expiry.expire(tracked.log, first)
+    refresh_snapshot(tracked)
+    return msgspec.structs.replace(planned, first=kept)
+
+
+def refresh_snapshot(tracked: TrackedLog[Any]) -> None:
+    """Read the log anew, from its base, and write a snapshot: those of before lead readers on a detour."""
+    tracked.log.snapshot(tracked.anew())
+
+
+def _current_at(tracked: TrackedLog[Any], view: View[Any], time_us: int) -> int:
+    if view.time_us <= time_us:
+        return view.version
+    try:
+        return min(tracked.log.version_at_time(time_us), view.version)
+    except NotFound:
+        return 1
+
+
+def _left_alone(log: Unreadable) -> Expired:
+    return Expired(kind=log.kind, name=log.name, location=log.location, error=log.error)
+
+
+class _SaidBefore(LakelogError):
+    """Ends a commit that an earlier run made already."""

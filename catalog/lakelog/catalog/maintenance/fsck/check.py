@@ -1,0 +1,137 @@
+"""`check`: the one way into a check of a warehouse, of something in it, or of what is at a place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+
+from lakelog.catalog.logs import LogCache, no_such_table
+from lakelog.catalog.maintenance.fsck import surroundings, transaction_checks
+from lakelog.catalog.maintenance.fsck.repair import repair as repair_all
+from lakelog.catalog.maintenance.fsck.walk import Depth, Walk
+from lakelog.catalog.names import Identifier
+from lakelog.catalog.state import NAMESPACE, RELATION
+from lakelog.log import wait_for_background
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.findings import Findings
+from lakelog.log.format import Commit, decode_base, decode_entry
+
+
+def check(
+    logs: LogCache,
+    name: Identifier = (),
+    *,
+    location: str | None = None,
+    deep: bool = False,
+    all_versions: bool = False,
+    repair: bool = False,
+    progress: Callable[[str], None] = lambda message: None,
+) -> Findings:
+    """Check the whole warehouse, the table or namespace `name` with all below it, or the log at `location`.
+
+    Reads every object of the logs and the footers of the data files of current versions; of all versions that can be
+    read with `all_versions`; every page with `deep`. With `repair`, does what is provably safe (see `repair`) and
+    checks again. NoSuchTable, NotFound, and FormatError where damage is in the way to `name`.
+    """
+    # What this process is about to write for its own commits is not missing.
+    with suppress(TimeoutError):
+        wait_for_background()
+    depth = Depth(deep=deep, all_versions=all_versions)
+    walk = _walked(logs, name, location, depth, Findings(progress=progress))
+    if not repair:
+        return walk.findings
+    repaired = repair_all(walk)
+    again = _walked(logs, name, location, depth, Findings(progress=progress))
+    again.findings.repaired = repaired
+    return again.findings
+
+
+def _walked(logs: LogCache, name: Identifier, location: str | None, depth: Depth, findings: Findings) -> Walk:
+    walk = Walk(logs, findings, depth)
+    _check_what_is_asked(walk, name, location)
+    transaction_checks.check_undecided(walk)
+    return walk
+
+
+def _check_what_is_asked(walk: Walk, name: Identifier, location: str | None) -> None:
+    if location is not None:
+        _check_place(walk, location)
+    elif name:
+        _check_named(walk, name)
+    elif _is_set_up(walk.logs):
+        walk.namespace("", ())
+        _check_around(walk)
+
+
+def _check_around(walk: Walk) -> None:
+    """Check what needs all logs of the warehouse to have been checked."""
+    walk.whole = True
+    surroundings.check(walk)
+    transaction_checks.check_decisions(walk)
+    transaction_checks.check_cuts(walk)
+
+
+def _is_set_up(logs: LogCache) -> bool:
+    """Whether there is a warehouse; an absent or empty folder is one to which nothing has happened yet."""
+    store = logs.places.store(logs.warehouse)
+    first = next(iter(store.list_after("")), None)
+    if first is not None and not any(surroundings.is_own(key) for key in (first, *store.list_after("_log/"))):
+        raise InvalidInput(f"{logs.warehouse} is not a lakelog warehouse: it holds {first!r} and no log")
+    return first is not None
+
+
+def _check_named(walk: Walk, name: Identifier) -> None:
+    """Check what `name` leads to; the namespaces on the way are read, not checked."""
+    at = ""
+    for depth, part in enumerate(name, start=1):
+        state = walk.logs.namespace(at).log.load().state
+        entry = state.entry(NAMESPACE, part)
+        if depth == len(name):
+            table = state.entry(RELATION, part)
+            if table is None and entry is None:
+                raise no_such_table(name)
+            if table is not None:
+                walk.table(table.location, name, table, at)
+            if entry is not None:
+                walk.namespace(entry.location, name, entry, at)
+        elif entry is None:
+            raise no_such_table(name)
+        else:
+            at = entry.location
+
+
+def _check_place(walk: Walk, location: str) -> None:
+    location = walk.logs.location(location)
+    if _holds_a_table(walk.logs, location):
+        walk.table(location, None)
+    elif location == "":
+        walk.namespace("", ())
+        _check_around(walk)
+    else:
+        walk.namespace(location, None)
+
+
+def _holds_a_table(logs: LogCache, location: str) -> bool:
+    """Tell by the oldest object that can be read what the log at a place is of."""
+    tracked = logs.unread(location)
+    keys, store, features = tracked.log.keys, tracked.store, logs.log_options.features
+    versions = [key for key in store.list_after(f"{keys.log}/0") if re.search(r"/\d{20}\.json$", key)]
+    for key in versions[:100]:
+        data = store.get(key)
+        try:
+            entry = decode_entry(data or b"", key, features)
+        except LakelogError:
+            continue
+        if isinstance(entry, Commit) and entry.events:
+            kind = str(entry.events[0].get("event"))
+            return not kind.startswith(("namespace-", "entry-", "cut-"))
+        break
+    for key in store.list_after(f"{keys.log}/bases/"):
+        try:
+            return "metadata" in decode_base(store.get(key) or b"", key, features).root.state
+        except LakelogError:
+            continue
+    if not versions:
+        raise NotFound(f"there is no log at {logs.url(location)}: check the path")
+    return bool(re.search(r"(^|/)t-[a-z2-7]{26}$", location))

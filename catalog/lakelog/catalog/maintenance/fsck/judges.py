@@ -1,0 +1,230 @@
+"""What tables and namespaces tell a check of their logs: the manifests that they name, and how two states differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import (
+    CRC,
+    DELETES,
+    FOOTER,
+    Fetch,
+    FileSet,
+    converted,
+    decode_files,
+    decode_removed,
+    deletes_from_json,
+    deletes_to_json,
+    physical_rows,
+)
+from lakelog.catalog.files import Root as FilesRoot
+from lakelog.catalog.maintenance.fsck.identity_checks import TakenValues
+from lakelog.catalog.state import (
+    TAG,
+    FileChange,
+    Line,
+    NamespaceCreated,
+    NamespaceMoved,
+    NamespaceProjection,
+    NamespaceRestored,
+    NamespaceState,
+    Ref,
+    TableCreated,
+    TableMoved,
+    TableRestored,
+    TableState,
+    namespace_events,
+    table_events,
+)
+from lakelog.log import Commit, Json
+from lakelog.log.errors import LakelogError
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class NamespaceJudge:
+    """Judges a namespace's log, and notes in which namespace (a location) it is to be linked: None where not known."""
+
+    linked_in: str | None = None
+
+    def manifests(self, state: Json) -> Mapping[str, str]:
+        return {}
+
+    def difference(self, replayed: NamespaceState, stored: NamespaceState) -> str | None:
+        one, other = (NamespaceProjection().dump(state, 1).root for state in (replayed, stored))
+        differing = [name for name in one | other if one.get(name) != other.get(name)]
+        return f"other {', '.join(differing)} than in a replay" if differing else None
+
+    def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
+        for event in _known(namespace_events, commit):
+            if isinstance(event, NamespaceCreated | NamespaceMoved | NamespaceRestored):
+                self.linked_in = event.parent
+
+    def begins(self, state: NamespaceState) -> None:
+        """Nothing of a namespace lies outside of its state."""
+
+
+@dataclass(slots=True)
+class DataFileFacts:
+    """What commits said of a data file: `rows` with those that are deleted, by any of `vectors` (JSON of `Deletes`)."""
+
+    size_bytes: int
+    rows: int
+    crc: int | None = None
+    footer_crc: int | None = None
+    vectors: frozenset[str] = frozenset()
+
+    def objects(self) -> set[str]:
+        """Return the paths of the objects that the vectors are in."""
+        return {path for text in self.vectors if (path := deletes_from_json(text).path) is not None}
+
+
+@dataclass(slots=True)
+class TableJudge:
+    """Judges a table's log, and notes where it is to be linked and all data files of the versions that can be read."""
+
+    fetch: Fetch
+    linked_in: str | None = None
+    retained: dict[str, DataFileFacts] = field(default_factory=dict)
+    taken: TakenValues = field(default_factory=TakenValues)
+
+    def manifests(self, state: Json) -> Mapping[str, str]:
+        named = [state["files"], *(ref["files"] for ref in state.get("refs", {}).values())]
+        lists = [msgspec.convert(each, FilesRoot) for each in named]
+        return {each.name: each.sha256 for files in lists for each in (*files.manifests, *files.removed)}
+
+    def difference(self, replayed: TableState, stored: TableState) -> str | None:
+        if replayed.metadata != stored.metadata:
+            return "other metadata than in a replay"
+        if replayed.next_row != stored.next_row:
+            return f"the next row's id is {stored.next_row} there, and {replayed.next_row} in a replay"
+        if replayed.streams != stored.streams:
+            return "other batches of streams than in a replay"
+        if replayed.identities != stored.identities:
+            return "other values of identity columns are taken than in a replay"
+        if replayed.main != stored.main or not _same_refs(replayed.refs, stored.refs):
+            return "other tags or branches than in a replay"
+        for name in ("main", *sorted(replayed.refs)):
+            why = self._difference_of_files(replayed.on(name).files, stored.on(name).files)
+            if why is not None:
+                return why if name == "main" else f"of {name}: {why}"
+        return None
+
+    def _difference_of_files(self, replayed: FileSet, stored: FileSet) -> str | None:
+        counts = ("file_count", "row_count", "size_bytes")
+        for name in counts:
+            one, other = getattr(replayed, name), getattr(stored, name)
+            if one != other:
+                return f"{name} is {other} there, and {one} in a replay"
+        try:
+            return different_files(replayed.table(self.fetch), stored.table(self.fetch))
+        except LakelogError as error:
+            return str(error)
+
+    def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
+        added: dict[str, DataFileFacts] = {}
+        for event in _known(table_events, commit):
+            self.taken.passed(event, commit.version)
+            if isinstance(event, TableCreated | TableMoved | TableRestored):
+                self.linked_in = event.namespace
+            if isinstance(event, FileChange):
+                # A file that a commit adds and removes is in no version, and may be gone.
+                removed = list(event.removed)
+                if event.removed_sidecar is not None and blobs is not None:
+                    removed = decode_removed(blobs[event.removed_sidecar])
+                for gone in removed:
+                    added.pop(gone.path, None)
+                for file in event.added:
+                    vectors = frozenset([deletes_to_json(file.deletes)] if file.deletes is not None else [])
+                    added[file.path] = DataFileFacts(
+                        file.size_bytes, file.physical_rows, file.crc, file.footer_crc, vectors
+                    )
+                if event.added_sidecar is not None and blobs is not None:
+                    added |= facts_of(decode_files(blobs[event.added_sidecar]))
+        self._retain(added)
+
+    def begins(self, state: TableState) -> None:
+        self.taken.begins(state.identities)
+        try:
+            for line in state.lines():
+                self._retain(facts_of(line.files.table(self.fetch)))
+        except LakelogError:
+            return  # the manifest is reported
+
+    def _retain(self, files: Mapping[str, DataFileFacts]) -> None:
+        for path, facts in files.items():
+            known = self.retained.get(path)
+            vectors = facts.vectors if known is None else facts.vectors | known.vectors
+            self.retained[path] = replace(facts, vectors=vectors)
+
+
+def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:
+    """Tell whether tags and branches are the same, but for their files.
+
+    A snapshot may be of a client that did not note what tags were made of.
+    """
+    if replayed.keys() != stored.keys():
+        return False
+    for name, ref in replayed.items():
+        other = stored[name]
+        line = Line() if ref.kind == TAG and other.line == Line() else ref.line
+        if replace(ref, files=other.files, line=line) != other:
+            return False
+    return True
+
+
+def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
+    """Return what the log says of each file, by its path."""
+    columns = (files["path"].to_pylist(), files["size"].to_pylist(), physical_rows(files).to_pylist())
+    checksums = (
+        files[name].to_pylist() if name in files.column_names else [None] * files.num_rows
+        for name in (CRC, FOOTER)
+    )
+    texts = files[DELETES].to_pylist() if DELETES in files.column_names else [None] * files.num_rows
+    vectors = [frozenset([text] if text is not None else []) for text in texts]
+    return {path: DataFileFacts(*facts) for path, *facts in zip(*columns, *checksums, vectors, strict=True)}
+
+
+def different_files(one: pa.Table, other: pa.Table) -> str | None:
+    """Say how two sets of files differ, None where they do not: neither order nor the width of types counts."""
+    one, other = (table.combine_chunks().sort_by("path") for table in (one, other))
+    if not one["path"].equals(other["path"]):
+        return "other data files than in a replay"
+    for name in sorted({*one.column_names, *other.column_names}):
+        left, right = (
+            table[name] if name in table.column_names else pa.chunked_array([pa.nulls(table.num_rows)])
+            for table in (one, other)
+        )
+        if not _same(left, right):
+            return f"other values of {name} than in a replay"
+    return None
+
+
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    if left.null_count == right.null_count == len(left):
+        return True
+    if left.null_count != right.null_count:
+        return False
+    try:
+        right = converted(right, left.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        left = converted(left, right.type)
+    equal = pc.or_(pc.equal(left, right).fill_null(False), pc.and_(pc.is_null(left), pc.is_null(right)))
+    if pa.types.is_floating(left.type):
+        equal = pc.or_(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)).fill_null(False))
+    return bool(pc.all(equal).as_py())
+
+
+def _known(decode: Callable[[Commit], Sequence[T]], commit: Commit) -> Sequence[T]:
+    """Return the events of a commit; none where they cannot be read, which the fold reports."""
+    try:
+        return decode(commit)
+    except LakelogError:
+        return []

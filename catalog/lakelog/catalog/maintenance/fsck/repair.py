@@ -1,0 +1,116 @@
+"""Repair: only what is provably safe, because anybody could do it at any time.
+
+Derived objects are written anew from a replay. An undecided transaction is aborted, as any impatient writer would, but
+only where all of its logs were looked at and nothing hints at a decision that was lost. A name whose drop stopped
+half-way is removed, as whoever looks it up would. Commits, decisions, bases and data files are never touched.
+"""
+
+from __future__ import annotations
+
+from lakelog.catalog.logs import Found, NameTree
+from lakelog.catalog.maintenance.fsck.walk import Checked, HalfDone, Walk
+from lakelog.log.errors import LakelogError
+from lakelog.log.findings import Finding, Severity
+from lakelog.log.format import Intent
+from lakelog.log.verify import repair as repair_derived
+
+_DOUBTFUL = (
+    "cut-unreadable",
+    "decision-altered",
+    "decision-disagrees",
+    "decision-misplaced",
+    "decision-missing",
+    "head-lost",
+)
+"""Where this was found, what looks undecided may have been committed: something has lost its newest objects."""
+_HISTORY_LOST = ("base-", "commit-", "log-foreign", "log-missing", "name-lost", "tombstone-", "unsupported")
+"""Where this was found, a log whose part in a transaction is not seen may have had one."""
+_DERIVED = ("hint-", "snapshot-", "manifest-")
+
+
+def repair(walk: Walk) -> list[str]:
+    """Repair what the walk found, and say what was done and what was not."""
+    done = walk.findings.repaired
+    for checked in walk.checked.values():
+        _settle(checked, walk, done)
+        if any(_is_derived(finding, checked) for finding in walk.findings.found):
+            _rewrite(checked, walk, done)
+    for half_done in walk.half_done:
+        _finish(walk, half_done, done)
+    return done
+
+
+def _is_derived(finding: Finding, checked: Checked) -> bool:
+    log = checked.tracked.log
+    return (
+        finding.severity is Severity.REPAIRABLE
+        and finding.kind.startswith(_DERIVED)
+        and finding.where.startswith(log.replay.at(log.keys.log) + "/")
+    )
+
+
+def _rewrite(checked: Checked, walk: Walk, done: list[str]) -> None:
+    log = checked.tracked.log
+    if checked.verified.evidence:
+        done.append(
+            f"{log.location}: left alone, because its snapshots tell what became of a transaction, and its decision "
+            "does not"
+        )
+        return
+    try:
+        if not repair_derived(log, checked.verified, walk.findings):
+            done.append(f"{log.location}: left alone, because its commits are damaged")
+    except LakelogError as error:
+        done.append(f"{log.location}: could not write its snapshot: {error}")
+
+
+def _settle(checked: Checked, walk: Walk, done: list[str]) -> None:
+    """Abort the transaction that stands undecided at the head of a log, or learn what became of it meanwhile."""
+    undecided = checked.verified.undecided
+    if undecided is None or undecided.intent is None:
+        return
+    log = checked.tracked.log
+    why_not = _why_not_settled(walk, undecided.intent)
+    if why_not is not None:
+        where = log.replay.at(log.keys.commit(undecided.version))
+        done.append(f"{where}: left transaction {undecided.intent.txn} undecided, because {why_not}")
+        return
+    place = log.replay.decision_place(undecided)
+    try:
+        decision = place.abort(undecided.commit_id, log.options)
+    except LakelogError as error:
+        done.append(f"{place.location}: could not be settled: {error}")
+        return
+    done.append(f"{place.location}: transaction {decision.txn} is {decision.outcome}")
+
+
+def _why_not_settled(walk: Walk, intent: Intent) -> str | None:
+    """Say why what looks undecided may have been committed, None where it cannot have been."""
+    damaged = [finding for finding in walk.findings.found if finding.severity is Severity.DAMAGE]
+    for finding in damaged:
+        if finding.kind in _DOUBTFUL:
+            return f"its decision may be lost, as other objects are ({finding.kind}: {finding.where})"
+    seen = sum(
+        any(other.txn == intent.txn for other, _ in checked.verified.intents.values())
+        for checked in walk.checked.values()
+    )
+    if seen >= intent.participants:
+        return None
+    if not walk.whole:
+        return f"only {seen} of its {intent.participants} logs were checked: check the whole warehouse"
+    for finding in damaged:
+        if finding.kind.startswith(_HISTORY_LOST):
+            return f"one of its logs may be damaged ({finding.kind}: {finding.where})"
+    return None
+
+
+def _finish(walk: Walk, half_done: HalfDone, done: list[str]) -> None:
+    tree = NameTree(walk.logs)
+    parent = walk.logs.namespace(half_done.parent)
+    try:
+        found = Found(parent, parent.current())
+        tree.unlink(found, half_done.space, half_done.name, half_done.entry)
+    except LakelogError as error:
+        done.append(f"{walk.logs.url(half_done.parent)}: could not remove {half_done.name}: {error}")
+        return
+    done.append(f"{walk.logs.url(half_done.parent)}: removed the name {half_done.name}, which was dropped")

@@ -1,0 +1,201 @@
+"""What belongs to several logs: decisions of transactions, and saved cuts, held against all logs that were checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from lakelog.catalog.ddl import CutVersions
+from lakelog.catalog.maintenance.fsck.walk import Walk
+from lakelog.catalog.state import NamespaceState
+from lakelog.log.errors import FormatError
+from lakelog.log.format import COMMITTED, Decision, decode_decision
+from lakelog.log.verify import read_decision
+from lakelog.log.verify_derived import said
+
+OBJECTS_AT_ONCE = 64
+NOTES_MAX = 20
+RESTORE = "restore this object from a backup"
+
+
+def check_decisions(walk: Walk) -> None:
+    """Check every decision of the warehouse, and that the intents that it speaks of are where it says."""
+    known = {
+        intent.txn for checked in walk.checked.values() for intent, _ in checked.verified.intents.values()
+    }
+    unused = 0
+    for url, txn, data in _objects(walk, "_txn/"):
+        walk.findings.count("decisions")
+        try:
+            decision = decode_decision(data, url)
+        except FormatError as error:
+            walk.findings.damage("decision-altered", url, said(error, url), RESTORE)
+            continue
+        if decision.txn != txn:
+            walk.findings.damage(
+                "decision-misplaced",
+                url,
+                f"is the decision of transaction {decision.txn}: somebody copied or moved it",
+                "restore it from a backup, or delete it if there was no such transaction",
+            )
+            continue
+        if decision.outcome == COMMITTED:
+            _check_positions(walk, url, decision)
+        if txn not in known and not any(
+            _is_expired(walk, name, at) for name, at in decision.positions.items()
+        ):
+            unused += 1
+            if unused <= NOTES_MAX:
+                walk.findings.note(
+                    "decision-unused",
+                    url,
+                    f"no log that was checked has an intent of this transaction, which {decision.outcome}",
+                    "leave it: a decision is never deleted",
+                )
+    if unused > NOTES_MAX:
+        url = f"{walk.logs.warehouse}/_txn"
+        walk.findings.note(
+            "decision-unused",
+            url,
+            f"so are {unused - NOTES_MAX:,} more decisions",
+            "leave them where they are",
+        )
+
+
+def _check_positions(walk: Walk, url: str, decision: Decision) -> None:
+    for location, version in decision.positions.items():
+        checked = walk.checked.get(location)
+        if checked is None:
+            continue
+        log, verified = checked.tracked.log, checked.verified
+        where = log.replay.at(log.keys.commit(version))
+        if version > verified.head:
+            walk.findings.damage(
+                "head-lost",
+                where,
+                f"transaction {decision.txn} committed there, as {url} says, but the log ends at version "
+                f"{verified.head}",
+                "restore it and what followed it from a backup",
+            )
+            continue
+        intent, _ = verified.intents.get(version, (None, None))
+        is_this = intent is not None and intent.txn == decision.txn
+        if not is_this and version not in verified.unread and not _is_expired(walk, location, version):
+            walk.findings.damage(
+                "decision-disagrees",
+                url,
+                f"says that version {version} of {log.location} is its intent, and something else is there",
+                "restore the objects of this transaction from one backup",
+            )
+
+
+def _is_expired(walk: Walk, location: str, version: int) -> bool:
+    checked = walk.checked.get(location)
+    return checked is not None and version <= checked.verified.first
+
+
+def check_undecided(walk: Walk) -> None:
+    """Tell a transaction whose decision is lost from one that was never decided, by what other logs say of it."""
+    for checked in walk.checked.values():
+        undecided, log = checked.verified.undecided, checked.tracked.log
+        if undecided is None or undecided.intent is None:
+            continue
+        said_by = _who_says_committed(walk, undecided.intent.txn, undecided.commit_id)
+        if said_by is None:
+            continue
+        read = read_decision(log, undecided)
+        if read.decision is not None:
+            continue  # decided while we looked
+        where = log.replay.at(log.keys.commit(undecided.version))
+        walk.findings.found[:] = [
+            finding
+            for finding in walk.findings.found
+            if (finding.kind, finding.where) != ("transaction-undecided", where)
+        ]
+        walk.findings.damage(
+            "decision-altered" if read.broken else "decision-missing",
+            read.where,
+            (read.broken or f"the decision of transaction {undecided.intent.txn} is missing")
+            + f"; {where} is its intent, and {said_by} says that it committed",
+            RESTORE,
+        )
+
+
+def _who_says_committed(walk: Walk, txn: str, commit_id: str) -> str | None:
+    """Return the log which says that a transaction committed: after its intent, or in what expiry left of that."""
+    for checked in walk.checked.values():
+        verified = checked.verified
+        if commit_id in verified.committed or any(
+            intent.txn == txn and settled is not None and settled.outcome == COMMITTED
+            for intent, settled in verified.intents.values()
+        ):
+            return checked.tracked.log.location
+    return None
+
+
+def check_cuts(walk: Walk) -> None:
+    """Check the objects of saved cuts, and that what they name can be read."""
+    root = walk.checked.get("")
+    state = root.verified.view.state if root is not None and root.verified.view is not None else None
+    if not isinstance(state, NamespaceState):
+        return
+    objects = {name: data for _, name, data in _objects(walk, "_cut/")}
+    for name, cut in state.cuts.items():
+        walk.findings.count("saved cuts")
+        url = f"{walk.logs.warehouse}/_cut/{cut.object}"
+        data = objects.pop(cut.object.removesuffix(".json"), None)
+        if data is None:
+            if walk.logs.namespace("").current().state.cuts.get(name) != cut:
+                continue  # dropped since
+            walk.findings.damage(
+                "cut-missing", url, f"the object of the saved cut {name!r} is missing", RESTORE
+            )
+        elif hashlib.sha256(data).hexdigest() != cut.hash:
+            walk.findings.damage(
+                "cut-altered", url, f"is not what the saved cut {name!r} was written with", RESTORE
+            )
+        else:
+            _check_versions(walk, url, name, data)
+    for name in islice(objects, NOTES_MAX):
+        walk.findings.note(
+            "cut-unused",
+            f"{walk.logs.warehouse}/_cut/{name}.json",
+            "no saved cut has this object: a writer died, or is just saving or dropping it",
+            "nothing; it may be deleted while no cut is being saved",
+        )
+
+
+def _check_versions(walk: Walk, url: str, name: str, data: bytes) -> None:
+    try:
+        versions = msgspec.json.decode(data, type=CutVersions).logs
+    except msgspec.DecodeError as error:
+        walk.findings.damage("cut-altered", url, f"cannot be read: {error}", RESTORE)
+        return
+    for location, version in versions.items():
+        checked = walk.checked.get(location)
+        if checked is None:
+            continue
+        log = checked.tracked.log
+        newest = checked.verified.head - (checked.verified.undecided is not None)
+        if not checked.verified.first <= version <= newest:
+            walk.findings.damage(
+                "cut-unreadable",
+                url,
+                f"the saved cut {name!r} needs {log.replay.at(log.keys.commit(version))}, and that log has versions "
+                f"{checked.verified.first} to {newest}",
+                "restore that log from a backup, or drop the cut",
+            )
+
+
+def _objects(walk: Walk, folder: str) -> Iterator[tuple[str, str, bytes]]:
+    """Yield URL, name and content of the JSON objects of a folder of the warehouse."""
+    store = walk.logs.places.store(walk.logs.warehouse)
+    keys = (key for key in store.list_after(folder) if key.endswith(".json"))
+    while some := list(islice(keys, OBJECTS_AT_ONCE)):
+        for key, data in zip(some, store.get_many(some), strict=True):
+            if data is not None:
+                name = key.removeprefix(folder).removesuffix(".json")
+                yield f"{store.url}/{key}", name, data

@@ -1,0 +1,332 @@
+"""From a namespace down: every log that a name leads to, or that can be restored, and the data files of every table.
+
+Reads logs directly and never through the tree of names, because looking a name up there finishes what others left
+half done: a check changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import given_twice, joined
+from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
+from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, DataCheck, unreferenced
+from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
+from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
+from lakelog.catalog.maintenance.reachable import named_by, paths
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
+from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.findings import Findings
+from lakelog.log.verify import Verified, verify
+
+T = TypeVar("T")
+LOGS_AT_ONCE = 4
+_NAMED_BY_ID = re.compile(r"(?:^|/)[nt]-([a-z2-7]{26})$")
+NOTES_MAX = 20
+"""So many files of one kind are named for each table; of the rest only the number is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How much of the data is read: footers of the current versions' files; of all versions; every page."""
+
+    deep: bool = False
+    all_versions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A log that was checked, and what is known of it."""
+
+    tracked: TrackedLog[Any]
+    verified: Verified[Any]
+    name: Identifier | None
+
+
+@dataclass(frozen=True, slots=True)
+class HalfDone:
+    """A name in the namespace at `parent` that leads to a log which is sealed: a drop stopped before it was removed."""
+
+    parent: str
+    space: str
+    name: str
+    entry: Entry
+
+
+@dataclass(slots=True)
+class Walk:
+    """One check's way through a warehouse."""
+
+    logs: LogCache
+    findings: Findings
+    depth: Depth
+    checked: dict[str, Checked] = field(default_factory=dict)
+    half_done: list[HalfDone] = field(default_factory=list)
+    whole: bool = False
+    """Whether everything that the root namespace leads to was checked."""
+    _linked: dict[tuple[str, str], str] = field(default_factory=dict)
+    _places: set[str] = field(default_factory=set)
+
+    def namespace(
+        self,
+        location: str,
+        path: Identifier | None,
+        entry: Entry | None = None,
+        parent: str | None = None,
+        *,
+        dropped: bool = False,
+    ) -> None:
+        """Check the namespace at `location` and all that is below it."""
+        tracked, judge = self.logs.namespace(location), NamespaceJudge()
+        verified = self._verify(tracked, judge, entry, path)
+        self.findings.count("namespaces")
+        if verified is None:
+            return
+        state = self._links(verified, judge.linked_in, tracked, entry, parent, path, NAMESPACE, dropped)
+        if state is not None:
+            self._below(state, location, path, gone=dropped or verified.view is None or verified.view.sealed)
+
+    def table(
+        self,
+        location: str,
+        path: Identifier | None,
+        entry: Entry | None = None,
+        parent: str | None = None,
+        *,
+        dropped: bool = False,
+    ) -> None:
+        """Check the table at `location`: its log, and its data files."""
+        tracked = self.logs.table(location)
+        judge = TableJudge(tracked.log.read_blobs)
+        verified = self._verify(tracked, judge, entry, path)
+        self.findings.count("tables")
+        if verified is None:
+            return
+        for problem in judge.taken.problems:
+            self.findings.damage(
+                "identity-taken-twice",
+                self.logs.url(location),
+                problem,
+                "look for rows that have the same value, and give them others",
+            )
+        state = self._links(verified, judge.linked_in, tracked, entry, parent, path, RELATION, dropped)
+        if state is not None and not (verified.view is not None and verified.view.purged):
+            self._data(tracked, state, judge)
+
+    def _verify(
+        self, tracked: TrackedLog[T], judge: Any, entry: Entry | None, path: Identifier | None
+    ) -> Verified[T] | None:
+        log_id = entry.id if entry is not None and has_own_place(entry) else None
+        if entry is None and (named := _NAMED_BY_ID.search(tracked.location)):
+            log_id = named[1]
+        try:
+            verified = verify(tracked.log, judge, self.findings, log_id=log_id)
+        except NotFound:
+            if entry is None:
+                raise
+            self.findings.damage(
+                "log-missing",
+                self.logs.url(entry.location),
+                f"{_shown(path)} is said to be there, but its log is missing from "
+                f"{tracked.log.replay.at(tracked.log.keys.commit(1))} on",
+                "restore the folder from a backup, or drop the name",
+            )
+            return None
+        self.checked[tracked.location] = Checked(tracked, verified, path)
+        return verified
+
+    def _links(
+        self,
+        verified: Verified[T],
+        linked_in: str | None,
+        tracked: TrackedLog[T],
+        entry: Entry | None,
+        parent: str | None,
+        path: Identifier | None,
+        space: str,
+        dropped: bool,
+    ) -> T | None:
+        """Check that a name and the log that it leads to agree. Returns the log's state, None where it is another's."""
+        view, url = verified.view, self.logs.url(tracked.location)
+        if view is None:
+            return None
+        if entry is None or parent is None or path is None:
+            return view.state
+        if view.log_id != entry.id:
+            if has_own_place(entry):
+                self.findings.damage(
+                    "log-foreign",
+                    url,
+                    f"{_shown(path)} is the log {entry.id}, but log {view.log_id} is there",
+                    "restore the folder from a backup",
+                )
+            elif not dropped:
+                self.half_done.append(HalfDone(parent, space, path[-1], entry))
+                self.findings.repairable(
+                    "name-outlived",
+                    url,
+                    f"{_shown(path)} is the log {entry.id}, which was dropped, and another one is at its place by now",
+                    "lakelog fsck --repair removes the name; so does whoever looks it up",
+                )
+            return None
+        if dropped and not view.sealed and verified.complete:
+            self.findings.repairable(
+                "dropped-alive",
+                url,
+                f"{_shown(path)} is said to be dropped, but its log is not sealed",
+                "restore it by its id, or drop it again",
+            )
+        elif not dropped and view.sealed:
+            self.half_done.append(HalfDone(parent, space, path[-1], entry))
+            self.findings.repairable(
+                "drop-unfinished",
+                url,
+                f"{_shown(path)} was dropped, and its name is still there",
+                "lakelog fsck --repair removes the name; so does whoever looks it up",
+            )
+        if not dropped and not view.sealed and linked_in is not None and linked_in != parent:
+            self.findings.damage(
+                "link-disagrees",
+                url,
+                f"{_shown(path)} is linked in {self.logs.url(parent)}, but its log says that it is linked in "
+                f"{self.logs.url(linked_in)}",
+                "find out which of the two namespaces should have it, and restore the other from a backup",
+            )
+        return view.state
+
+    def _below(self, state: NamespaceState, location: str, path: Identifier | None, *, gone: bool) -> None:
+        """Check all that a namespace leads to. What is below one that is dropped can be restored with it."""
+        tables: list[Callable[[], None]] = []
+        for space, names in state.entries.items():
+            for name, entry in names.items():
+                child = (*(path or ()), name)
+                if not gone and not self._first_link(entry, child):
+                    continue
+                if space == NAMESPACE:
+                    self.namespace(entry.location, child, entry, location, dropped=gone)
+                elif space == RELATION:
+                    tables.append(_later(self.table, entry.location, child, entry, location, dropped=gone))
+        for id, was in state.dropped.items():
+            self._dropped(id, was, location, path, tables)
+        with ThreadPoolExecutor(LOGS_AT_ONCE, thread_name_prefix="lakelog-fsck") as pool:
+            for _ in pool.map(lambda check: check(), tables):
+                pass
+
+    def _dropped(
+        self,
+        id: str,
+        was: Dropped,
+        location: str,
+        path: Identifier | None,
+        tables: list[Callable[[], None]],
+    ) -> None:
+        if was.location in self._places or was.location in self.checked:
+            return
+        entry = Entry(kind=was.kind, id=id, location=was.location)
+        child = (*(path or ()), was.name)
+        if was.space == NAMESPACE:
+            self.namespace(was.location, child, entry, location, dropped=True)
+        else:
+            tables.append(_later(self.table, was.location, child, entry, location, dropped=True))
+
+    def _first_link(self, entry: Entry, path: Identifier) -> bool:
+        # A place that a user chose may have had another log, whose name is still there.
+        known = self._linked.setdefault((entry.location, entry.id), quoted(path))
+        self._places.add(entry.location)
+        if known == quoted(path):
+            return True
+        self.findings.damage(
+            "linked-twice",
+            self.logs.url(entry.location),
+            f"both {known} and {quoted(path)} lead there",
+            "find out which of the two is right, and restore the other's namespace from a backup",
+        )
+        return False
+
+    def _data(self, tracked: TrackedLog[TableState], state: TableState, judge: TableJudge) -> None:
+        check = DataCheck(
+            tracked.store, tracked.prefix, self.findings, self.depth.deep, tracked.log.replay.open_url
+        )
+        try:
+            lines = [(line, line.files.table(tracked.log.read_blobs)) for line in state.lines()]
+            files: pa.Table | None = _each_once([own for _, own in lines])
+        except LakelogError:
+            files = None  # the manifest is reported
+        if files is not None and state.metadata is not None:
+            seen: list[pa.Table] = []
+            for line, own in lines:
+                # What is in an earlier line, with the same rows, was checked there.
+                check.live(_not_in(own, seen), line.current.schema)
+                seen.append(own)
+            twice = given_twice(files, state.next_row)
+            if twice is not None:
+                self.findings.damage(
+                    "row-ids-twice",
+                    check.where,
+                    twice,
+                    "write the rows of one of these files anew, by overwriting them with themselves",
+                )
+            for path, problem in not_taken(state, files):
+                self.findings.damage(
+                    "identity-not-taken", f"{tracked.store.url}/{tracked.prefix}/{path}", problem, RESTORE
+                )
+        live = set() if files is None else paths(named_by(files))
+        vectors = {path for facts in judge.retained.values() for path in facts.objects()}
+        if self.depth.all_versions:
+            # Of a file that is live, the current version's vector is checked; earlier ones may be elsewhere.
+            older = {
+                path: facts for path, facts in judge.retained.items() if path not in live or facts.vectors
+            }
+            check.older(older)
+        if files is not None:
+            self._notes(
+                "data-file-unused",
+                [
+                    f"{tracked.store.url}/{key}"
+                    for key in unreferenced(
+                        tracked.store, tracked.prefix, live | judge.retained.keys() | vectors
+                    )
+                ],
+                "no version that can be read names this file: of a write under way or given up, or of a lost commit",
+                "leave it to vacuum",
+            )
+
+    def _notes(self, kind: str, urls: list[str], what: str, todo: str) -> None:
+        for url in urls[:NOTES_MAX]:
+            self.findings.note(kind, url, what, todo)
+        if len(urls) > NOTES_MAX:
+            self.findings.note(
+                kind, f"{urls[NOTES_MAX]} and on", f"{len(urls) - NOTES_MAX} more: {what}", todo
+            )
+
+
+def _each_once(lines: list[pa.Table]) -> pa.Table:
+    """Return the files of several lines, each path once."""
+    found = lines[0]
+    for files in lines[1:]:
+        known = pc.is_in(files["path"], value_set=found["path"].combine_chunks())
+        found = joined([found, files.filter(pc.invert(known))])
+    return found
+
+
+def _not_in(files: pa.Table, others: list[pa.Table]) -> pa.Table:
+    """Return those of `files` that none of the others has, or has with other rows deleted."""
+    for other in others:
+        files = files.filter(pc.invert(pc.is_in(file_keys(files), value_set=file_keys(other))))
+    return files
+
+
+def _later(check: Callable[..., None], *arguments: Any, **named: Any) -> Callable[[], None]:
+    return lambda: check(*arguments, **named)
+
+
+def _shown(path: Iterable[str] | None) -> str:
+    return "the root namespace" if not path else quoted(tuple(path))

@@ -1,0 +1,286 @@
+"""Logs and folders that no name leads to: what is left of a creation that never came to its end.
+
+A creation writes the first commit of a log under a new id, and only then links it in a namespace; a CREATE TABLE AS
+SELECT even writes data files before there is a log. Whoever dies in between leaves something that nothing leads to; so
+does whoever merely takes long, and looks the same. What tells them apart is a commit in the namespace that is to link
+it: `entry-forgotten`. From then on a link of that id fails, so that whatever its creator still does, nobody will ever
+see it. The age decides only when that commit is made.
+
+It is safe for a log that was linked once, too. Whatever moves, drops or restores it writes into its own log. So when
+that log has not changed between the look at it, which names the namespace that it belongs to, and the commit that seals
+it for good, then in all that time it was nowhere but there; and there it was not, when it was forgotten.
+
+A folder without a log has no time. The namespace takes down which ones vacuum has met; the age counts from then on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakelog.catalog.ddl import table_places
+from lakelog.catalog.logs import LogCache, NameTree, Scope, Target, TrackedLog, Unreadable
+from lakelog.catalog.maintenance import purge
+from lakelog.catalog.maintenance.purge import Content, Purge, data_of, folder
+from lakelog.catalog.state import (
+    NAMESPACE,
+    TABLE,
+    Entry,
+    EntryForgotten,
+    FilesVacuumed,
+    NamespaceCreated,
+    NamespaceEvent,
+    NamespaceMoved,
+    NamespaceRestored,
+    NamespaceState,
+    TableCreated,
+    TableMoved,
+    TableRestored,
+    encode,
+    namespace_events,
+    table_events,
+)
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import LakelogError, LogSealed, NotFound
+
+BATCH = 64
+
+_FOLDER = re.compile(r"([nt])-([a-z2-7]{26})")
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A log that no name leads to, and the namespace that it was made for."""
+
+    id: str
+    home: TrackedLog[NamespaceState]
+    purge: Purge
+
+
+@dataclass(slots=True)
+class Orphans:
+    """What was found in one namespace: logs, and by their locations folders without one; `begun` ones may still be
+    under way."""
+
+    logs: list[Orphan] = field(default_factory=list)
+    folders: dict[str, Content] = field(default_factory=dict)
+    begun: dict[str, int] = field(default_factory=dict)
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+
+def known_places(scope: Scope) -> set[str]:
+    """Return the locations that the namespaces in `scope` know, as linked or as dropped."""
+    known: set[str] = set()
+    for namespace in scope.namespaces:
+        state = namespace.view.state
+        known.update(entry.location for names in state.entries.values() for entry in names.values())
+        known.update(dropped.location for dropped in state.dropped.values())
+    return known
+
+
+def find(
+    tree: NameTree,
+    namespace: Target[NamespaceState],
+    known: Collection[str],
+    until_us: int,
+    dropped_until_us: int,
+) -> Orphans:
+    """Return what lies in a namespace's folders, is not `known`, and was made at `until_us` or before.
+
+    Costs a LIST of each of its folders (one, and one more for each `location` it has or had) and a GET for each thing
+    that is not known; more only for what is not purged yet.
+    """
+    found = Orphans()
+    for kind, location, id in _unknown(tree.logs, namespace, known):
+        try:
+            _judge(tree, namespace, kind, location, id, until_us, dropped_until_us, found)
+        except LakelogError as error:
+            url = tree.logs.url(location)
+            found.unreadable.append(Unreadable(kind, url, url, str(error)))
+    return found
+
+
+def _unknown(
+    logs: LogCache, namespace: Target[NamespaceState], known: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield kind, location and id of each folder that is not known, but for logs that were purged to the end."""
+    places = []
+    for place in table_places.folders(logs, namespace.tracked.location, namespace.view):
+        store, prefix = logs.places.open(place)
+        for name in store.list_folders(f"{prefix}/" if prefix else ""):
+            match = _FOLDER.fullmatch(name)
+            location = f"{place}/{name}" if place else name
+            if match is not None and location not in known:
+                places.append((TABLE if match[1] == "t" else NAMESPACE, location, match[2]))
+    for start in range(0, len(places), BATCH):
+        batch = places[start : start + BATCH]
+        opened = [logs.unread(location) for _, location, _ in batch]
+        hints = _hints(opened)
+        for found, tracked, hint in zip(batch, opened, hints, strict=True):
+            replay = tracked.log.replay
+            root = replay.root_or_none(replay.keys.latest, hint)
+            # The hint of a purged log is written last of all. One that lies costs space, no more.
+            if root is None or not root.purged or root.log_id != found[2]:
+                yield found
+
+
+def _hints(opened: Sequence[TrackedLog[None]]) -> list[bytes | None]:
+    """Return what stands at the hint of each log: one round for each store."""
+    found: dict[str, bytes | None] = {}
+    for store in {id(tracked.store): tracked.store for tracked in opened}.values():
+        here = [tracked for tracked in opened if tracked.store is store]
+        data = store.get_many([tracked.log.replay.keys.latest for tracked in here])
+        found |= {tracked.location: hint for tracked, hint in zip(here, data, strict=True)}
+    return [found[tracked.location] for tracked in opened]
+
+
+def _judge(
+    tree: NameTree,
+    namespace: Target[NamespaceState],
+    kind: str,
+    location: str,
+    id: str,
+    until_us: int,
+    dropped_until_us: int,
+    found: Orphans,
+) -> None:
+    logs = tree.logs
+    tracked: TrackedLog[Any] = logs.table(location) if kind == TABLE else logs.namespace(location)
+    try:
+        # What stands undecided is settled by the removal, which asks again.
+        view = tracked.at_its_place()
+    except NotFound:
+        _judge_folder(namespace, tracked, id, until_us, found)
+        return
+    if view.log_id != id:
+        return
+    home = _home(logs, tracked, view, kind)
+    if home is None:
+        return
+    at_home = home.current()
+    if not view.purged:
+        if is_known(at_home.state, id) or (at_home.sealed and not at_home.purged):
+            return
+        young = view.time_us > dropped_until_us if view.sealed else _created_us(tracked) > until_us
+        # One that was forgotten is being removed already.
+        if young and id not in at_home.state.forgotten:
+            return
+    entry = Entry(kind=kind, id=id, location=location)
+    planned = purge.plan(tree, kind, logs.url(location), entry, only_look=True)
+    if planned is not None:
+        found.logs.append(Orphan(id, home, planned))
+
+
+def _judge_folder(
+    namespace: Target[NamespaceState], tracked: TrackedLog[Any], id: str, until_us: int, found: Orphans
+) -> None:
+    content = data_of(tracked.store, folder(tracked))
+    if not content.files and not content.objects:
+        return
+    state = namespace.view.state
+    if id in state.forgotten or state.begun.get(id, until_us + 1) <= until_us:
+        found.folders[tracked.location] = content
+    else:
+        found.begun[tracked.location] = len(content.files)
+
+
+def _home(
+    logs: LogCache, tracked: TrackedLog[Any], view: View[Any], kind: str
+) -> TrackedLog[NamespaceState] | None:
+    """Return the namespace that a log says it belongs to; None where that has expired, or there is none."""
+    for commit in tracked.log.commits(last=view.version, newest_first=True):
+        for event in reversed(table_events(commit) if kind == TABLE else namespace_events(commit)):
+            match event:
+                case TableCreated() | TableMoved() | TableRestored():
+                    return None if event.namespace is None else logs.namespace(event.namespace)
+                case NamespaceCreated() | NamespaceMoved() | NamespaceRestored():
+                    return None if event.parent is None else logs.namespace(event.parent)
+                case _:
+                    continue
+    return None
+
+
+def _created_us(tracked: TrackedLog[Any]) -> int:
+    data = tracked.log.replay.get_versions([1])[0]
+    assert data is not None, "a log has a first version"
+    return tracked.log.replay.entry(1, data).time_us
+
+
+def is_known(state: NamespaceState, id: str) -> bool:
+    """Return whether a namespace leads to that id, or could again."""
+    return id in state.dropped or any(
+        entry.id == id for names in state.entries.values() for entry in names.values()
+    )
+
+
+def note(namespace: Target[NamespaceState], found: Orphans) -> None:
+    """Commit which folders are forgotten, so that their content can go, and which were met; only what is news."""
+    tracked = namespace.tracked
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        events: list[NamespaceEvent] = []
+        for location in list(found.folders):
+            id = _id_of(location)
+            if is_known(view.state, id):
+                del found.folders[location]
+            elif id not in view.state.forgotten:
+                events.append(EntryForgotten(id=id))
+        begun = {_id_of(location) for location in found.begun}
+        if begun != view.state.begun.keys():
+            contents = found.folders.values()
+            events.append(
+                FilesVacuumed(
+                    files=sum(len(content.files) for content in contents),
+                    size_bytes=sum(sum(content.files.values()) for content in contents),
+                    begun=tuple(sorted(begun)),
+                )
+            )
+        if not events:
+            raise _NothingNew
+        return Draft(events=encode(events))
+
+    try:
+        tracked.commit(tracked.at_least(namespace.view.version), decide)
+    except _NothingNew:
+        return
+    except LogSealed:
+        found.folders.clear()  # dropped meanwhile: its own purge is for them
+
+
+def remove(tree: NameTree, orphan: Orphan) -> bool:
+    """Forget a log that no name leads to, then purge it. False where one leads to it after all, or may again."""
+    home = orphan.home
+
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+        if is_known(view.state, orphan.id):
+            raise _Known
+        if orphan.id in view.state.forgotten:
+            raise _NothingNew
+        return Draft(events=encode([EntryForgotten(id=orphan.id)]))
+
+    try:
+        if not orphan.purge.view.purged:
+            home.commit(home.current(), decide)
+    except _NothingNew:
+        pass
+    except _Known:
+        return False
+    except LogSealed:
+        # Nothing is ever linked in what is purged; what is only dropped may be restored.
+        if not home.current().purged:
+            return False
+    return purge.do(tree, orphan.purge, sealed=False)
+
+
+def _id_of(location: str) -> str:
+    return location[-26:]
+
+
+class _Known(LakelogError):
+    """Ends a commit that would forget what is known."""
+
+
+class _NothingNew(LakelogError):
+    """Ends a commit that would say nothing new."""

@@ -1,0 +1,255 @@
+"""The end of what was dropped: what can no longer be restored is deleted, but for the keys of its commits.
+
+First a commit into the dropped log itself says that it is purged. By put-if-absent that excludes a restore, which would
+have to be the very same version. Then its data files go, then the log shrinks to a base of nothing and tombstones, and
+only then does the namespace forget it: until that last step the namespace's list of dropped things is the list of what
+is still to be done, so that a run that was stopped anywhere is finished by the next.
+
+A table whose place the user chose is left as it is, log included: dropping it gave the place back to its owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.files import started_at
+from lakelog.catalog.logs import NameTree, Target, TrackedLog
+from lakelog.catalog.maintenance.expire import refresh_snapshot
+from lakelog.catalog.maintenance.reachable import DATA
+from lakelog.catalog.names import quoted
+from lakelog.catalog.state import (
+    NAMESPACE,
+    RELATION,
+    DroppedDefinition,
+    Entry,
+    EntryPurged,
+    NamespaceDropped,
+    NamespaceEvent,
+    NamespacePurged,
+    NamespaceState,
+    TableDropped,
+    TableEvent,
+    TablePurged,
+    TableState,
+    encode,
+)
+from lakelog.log import Commit, Draft, View, expiry
+from lakelog.log.errors import ConflictError, LakelogError, LogSealed, NotFound
+from lakelog.log.leftovers import unreferenced
+from lakelog.log.placing import Decide
+from lakelog.log.stores import ObjectStore
+
+EVENTS_MAX = 1000
+DELETE_MAX = 1000
+
+
+@dataclass(slots=True)
+class Content:
+    """What is deleted of one place: data files and other objects, by key, with their sizes; `foreign` stay."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    objects: dict[str, int] = field(default_factory=dict)
+    foreign: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """One log that is purged, and what goes with it. `children` are below it, and go first."""
+
+    tracked: TrackedLog[Any]
+    view: View[Any]
+    kind: str
+    name: str
+    content: Content
+    children: tuple[Purge, ...] = ()
+
+    def all(self) -> Iterator[Purge]:
+        yield self
+        for child in self.children:
+            yield from child.all()
+
+
+def folder(tracked: TrackedLog[Any]) -> str:
+    """Return what the keys of all that is a log's begin with."""
+    return f"{tracked.prefix}/" if tracked.prefix else ""
+
+
+def data_of(store: ObjectStore, prefix: str) -> Content:
+    """Return the data files at a place, all of them. One LIST for every 1000."""
+    content = Content()
+    for key, size_bytes in store.list_sizes(f"{prefix}{DATA}"):
+        if started_at(key.removeprefix(prefix)) is None:
+            content.foreign += 1
+        else:
+            content.files[key] = size_bytes
+    content.objects |= store.list_leftovers(f"{prefix}{DATA}")
+    return content
+
+
+def plan(tree: NameTree, kind: str, name: str, entry: Entry, *, only_look: bool = False) -> Purge | None:
+    """Return what a purge of `entry` deletes, with all that is below it; None where nothing is left that is its.
+
+    An entry whose place is another log's by now, or a user's own, has nothing left. `only_look` aborts no transaction.
+    """
+    logs, location = tree.logs, entry.location
+    tracked: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
+    try:
+        view = tracked.at_its_place()
+        view = view if only_look else tracked.settled()
+    except NotFound:
+        return None
+    if view.log_id != entry.id or (isinstance(view.state, TableState) and view.state.current.own_location):
+        return None
+    children: list[Purge] = []
+    if isinstance(view.state, NamespaceState):
+        content = Content()
+        for child_kind, child_name, child in _below(view.state):
+            title = f"{name}.{quoted((child_name,))}"
+            found = plan(tree, child_kind, title, child, only_look=only_look)
+            children += [] if found is None else [found]
+    else:
+        content = data_of(tracked.store, folder(tracked))
+    content.objects |= _metadata(tracked, view)
+    return Purge(tracked, view, kind, name, content, tuple(children))
+
+
+def _below(state: NamespaceState) -> Iterator[tuple[str, str, Entry]]:
+    """Yield all that a namespace held when it was dropped, what had been dropped in it before included."""
+    for space, kind in ((RELATION, "table"), (NAMESPACE, NAMESPACE)):
+        for name, entry in sorted(state.entries.get(space, {}).items()):
+            yield kind, name, entry
+    for id, dropped in sorted(state.dropped.items()):
+        kind = NAMESPACE if dropped.space == NAMESPACE else "table"
+        yield kind, dropped.name, Entry(kind=dropped.kind, id=id, location=dropped.location)
+
+
+def _metadata(tracked: TrackedLog[Any], view: View[Any]) -> dict[str, int]:
+    """Return what goes beside the commits: they keep their keys. With sidecars, manifests, snapshots."""
+    keys = tracked.log.keys
+    found: dict[str, int] = {}
+    for part in (keys.sidecar(""), keys.manifests, keys.snapshots):
+        found |= tracked.store.list_sizes(part)
+    return found | dict(tracked.store.list_leftovers(f"{keys.log}/"))
+
+
+def is_needed(purge: Purge, cuts: Mapping[str, int]) -> bool:
+    """Return whether a saved cut has a version of what is to be purged."""
+    return any(each.tracked.location in cuts for each in purge.all())
+
+
+def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
+    """Purge for good, children included. False where it changed since it was planned, or is needed by a saved cut.
+
+    `sealed` says that only what was dropped may go; without it, a log that is not sealed yet is sealed first.
+    """
+    view = _purged(purge, seal=not sealed)
+    # After the purge, as a saved cut looks for purges after it was saved.
+    if view is None or is_needed(purge, needed_versions(tree)):
+        return False
+    for child in purge.children:
+        # What was below a namespace cannot come back without it, sealed by the drop or not.
+        if not do(tree, child, sealed=False):
+            return False
+    _empty(purge, view)
+    return True
+
+
+def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
+    """Commit that the log is purged, unless it says so. None where anything was committed since the plan.
+
+    It may have been restored, and what was below it moved elsewhere, before it was dropped again.
+    """
+    tracked, is_namespace = purge.tracked, purge.kind == NAMESPACE
+    view = tracked.offer(tracked.log.refresh_settled(tracked.at_its_place()))
+    if view.purged:
+        return view
+    if view.version != purge.view.version:
+        return None
+
+    def only(draft: Draft) -> Decide[Any]:
+        def decide(_view: View[Any], passed: Sequence[Commit]) -> Draft:
+            if passed:
+                raise _Changed
+            return draft
+
+        return decide
+
+    sealed: NamespaceEvent | TableEvent = NamespaceDropped(cascade=True) if is_namespace else TableDropped()
+    purged: NamespaceEvent | TableEvent = NamespacePurged() if is_namespace else TablePurged()
+    try:
+        if not view.sealed:
+            if not seal:
+                return None
+            view = tracked.commit(view, only(Draft(events=encode([sealed]), seals=True))).view
+        return tracked.commit(view, only(Draft(events=encode([purged]), purges=True))).view
+    except (_Changed, ConflictError, LogSealed):
+        view = tracked.current()
+        return view if view.purged else None
+
+
+def _empty(purge: Purge, view: View[Any]) -> None:
+    """Delete what a purged log had: data files first, and last the hint, which then says that nothing is left."""
+    tracked = purge.tracked
+    if purge.kind != NAMESPACE:
+        delete(tracked.store, data_of(tracked.store, folder(tracked)))
+    expiry.expire(tracked.log, view.version)
+    rest = unreferenced(tracked.log, view, expiry.last_base(tracked.log))
+    rest |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
+    delete(tracked.store, Content(objects=rest))
+    refresh_snapshot(tracked)
+
+
+def delete(store: ObjectStore, content: Content) -> None:
+    keys = sorted(content.files.keys() | content.objects.keys())
+    for start in range(0, len(keys), DELETE_MAX):
+        store.delete(keys[start : start + DELETE_MAX])
+
+
+def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> None:
+    """Take what was purged off the namespace's list: the last step. It may be off it, or the namespace be dropped."""
+    for start in range(0, len(ids), EVENTS_MAX):
+
+        def decide(
+            view: View[NamespaceState],
+            passed: Sequence[Any],
+            chunk: Sequence[str] = ids[start : start + EVENTS_MAX],
+        ) -> Draft:
+            known = view.state.dropped.keys() | view.state.dropped_definitions.keys()
+            listed = [id for id in chunk if id in known]
+            if not listed:
+                raise _OffTheList
+            return Draft(events=encode([EntryPurged(id=id) for id in listed]))
+
+        tracked = namespace.tracked
+        try:
+            tracked.commit(tracked.at_least(namespace.view.version), decide)
+        except _OffTheList:
+            continue
+        except LogSealed:
+            return  # its own purge is for the rest
+
+
+def due(state: NamespaceState, until_us: int) -> Mapping[str, tuple[str, str, Entry]]:
+    """Return what was dropped at `until_us` or before, by id: its kind, name and entry."""
+    found = {}
+    for id, dropped in state.dropped.items():
+        if dropped.time_us <= until_us:
+            kind = NAMESPACE if dropped.space == NAMESPACE else "table"
+            found[id] = kind, dropped.name, Entry(kind=dropped.kind, id=id, location=dropped.location)
+    return found
+
+
+def due_definitions(state: NamespaceState, until_us: int) -> Mapping[str, DroppedDefinition]:
+    """Return the views and functions that were dropped at `until_us` or before, by id."""
+    return {id: each for id, each in state.dropped_definitions.items() if each.time_us <= until_us}
+
+
+class _OffTheList(LakelogError):
+    """Ends a commit whose effect is there already."""
+
+
+class _Changed(LakelogError):
+    """Ends a commit where somebody else's came first: what it was to follow is no longer the end of the log."""

@@ -1,0 +1,335 @@
+"""Deleting what nobody can reach: data files of no retained version and of no write under way, and their like.
+
+A file is never taken for abandoned by its age. Its name says from which version its write started. So a commit with a
+fence at some version comes first: from then on the log itself refuses every write that started before it. What then no
+retained version has, and is named by an older version than the fence, nobody can ever reach again, whenever it was
+listed and whatever its writer still does. The age decides only where the fence is put. It has to be long enough for
+writes under way: one that started before fails with a clear error, and loses nothing but its work.
+
+What is committed while this looks goes through the same commit: it is judged on all that passed before it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.files import started_at
+from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
+from lakelog.catalog.maintenance import orphans, purge
+from lakelog.catalog.maintenance.expire import age_us
+from lakelog.catalog.maintenance.purge import Content, data_of, folder
+from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, paths, reachable
+from lakelog.catalog.names import quoted
+from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
+from lakelog.catalog.schema import kind_of
+from lakelog.catalog.state import FilesVacuumed, NamespaceState, TableState, encode
+from lakelog.log import Commit, Draft, View, expiry
+from lakelog.log.errors import LakelogError, LogSealed, NotFound
+from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
+
+VACUUM_DEFAULT_AGE = dt.timedelta(days=3)
+VACUUM_DEFAULT_DROPPED_AGE = dt.timedelta(days=DROPPED_RETENTION_DAYS)
+
+
+class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is deleted, or would be, at one place, and why.
+
+    `kind`: table, namespace (its log's leftovers); dropped-table, dropped-namespace (dropped too long ago: purged with
+    all that is below); unlinked-table, unlinked-namespace (the creation never came to an end). `files` are data files,
+    `objects` all else but commits. `fence` is the first version whose writes go on, None where none was needed.
+    `waiting` files belong to nothing, but their writes may still be under way. `foreign` files are not lakelog's: they
+    stay. `error` says why a place was left alone. `keys` names everything, where that was asked for.
+    """
+
+    kind: str
+    name: str
+    location: str
+    fence: int | None = None
+    files: int = 0
+    size_bytes: int = 0
+    objects: int = 0
+    object_bytes: int = 0
+    waiting: int = 0
+    foreign: int = 0
+    kept_for_cuts: bool = False
+    error: str | None = None
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was asked for: the ages in microseconds."""
+
+    write_age_us: int
+    dropped_age_us: int
+    dry_run: bool
+    keys: bool
+    progress: Progress = no_progress
+
+
+def wish(
+    *,
+    older_than: dt.timedelta | None = None,
+    dropped_older_than: dt.timedelta | None = None,
+    dry_run: bool,
+    keys: bool,
+    progress: Progress | None = None,
+) -> Wish:
+    """Return what was asked for. InvalidInput for ages that cannot be meant."""
+    return Wish(
+        write_age_us=age_us("older_than", VACUUM_DEFAULT_AGE if older_than is None else older_than),
+        dropped_age_us=age_us(
+            "dropped_older_than",
+            VACUUM_DEFAULT_DROPPED_AGE if dropped_older_than is None else dropped_older_than,
+        ),
+        dry_run=dry_run,
+        keys=keys,
+        progress=progress or no_progress,
+    )
+
+
+def vacuum(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
+    """Delete what nobody can reach in `scope`, or tell what would be deleted. One failure does not stop the rest.
+
+    Costs, for each table, two to four LISTs (more for more than 1000 files) and a few GETs; where a file is met that
+    the current version does not have, one GET for each retained version; a PUT for the fence, and a request for every
+    1000 deletions. For each namespace a LIST of its folders, and one GET for each folder that no name leads to.
+    """
+    now_us = tree.logs.log_options.clock_us()
+    done = [
+        Vacuumed(kind=each.kind, name=each.name, location=each.location, error=each.error)
+        for each in scope.unreadable
+    ]
+    known = orphans.known_places(scope)
+    for namespace in scope.namespaces:
+        asked.progress(f"{namespace.name}: dropped and unlinked things")
+        try:
+            done += _dropped(tree, namespace, asked, now_us)
+            done += _unlinked(tree, namespace, known, asked, now_us)
+            done += _leftovers(namespace, asked)
+        except LakelogError as error:
+            done.append(_failed("namespace", namespace, error))
+    for number, target in enumerate(scope.tables, start=1):
+        asked.progress(f"{number:,} of {len(scope.tables):,}: {target.name}")
+        try:
+            done.append(_table(tree, target, asked, now_us))
+        except LakelogError as error:
+            if scope.is_one_table:
+                raise
+            done.append(_failed("table", target, error))
+    return done
+
+
+def _failed(kind: str, target: Target[Any], error: LakelogError) -> Vacuumed:
+    return Vacuumed(kind=kind, name=target.name, location=target.tracked.log.location, error=str(error))
+
+
+def _answer(kind: str, name: str, location: str, content: Content, asked: Wish, **more: Any) -> Vacuumed:
+    keys = tuple(sorted(content.files.keys() | content.objects.keys())) if asked.keys else ()
+    return Vacuumed(
+        kind=kind,
+        name=name,
+        location=location,
+        files=len(content.files),
+        size_bytes=sum(content.files.values()),
+        objects=len(content.objects),
+        object_bytes=sum(content.objects.values()),
+        foreign=content.foreign,
+        keys=keys,
+        **more,
+    )
+
+
+# Tables
+
+
+def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int) -> Vacuumed:
+    tracked = target.tracked
+    # To wait for a transaction of others may be to abort it: a dry run only looks.
+    view = tracked.current() if asked.dry_run else tracked.settled()
+    if view.sealed:
+        raise NotFound(f"{target.name} was dropped meanwhile: nothing was done")
+    prefix = folder(tracked)
+    listed = data_of(tracked.store, prefix)
+    base = last_base_from(tracked.log, view)
+    if not asked.dry_run and base is not None and not is_buried(tracked.log, base):
+        # An expiry was stopped in the middle: versions that are not retained must not be read any more.
+        expiry.clean_up(tracked.log, base)
+    objects = unreferenced(tracked.log, view, base)
+    objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
+    unreached = _unreached(tracked, view, prefix, listed.files)
+    if not unreached:
+        fence = 0  # none is needed
+    elif asked.write_age_us:
+        fence = max(_fence(tracked, view, now_us - asked.write_age_us), view.fence)
+    else:
+        fence = view.version + 1
+    going = {key: size for key, size in unreached.items() if _started_at(key, prefix) < fence}
+    waiting = len(unreached) - len(going)
+    if asked.dry_run:
+        fenced = fence if going else None
+    elif going or (waiting and fence == view.version):
+        # Where nothing was committed for long, this commit is what lets the next run put the fence further on.
+        fence, going = _fenced(tracked, view, fence if asked.write_age_us else None, prefix, unreached)
+        waiting = len(unreached) - len(going)
+        fenced = fence
+    else:
+        fenced = None
+    content = Content(files=going, objects=listed.objects | objects, foreign=listed.foreign)
+    if not asked.dry_run:
+        purge.delete(tracked.store, content)
+    return _answer("table", target.name, tracked.log.location, content, asked, fence=fenced, waiting=waiting)
+
+
+def _started_at(key: str, prefix: str) -> int:
+    version = started_at(key.removeprefix(prefix))
+    assert version is not None, f"{key} is not one of ours, and was left out"
+    return version
+
+
+def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: int) -> int:
+    """Return the version that was current at that time: what started from one before it is older still. 0: none."""
+    if view.time_us <= until_us:
+        return view.version
+    try:
+        return min(tracked.log.version_at_time(until_us), view.version)
+    except NotFound:
+        return 0
+
+
+def _unreached(
+    tracked: TrackedLog[TableState], view: View[TableState], prefix: str, files: dict[str, int]
+) -> dict[str, int]:
+    """Return those of the files that no version up to that of `view` has which can still be read."""
+    live: set[str] = set()
+    for chunk in tracked.read(view, lambda view: all_chunks(tracked, view)):
+        live |= paths(named_by(chunk))
+    left = {key: size for key, size in files.items() if key.removeprefix(prefix) not in live}
+    if left:
+        known = paths(reachable(tracked, view.version))
+        left = {key: size for key, size in left.items() if key.removeprefix(prefix) not in known}
+    return left
+
+
+def _fenced(
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    fence: int | None,
+    prefix: str,
+    unreached: dict[str, int],
+) -> tuple[int, dict[str, int]]:
+    """Commit the fence, and return it with those of `unreached` that can be deleted behind it.
+
+    Without a given fence it is the commit's own version: no write that has begun by then goes on.
+    """
+    decided: tuple[int, dict[str, int]] = (0, {})
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        nonlocal decided
+        now = max(view.version + 1 if fence is None else fence, view.fence)
+        brought = {path for commit in passed for table in added(tracked, commit) for path in paths(table)}
+        going = {
+            key: size
+            for key, size in unreached.items()
+            if _started_at(key, prefix) < now and key.removeprefix(prefix) not in brought
+        }
+        decided = now, going
+        event = FilesVacuumed(files=len(going), size_bytes=sum(going.values()))
+        return Draft(events=encode([event]), fence=now)
+
+    try:
+        tracked.commit(view, decide)
+    except LogSealed as error:
+        raise NotFound(f"{tracked.log.location} was dropped meanwhile: nothing was done") from error
+    return decided
+
+
+# Namespaces
+
+
+def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now_us: int) -> list[Vacuumed]:
+    """Purge what was dropped in a namespace too long ago."""
+    done: list[Vacuumed] = []
+    finished: list[str] = []
+    cuts = needed_versions(tree)
+    until_us = now_us - asked.dropped_age_us
+    for id, (kind, name, entry) in purge.due(namespace.view.state, until_us).items():
+        title = quoted((*(namespace.path or ()), name))
+        found = purge.plan(tree, kind, title, entry, only_look=asked.dry_run)
+        if found is not None and not found.view.purged and found.view.time_us > until_us:
+            continue  # restored since the namespace was read, and perhaps dropped again
+        if found is None:
+            finished.append(id)
+            done.append(_answer(f"dropped-{kind}", title, tree.logs.url(entry.location), Content(), asked))
+            continue
+        kept = purge.is_needed(found, cuts)
+        if not asked.dry_run and not kept:
+            asked.progress(f"purging {title}")
+            if purge.do(tree, found):
+                finished.append(id)
+            else:
+                kept = True
+        done += [_of_purge("dropped", each, asked, kept) for each in found.all()]
+    for id, dropped in purge.due_definitions(namespace.view.state, until_us).items():
+        finished.append(id)
+        title = quoted((*(namespace.path or ()), dropped.name))
+        what = f"dropped-{kind_of(dropped.definition)}"
+        done.append(_answer(what, title, namespace.tracked.log.location, Content(), asked))
+    if not asked.dry_run and finished:
+        purge.take_off_the_list(namespace, finished)
+    return done
+
+
+def _of_purge(why: str, each: purge.Purge, asked: Wish, kept: bool) -> Vacuumed:
+    content = Content(foreign=each.content.foreign) if kept else each.content
+    return _answer(
+        f"{why}-{each.kind}", each.name, each.tracked.log.location, content, asked, kept_for_cuts=kept
+    )
+
+
+def _unlinked(
+    tree: NameTree, namespace: Target[NamespaceState], known: Collection[str], asked: Wish, now_us: int
+) -> list[Vacuumed]:
+    """Purge logs and folders that were made for a creation which never came to its end."""
+    found = orphans.find(tree, namespace, known, now_us - asked.write_age_us, now_us - asked.dropped_age_us)
+    done: list[Vacuumed] = []
+    if not asked.dry_run:
+        orphans.note(namespace, found)
+    for orphan in found.logs:
+        if asked.dry_run or orphans.remove(tree, orphan):
+            done += [_of_purge("unlinked", each, asked, False) for each in orphan.purge.all()]
+    for location, content in found.folders.items():
+        if not asked.dry_run:
+            purge.delete(tree.logs.table(location).store, content)
+        done.append(
+            _answer("unlinked-table", tree.logs.url(location), tree.logs.url(location), content, asked)
+        )
+    for location, files in found.begun.items():
+        url = tree.logs.url(location)
+        done.append(Vacuumed(kind="unlinked-table", name=url, location=url, waiting=files))
+    done += [
+        Vacuumed(kind=f"unlinked-{each.kind}", name=each.name, location=each.location, error=each.error)
+        for each in found.unreadable
+    ]
+    return done
+
+
+def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]:
+    """Delete what a namespace's own log does not need any more. It has no data files, so it needs no fence."""
+    tracked = namespace.tracked
+    view = tracked.current() if asked.dry_run else tracked.settled()
+    objects = unreferenced(tracked.log, view, last_base_from(tracked.log, view))
+    objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
+    if not tracked.location:
+        for place in ("_txn/", "_cut/"):
+            objects |= tracked.store.list_leftovers(place)
+    content = Content(objects=objects)
+    if not asked.dry_run:
+        purge.delete(tracked.store, content)
+    return [_answer("namespace", namespace.name, tracked.log.location, content, asked)]

@@ -1,0 +1,75 @@
+"""Rows to and from data files: reading, writing, conforming, ordering, copying, and files that others have written.
+
+Rule: a file is opened only where its size and footer are those that the log names; values are never changed in silence.
+It must not commit anything: it returns entries of files, and the caller decides what becomes of them.
+"""
+
+from lakelog.catalog.parquet.add_files import (
+    FoundFile,
+    data_files,
+)
+from lakelog.catalog.parquet.copying import (
+    copied_files,
+)
+from lakelog.catalog.parquet.discovery import (
+    found_files,
+)
+from lakelog.catalog.parquet.ingest import (
+    Ingestible,
+    written_files,
+    written_partitions,
+)
+from lakelog.catalog.parquet.leftovers import (
+    kept_by_commit,
+)
+from lakelog.catalog.parquet.numbering import (
+    Numbering,
+)
+from lakelog.catalog.parquet.opening import (
+    MAGIC,
+    footer_crc_of,
+    open_parquet,
+)
+from lakelog.catalog.parquet.proofs import (
+    check_rows,
+    new_checks,
+    required,
+)
+from lakelog.catalog.parquet.read_ahead import (
+    in_order,
+)
+from lakelog.catalog.parquet.reading import (
+    ID_FIELDS,
+    OpenUrl,
+    read_files,
+    read_positions,
+)
+from lakelog.catalog.parquet.writing import (
+    OpenFile,
+    codec_of,
+)
+
+__all__ = [
+    "FoundFile",
+    "ID_FIELDS",
+    "Ingestible",
+    "MAGIC",
+    "Numbering",
+    "OpenFile",
+    "OpenUrl",
+    "check_rows",
+    "codec_of",
+    "copied_files",
+    "data_files",
+    "footer_crc_of",
+    "found_files",
+    "in_order",
+    "kept_by_commit",
+    "new_checks",
+    "open_parquet",
+    "read_files",
+    "read_positions",
+    "required",
+    "written_files",
+    "written_partitions",
+]

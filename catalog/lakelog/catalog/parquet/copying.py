@@ -1,0 +1,53 @@
+"""Rows are copied into new files of the same table, with their ids and versions."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.parquet.reading import read_files
+from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.planning import Bound, IsTrue, Not
+from lakelog.catalog.schema import TARGET_FILE_SIZE, order_within_files
+from lakelog.catalog.state import TableState
+from lakelog.log import View, WriteRef
+
+
+def copied_files(
+    tracked: TrackedLog[TableState],
+    view: View[TableState],
+    files: pa.Table,
+    left_out: Bound,
+    write: WriteRef,
+    *,
+    target_size_bytes: int | None = None,
+) -> list[DataFile]:
+    """Write the live rows of `files` (a plan's) for which `left_out` is not true, and return their new files.
+
+    They are written as the table is partitioned and sorted now, in files of about the size that it says, if nobody says
+    another. Nothing is committed.
+    """
+    metadata = view.state.current
+    size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
+    schema, batches = read_files(
+        tracked.store,
+        tracked.prefix,
+        files,
+        metadata.schema,
+        metadata.specs,
+        predicate=Not(IsTrue(left_out)),
+        open_url=tracked.log.replay.open_url,
+        row_ids=True,
+    )
+    return write_files(
+        tracked.store,
+        tracked.prefix,
+        write,
+        pa.RecordBatchReader.from_batches(schema, batches),
+        metadata.schema,
+        metadata.spec,
+        order_within_files(metadata.clustering, metadata.sort_order),
+        properties={**metadata.properties, **size},
+        row_ids=True,
+    )

@@ -1,0 +1,186 @@
+"""Parquet files of others, found in folders and looked into by Arrow: for clients without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakelog.catalog.files import ColumnStats, Measured, footer_statistics
+from lakelog.catalog.parquet.add_files import FoundFile, literal_of
+from lakelog.catalog.parquet.opening import footer_crc_at, open_parquet
+from lakelog.catalog.schema import AtomicType, Field, Schema, StructType, type_from_arrow, value_type
+from lakelog.log import canonical_url
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.log.stores import ObjectStore
+
+FILES_AT_ONCE = 8
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+OpenUrl = Callable[[str], tuple[ObjectStore, str]]
+
+
+def found_files(
+    source: str, schema: Schema, partition_filter: Mapping[str, str | None], open_url: OpenUrl
+) -> list[FoundFile]:
+    """Return the Parquet files below the folder `source`, or the file `source`: absolute paths or URLs.
+
+    `partition_filter` names partitions by the values in folders' names. InvalidInput for a folder that is no partition,
+    or a file that is no Parquet file. Costs a LIST for every 1000 files, and a GET or two for each file that is taken.
+    """
+    url = canonical_url(source)
+    store, key = open_url(url)
+    keys = dict(store.list_sizes(f"{key}/"))
+    if keys:
+        around = _around(url, schema)
+        listed = [(name, size) for name, size in sorted(keys.items()) if not _is_hidden(name, key)]
+        parts = {name: around | _partition(name.removeprefix(f"{key}/"), url) for name, _ in listed}
+    else:
+        listed = [(name, size) for name, size in store.list_sizes(key) if name == key]
+        parts = {key: _around(url.rpartition("/")[0], schema)}
+    if not listed:
+        raise NotFound(f"there are no files at {source}: check the path")
+    taken = []
+    wanted = {name.lower(): text for name, text in partition_filter.items()}
+    for name, size in listed:
+        partition = parts[name]
+        unknown = wanted.keys() - {each.lower() for each in partition}
+        if unknown:
+            raise InvalidInput(
+                f"{url} has no partition column {', '.join(sorted(unknown))} in the names of its folders"
+            )
+        literals = {each: _literal(schema, each, text) for each, text in partition.items()}
+        if all(
+            _literal(schema, each, wanted[each.lower()]) == literals[each]
+            for each in partition
+            if each.lower() in wanted
+        ):
+            taken.append((f"{url}{name.removeprefix(key)}", name, size, literals))
+    with ThreadPoolExecutor(FILES_AT_ONCE, thread_name_prefix="lakelog-footers") as pool:
+        return list(pool.map(lambda each: _look_into(store, *each), taken))
+
+
+def _is_hidden(name: str, root: str) -> bool:
+    """As Spark has it: what begins with a dot, or with a line and is no partition."""
+    parts = name.removeprefix(f"{root}/").split("/")
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
+
+
+def _around(folder: str, schema: Schema) -> dict[str, str | None]:
+    """Return what the folders at the end of a path say of columns of the table."""
+    found: dict[str, str | None] = {}
+    for part in reversed(folder.split("/")):
+        name, equals, _ = part.partition("=")
+        if not equals or schema.get((unquote(name),)) is None:
+            break
+        found = _partition(f"{part}/", folder) | found
+    return found
+
+
+def _partition(below: str, url: str) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for part in below.split("/")[:-1]:
+        name, equals, text = part.partition("=")
+        if not equals or not name:
+            raise InvalidInput(
+                f"{url}/{below} lies in the folder {part}, which is no partition (name=value): add that folder alone"
+            )
+        found[unquote(name)] = None if text == NULL_PARTITION else unquote(text)
+    return found
+
+
+def _literal(schema: Schema, name: str, text: str | None) -> Any:
+    column = schema.get((name,))
+    return text if column is None else literal_of(text, column.type)
+
+
+def _look_into(
+    store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
+) -> FoundFile:
+    try:
+        with store.open_input(key) as source:
+            file = open_parquet(source, size_bytes, None)
+            footer = file.metadata
+            arrow = file.schema_arrow
+            columns = StructType(tuple(_field(each, path) for each in arrow))
+            if any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema))):
+                raise InvalidInput(
+                    f"the file {path} cannot be added from Python: it has times of the old kind, INT96; "
+                    "CALL system.add_files in Spark adds it"
+                )
+            return FoundFile(
+                path=path,
+                size_bytes=size_bytes,
+                rows=footer.num_rows,
+                columns=columns,
+                partition=partition,
+                stats=_statistics(footer, columns),
+                footer_crc=footer_crc_at(source, size_bytes),
+                old_calendar=_has_old_calendar(footer.metadata or {}),
+            )
+    except (pa.ArrowInvalid, OSError, LakelogError) as error:
+        if isinstance(error, InvalidInput) or (isinstance(error, OSError) and error.errno is not None):
+            raise
+        raise InvalidInput(
+            f"the file {path} cannot be added: it cannot be read as Parquet ({error})"
+        ) from error
+
+
+def _field(each: pa.Field, path: str) -> Field:
+    _check_times(each.type, path, each.name)
+    return Field(name=each.name, type=type_from_arrow(each.type, (each.name,)), nullable=each.nullable)
+
+
+def _check_times(type: pa.DataType, path: str, column: str) -> None:
+    if pa.types.is_timestamp(type) and type.unit == "ns" or pa.types.is_time64(type) and type.unit == "ns":
+        raise InvalidInput(
+            f"the file {path} cannot be added: {column} has nanoseconds, which Spark does not read"
+        )
+    for i in range(type.num_fields):
+        _check_times(type.field(i).type, path, column)
+
+
+def _statistics(footer: pq.FileMetaData, columns: StructType) -> dict[tuple[str, ...], ColumnStats]:
+    """Return statistics of columns that are not nested. Bounds whose unit or sign is another one are left out."""
+    leaves = {footer.schema.column(i).path: footer.schema.column(i) for i in range(len(footer.schema))}
+    measured = [
+        (number, each.name, each.type)
+        for number, each in enumerate(columns.fields)
+        if isinstance(each.type, AtomicType) and value_type(each.type) is not None and each.name in leaves
+    ]
+    told = footer_statistics(
+        footer,
+        [Measured(number, name, type) for number, name, type in measured],
+        range(footer.num_row_groups),
+    )
+    found: dict[tuple[str, ...], ColumnStats] = {}
+    for number, name, _ in measured:
+        stats = told.get(number)
+        if stats is not None:
+            keeps = _means_the_same(leaves[name])
+            found[(name,)] = stats if keeps else ColumnStats(nulls=stats.nulls)
+    return found
+
+
+def _means_the_same(leaf: Any) -> bool:
+    logical: Mapping[str, Any] = msgspec.json.decode(leaf.logical_type.to_json())
+    match logical.get("Type"):
+        case "None" | "String" | "Date" | "Decimal":
+            return leaf.physical_type in ("BOOLEAN", "INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+        case "Int":
+            return bool(logical["isSigned"])
+        case "Timestamp":
+            return bool(logical["timeUnit"] == "microseconds")
+        case _:
+            return False
+
+
+def _has_old_calendar(metadata: Mapping[bytes, bytes]) -> bool:
+    version = metadata.get(b"org.apache.spark.version", b"3").split(b".")[0]
+    marks = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+    return version in (b"1", b"2") or any(mark in metadata for mark in marks)

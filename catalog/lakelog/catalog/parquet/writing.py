@@ -1,0 +1,244 @@
+"""Rows become data files: split by partition, sorted, rolled at the target size, with statistics.
+
+Files have the physical names and types of the schema, and are put under `<prefix>/data/`, see `data_file.file_path`.
+They mean nothing before they are committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakelog.catalog.files import (
+    ROW_ID,
+    ROW_VERSION,
+    DataFile,
+    file_path,
+    footer_statistics,
+    measured_columns,
+)
+from lakelog.catalog.parquet.opening import footer_crc_of
+from lakelog.catalog.parquet.reshape import to_physical
+from lakelog.catalog.parquet.row_order import clusters, sorted_rows
+from lakelog.catalog.schema import (
+    COMPRESSION_CODEC,
+    TARGET_FILE_SIZE,
+    PartitionSpec,
+    Schema,
+    SortOrder,
+    schema_to_arrow,
+    value_of,
+)
+from lakelog.log import ObjectStore, WriteRef
+
+BUFFERED_BYTES = 64 * 1024 * 1024
+"""Rows are collected up to this size in memory before they are split and written, each part as a row group."""
+
+OPEN_FILES_LIMIT = 200
+OPEN_BYTES_LIMIT = 512 * 1024 * 1024
+
+_CODECS = {"uncompressed": "none", "lz4_raw": "lz4"}
+
+
+def write_files(
+    store: ObjectStore,
+    prefix: str,
+    write: WriteRef,
+    rows: pa.RecordBatchReader,
+    schema: Schema,
+    spec: PartitionSpec,
+    sort_order: SortOrder,
+    *,
+    properties: Mapping[str, str],
+    row_ids: bool = False,
+) -> list[DataFile]:
+    """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file.
+
+    With `row_ids`, the last two columns of `rows` are ids and versions that they bring along (see `row_ids`).
+    When something fails, the files that were put already are removed again.
+    """
+    writing = _Writing(store, prefix, write, schema, spec, properties, row_ids=row_ids)
+    try:
+        for part in _buffered(rows):
+            for key, cluster in clusters(part, schema, spec):
+                writing.write(key, sorted_rows(cluster, schema, sort_order))
+        return writing.finish()
+    except BaseException:
+        writing.discard()
+        raise
+
+
+def codec_of(properties: Mapping[str, str]) -> str:
+    """Return what Arrow calls the compression that a table's properties ask for."""
+    codec = value_of(properties, COMPRESSION_CODEC)
+    return _CODECS.get(codec, codec)
+
+
+def write_empty_files(
+    store: ObjectStore,
+    prefix: str,
+    write: WriteRef,
+    partitions: Sequence[tuple[Any, ...]],
+    schema: Schema,
+    spec: PartitionSpec,
+    *,
+    properties: Mapping[str, str],
+) -> list[DataFile]:
+    """Write a file without rows for each of `partitions`, as `write_files` does.
+
+    Each is the JSON literals of the fields of `spec`, in their order.
+    """
+    writing = _Writing(store, prefix, write, schema, spec, properties)
+    try:
+        for key in partitions:
+            writing.write_nothing(key)
+        return writing.finish()
+    except BaseException:
+        writing.discard()
+        raise
+
+
+def _buffered(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    for batch in rows:
+        if batch.num_rows:
+            batches.append(batch)
+            size += batch.nbytes
+        if size >= BUFFERED_BYTES:
+            yield pa.Table.from_batches(batches)
+            batches, size = [], 0
+    if batches:
+        yield pa.Table.from_batches(batches)
+
+
+class _Writing:
+    """The open files of one write, one at most for each partition."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        prefix: str,
+        write: WriteRef,
+        schema: Schema,
+        spec: PartitionSpec,
+        properties: Mapping[str, str],
+        *,
+        row_ids: bool = False,
+    ) -> None:
+        self._store = store
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._write = write
+        self._schema = schema
+        self._spec = spec
+        self._physical = schema_to_arrow(schema, physical=True)
+        self._row_ids = row_ids
+        if row_ids:
+            for name in (ROW_ID, ROW_VERSION):
+                self._physical = self._physical.append(pa.field(name, pa.int64()))
+        self._measured = measured_columns(schema)
+        self._floats = [column for column in self._measured if column.is_float]
+        self._codec = codec_of(properties)
+        self._target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
+        self._open: dict[tuple[Any, ...], OpenFile] = {}
+        self._done: list[DataFile] = []
+
+    def write(self, key: tuple[Any, ...], rows: pa.Table) -> None:
+        """Append `rows` of one partition to its file, or to several that are each about as large as they may be."""
+        physical = self._to_physical(rows)
+        # Compressed, rows are rarely larger than in memory: pieces of the target size are never too large.
+        pieces = max(1, -(-physical.nbytes // self._target_size_bytes))
+        length = -(-physical.num_rows // pieces)
+        for start in range(0, physical.num_rows, length):
+            file = self._open.pop(key, None) or OpenFile(self._physical, self._codec)
+            file.write(physical.slice(start, length), self._floats)
+            if file.size_bytes >= self._target_size_bytes:
+                self._close(key, file)
+            else:
+                # Put back at the end, so that the first is the one that was not written to for the longest time.
+                self._open[key] = file
+        while len(self._open) > OPEN_FILES_LIMIT or self._open_bytes() > OPEN_BYTES_LIMIT:
+            oldest = next(iter(self._open))
+            self._close(oldest, self._open.pop(oldest))
+
+    def write_nothing(self, key: tuple[Any, ...]) -> None:
+        """Put a file without rows of one partition."""
+        self._close(key, OpenFile(self._physical, self._codec))
+
+    def finish(self) -> list[DataFile]:
+        for key, file in self._open.items():
+            self._close(key, file)
+        self._open.clear()
+        return self._done
+
+    def discard(self) -> None:
+        self._store.delete([self._prefix + file.path for file in self._done])
+
+    def _close(self, key: tuple[Any, ...], file: OpenFile) -> None:
+        content, footer = file.close()
+        # The same write may have new rows, too, in files of other names.
+        copied = "-copied" if self._row_ids else ""
+        path = file_path(self._write, f"{len(self._done):05d}{copied}")
+        self._store.put(self._prefix + path, content)
+        nans = {column.id: file.nans.get(column.id, 0) for column in self._floats}
+        self._done.append(
+            DataFile(
+                path=path,
+                size_bytes=len(content),
+                rows=footer.num_rows,
+                spec_id=self._spec.id,
+                partition={field.id: value for field, value in zip(self._spec.fields, key, strict=True)},
+                stats=footer_statistics(footer, self._measured, range(footer.num_row_groups), nans),
+                write_id=self._write.id,
+                crc=crc32(content),
+                footer_crc=footer_crc_of(content),
+            )
+        )
+
+    def _to_physical(self, rows: pa.Table) -> pa.Table:
+        if rows.schema.types == self._physical.types:
+            return pa.Table.from_arrays(rows.columns, schema=self._physical)
+        physical = to_physical(rows.select(range(len(self._schema.fields))), self._schema)
+        if self._row_ids:
+            for name, column in zip((ROW_ID, ROW_VERSION), rows.columns[-2:], strict=True):
+                physical = physical.append_column(name, column)
+        return physical
+
+    def _open_bytes(self) -> int:
+        return sum(file.size_bytes for file in self._open.values())
+
+
+class OpenFile:
+    """A Parquet file that is being made in memory."""
+
+    def __init__(self, schema: pa.Schema, codec: str) -> None:
+        self._sink = pa.BufferOutputStream()
+        # The Arrow schema is left out: it follows from the Parquet types, and is half of a small file.
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            schema,
+            compression=codec,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_page_checksum=True,
+        )
+        self.nans: dict[int, int] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table, floats: Sequence[Any]) -> None:
+        for column in floats:
+            count = pc.sum(pc.is_nan(rows.column(column.physical))).as_py() or 0
+            self.nans[column.id] = self.nans.get(column.id, 0) + count
+        self._writer.write_table(rows)
+
+    def close(self) -> tuple[bytes, pq.FileMetaData]:
+        self._writer.close()
+        return self._sink.getvalue().to_pybytes(), self._writer.writer.metadata

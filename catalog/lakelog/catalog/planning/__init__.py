@@ -1,0 +1,91 @@
+"""Which files a question needs: filters bound to a schema, pruning, top rows, aggregates from metadata, partitions.
+
+Rule: pure, and never a guess. "May match" keeps a file that cannot be judged, "must match" refuses it.
+It must not know events, logs or stores: it gets metadata and Arrow tables of files, and returns such tables.
+"""
+
+from lakelog.catalog.planning.aggregates import (
+    Aggregate,
+    aggregate,
+    aggregate_from,
+    decided,
+)
+from lakelog.catalog.planning.binding import (
+    bind,
+)
+from lakelog.catalog.planning.bound import (
+    Bound,
+    Constant,
+    IsTrue,
+    Not,
+    Unevaluable,
+    terms,
+    unknown_parts,
+)
+from lakelog.catalog.planning.file_facts import (
+    EXACT_BELOW_BYTES,
+    array_of,
+    partition_values,
+)
+from lakelog.catalog.planning.partitions import (
+    Values,
+    key_of,
+    keys_of,
+    list_partitions,
+    partition_of_files,
+    predicate_of,
+    predicate_of_keys,
+    renamed_columns,
+    with_values,
+)
+from lakelog.catalog.planning.pruning import (
+    Specs,
+    match,
+    may_fail,
+    may_match,
+)
+from lakelog.catalog.planning.row_filter import (
+    evaluate,
+)
+from lakelog.catalog.planning.scan_plan import (
+    partition_key,
+    plan,
+)
+from lakelog.catalog.planning.top_rows import (
+    TopRows,
+)
+
+__all__ = [
+    "Aggregate",
+    "Bound",
+    "Constant",
+    "EXACT_BELOW_BYTES",
+    "IsTrue",
+    "Not",
+    "Specs",
+    "TopRows",
+    "Unevaluable",
+    "Values",
+    "aggregate",
+    "aggregate_from",
+    "array_of",
+    "bind",
+    "decided",
+    "evaluate",
+    "key_of",
+    "keys_of",
+    "list_partitions",
+    "match",
+    "may_fail",
+    "may_match",
+    "partition_key",
+    "partition_of_files",
+    "partition_values",
+    "plan",
+    "predicate_of",
+    "predicate_of_keys",
+    "renamed_columns",
+    "terms",
+    "unknown_parts",
+    "with_values",
+]

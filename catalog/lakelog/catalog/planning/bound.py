@@ -1,0 +1,131 @@
+"""Filters that have met a schema: columns by id, values in the type that they are compared in. Pure values.
+
+Every part has SQL's three results for a row: true, false and NULL. `rows` evaluates it on rows, `pruning` on files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lakelog.catalog.schema import Transform, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A column, or a transform of one. `path` are today's names; `type` is what values are compared in.
+
+    `type` is double for floats too, and None for what has no order, of which only NULL is asked.
+    """
+
+    column_id: int
+    path: tuple[str, ...]
+    # Left out of the hash: the metadata of a struct's fields may hold what has none.
+    source: Type = field(hash=False)
+    type: pa.DataType | None
+    transform: Transform | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`op` is one of = < <= > >=. `value` is not NULL, but may be NaN: equal to itself and above all else."""
+
+    op: str
+    term: Term
+    value: pa.Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`values` has neither NULL nor NaN; `nan` and `null` say whether those are in the list too."""
+
+    term: Term
+    values: pa.Array
+    nan: bool
+    null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextTest:
+    """`op` is STARTS_WITH, ENDS_WITH or CONTAINS."""
+
+    op: str
+    term: Term
+    text: str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """`result` for every value of the term, NULL where it is NULL."""
+
+    term: Term
+    result: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    result: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class IsTrue:
+    """True where the part is, else false, never NULL."""
+
+    part: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Unevaluable:
+    """A condition that lakelog does not know: any result is possible."""
+
+    text: str
+
+
+Bound: TypeAlias = Compare | In | TextTest | IsNull | Known | Constant | And | Or | Not | IsTrue | Unevaluable
+
+
+def leaves(bound: Bound) -> Iterator[Bound]:
+    """Yield the parts that have no parts themselves."""
+    match bound:
+        case And() | Or():
+            for part in bound.parts:
+                yield from leaves(part)
+        case Not() | IsTrue():
+            yield from leaves(bound.part)
+        case _:
+            yield bound
+
+
+def terms(bound: Bound) -> Iterator[Term]:
+    """Yield the terms of all leaves, doubled ones too."""
+    for leaf in leaves(bound):
+        if isinstance(leaf, Compare | In | TextTest | IsNull | Known):
+            yield leaf.term
+
+
+def unknown_parts(bound: Bound) -> list[str]:
+    """Return what of `bound` cannot be evaluated."""
+    return [leaf.text for leaf in leaves(bound) if isinstance(leaf, Unevaluable)]

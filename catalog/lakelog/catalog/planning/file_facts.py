@@ -1,0 +1,311 @@
+"""What is known of one column's values in each of many files: from partition values, which are exact, and statistics.
+
+Facts are sets of possibilities, each an array over the files: may there be a NULL, a NaN, another value, and between
+which bounds do the other values lie. Ignorance is the widest possibility, so that a missing statistic proves nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import converted, physical_rows
+from lakelog.catalog.planning.bound import Term
+from lakelog.catalog.planning.exact import DAY_US, range_of, scalar_of
+from lakelog.catalog.schema import (
+    AtomicType,
+    PartitionField,
+    PartitionSpec,
+    Transform,
+    apply_transform,
+    from_arrow,
+    to_arrow,
+    value_type,
+)
+
+EXACT_BELOW_BYTES = 29
+"""Writers cut text bounds to 32 characters or bytes, or just below; shorter bounds were not cut."""
+
+_EPOCH = dt.date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`lo` and `hi` bound the values that are neither NULL nor NaN; NULL there means without bound."""
+
+    lo: pa.Array
+    hi: pa.Array
+    may_null: pa.Array
+    may_nan: pa.Array
+    may_value: pa.Array
+
+    @property
+    def single(self) -> pa.Array:
+        """Where all values but NULL and NaN are one and the same, `lo`."""
+        return pc.fill_null(pc.equal(self.lo, self.hi), False)
+
+
+def facts_of(files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
+    """Return what is known of `term` in each of `files` (see `data_file` for their columns)."""
+    facts = _from_statistics(files, term)
+    if term.transform is not None:
+        facts = _from_column(facts, files, term, specs)
+    for field, mask in partition_fields(files, term.column_id, specs):
+        if field.transform == (term.transform or Transform("identity")):
+            facts = _chosen(mask, _from_partition(files, field, term), facts)
+        elif term.transform is None:
+            facts = _chosen(mask, _narrowed(facts, files, field, term), facts)
+        else:
+            null = pc.is_null(partition_values(files, field))
+            facts = _chosen(mask, _with_nullness(facts, null), facts)
+    return facts
+
+
+def partition_fields(
+    files: pa.Table, column_id: int, specs: Sequence[PartitionSpec]
+) -> Iterator[tuple[PartitionField, pa.Array]]:
+    """Yield the partition fields of a column, each with the mask of the files whose spec has it."""
+    found: dict[PartitionField, list[int]] = {}
+    for spec in specs:
+        for field in spec.fields:
+            if field.source_id == column_id:
+                found.setdefault(field, []).append(spec.id)
+    for field, ids in found.items():
+        yield field, pc.is_in(array_of(files, "spec"), value_set=pa.array(ids, pa.int32()))
+
+
+def partition_values(files: pa.Table, field: PartitionField) -> pa.Array:
+    """Return a field's values in its present type; NULL too for files whose spec does not have the field."""
+    type = value_type(field.result)
+    name = f"p{field.id}"
+    if name not in files.column_names:
+        return pa.nulls(files.num_rows, type)
+    return converted(array_of(files, name), type)
+
+
+def array_of(files: pa.Table, name: str) -> pa.Array:
+    """Return a column in one piece."""
+    column = files.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def specs_list(specs: Mapping[int, PartitionSpec] | Sequence[PartitionSpec]) -> list[PartitionSpec]:
+    return list(specs.values() if isinstance(specs, Mapping) else specs)
+
+
+def _from_statistics(files: pa.Table, term: Term) -> Facts:
+    count, id = files.num_rows, term.column_id
+    rows = physical_rows(files)
+    no, yes = _repeated(False, count), _repeated(True, count)
+    nulls = _counts(files, f"nulls{id}")
+    may_null = pc.fill_null(pc.greater(nulls, 0), True)
+    type = term.type or pa.null()
+    if term.transform is not None or term.type is None:
+        may_value = pc.fill_null(pc.less(nulls, rows), True)
+        return Facts(pa.nulls(count, type), pa.nulls(count, type), may_null, no, may_value)
+    lo, hi = _bounds(files, f"lo{id}", type), _bounds(files, f"hi{id}", type)
+    if not pa.types.is_floating(type):
+        if pa.types.is_string(type) or pa.types.is_binary(type):
+            cut = pc.and_(pc.equal(lo, hi), pc.greater_equal(pc.binary_length(lo), EXACT_BELOW_BYTES))
+            hi = pc.if_else(pc.fill_null(cut, False), pa.scalar(None, type), hi)
+        return Facts(lo, hi, may_null, no, pc.fill_null(pc.less(nulls, rows), True))
+    nans = _counts(files, f"nans{id}")
+    bounded = pc.and_(pc.is_valid(lo), pc.is_valid(hi))
+    may_nan = pc.if_else(pc.is_valid(nans), pc.greater(nans, 0), pc.if_else(bounded, no, yes))
+    may_nan = pc.and_(may_nan, pc.fill_null(pc.less(nulls, rows), True))
+    may_value = pc.fill_null(pc.less(pc.add(nulls, pc.fill_null(nans, 0)), rows), True)
+    return Facts(lo, hi, may_null, may_nan, may_value)
+
+
+def single_result(facts: Facts, transform: Transform, source: AtomicType) -> tuple[pa.Array, pa.Array]:
+    """Return what a transform makes of all values of a column but NULL, and where that is one and the same for certain.
+
+    Elsewhere the result says nothing. `facts` are those of the column.
+    """
+    bounded = pc.and_(pc.is_valid(facts.lo), pc.and_not(pc.is_valid(facts.hi), facts.may_nan))
+    # What is not bounded on both sides is not looked at: a bound alone may be one that the transform does not take.
+    lo, hi = (pc.if_else(bounded, bound, pa.scalar(None, bound.type)) for bound in (facts.lo, facts.hi))
+    first, last = (apply_transform(transform, bound, source) for bound in (lo, hi))
+    # All transforms but bucket keep the order, so what lies between two values of the same result has it too.
+    same = pc.equal(lo, hi) if transform.name == "bucket" else pc.equal(first, last)
+    if transform.name == "truncate":
+        # But for the lowest numbers, which wrap around to the top.
+        same = pc.and_(same, pc.less_equal(first, lo))
+    return first, pc.fill_null(same, False)
+
+
+def column_of(term: Term) -> Term:
+    """Return the column that `term` is, or is a transform of."""
+    assert isinstance(term.source, AtomicType)
+    type = pa.float64() if term.source.family in ("float", "double") else value_type(term.source)
+    return replace(term, type=type, transform=None)
+
+
+def _from_column(facts: Facts, files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
+    """Return the facts of a transform where those of its column tell its result."""
+    assert term.transform is not None and term.type is not None and isinstance(term.source, AtomicType)
+    column = facts_of(files, column_of(term), specs)
+    result, single = single_result(column, term.transform, term.source)
+    bound = pc.if_else(single, result.cast(term.type), pa.scalar(None, term.type))
+    may_value = pc.or_(column.may_value, column.may_nan)
+    return replace(facts, lo=bound, hi=bound, may_null=column.may_null, may_value=may_value)
+
+
+def _from_partition(files: pa.Table, field: PartitionField, term: Term) -> Facts:
+    """Return the facts where the partition value is the value of every row."""
+    values = partition_values(files, field)
+    assert term.type is not None
+    values = values if values.type == term.type else values.cast(term.type)
+    null = pc.is_null(values)
+    nan = (
+        pc.fill_null(pc.is_nan(values), False)
+        if pa.types.is_floating(term.type)
+        else _repeated(False, len(values))
+    )
+    bound = pc.if_else(nan, pa.scalar(None, term.type), values)
+    return Facts(bound, bound, null, nan, pc.invert(pc.or_(null, nan)))
+
+
+def _narrowed(facts: Facts, files: pa.Table, field: PartitionField, term: Term) -> Facts:
+    """Return `facts`, narrowed by the value of a transform of the column; it is NULL exactly where the column is."""
+    values = partition_values(files, field)
+    facts = _with_nullness(facts, pc.is_null(values))
+    assert isinstance(term.source, AtomicType)
+    spans = _SPANS.get(field.transform.name)
+    if spans is None:
+        return facts
+    lo, hi = spans(values, term.source, field.transform)
+    # pyarrow's max_element_wise and min_element_wise have no kernels for timestamps with a zone.
+    higher = pc.coalesce(pc.greater(facts.lo, lo), pc.is_null(lo))
+    lower = pc.coalesce(pc.less(facts.hi, hi), pc.is_null(hi))
+    return replace(facts, lo=pc.if_else(higher, facts.lo, lo), hi=pc.if_else(lower, facts.hi, hi))
+
+
+def _with_nullness(facts: Facts, null: pa.Array) -> Facts:
+    value = pc.invert(null)
+    return replace(
+        facts, may_null=null, may_nan=pc.and_(facts.may_nan, value), may_value=pc.and_(facts.may_value, value)
+    )
+
+
+def _chosen(mask: pa.Array, yes: Facts, no: Facts) -> Facts:
+    if pc.all(mask, min_count=0).as_py():
+        return yes
+    return Facts(
+        pc.if_else(mask, yes.lo, no.lo),
+        pc.if_else(mask, yes.hi, no.hi),
+        pc.if_else(mask, yes.may_null, no.may_null),
+        pc.if_else(mask, yes.may_nan, no.may_nan),
+        pc.if_else(mask, yes.may_value, no.may_value),
+    )
+
+
+def _bounds(files: pa.Table, name: str, type: pa.DataType) -> pa.Array:
+    if name not in files.column_names:
+        return pa.nulls(files.num_rows, type)
+    try:
+        return converted(array_of(files, name), type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(files.num_rows, type)
+
+
+def _counts(files: pa.Table, name: str) -> pa.Array:
+    return array_of(files, name) if name in files.column_names else pa.nulls(files.num_rows, pa.int64())
+
+
+def _repeated(value: bool, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value), count)
+
+
+# Which values of the column lead to a value of the transform: from … to, both included, NULL where that has no end.
+
+
+def _equal_spans(width_us: int) -> Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]:
+    def spans(values: pa.Array, source: AtomicType, transform: Transform) -> tuple[pa.Array, pa.Array]:
+        if source.family == "date":
+            return values, values
+        type = value_type(source)
+        numbers = values.cast(pa.int32()).cast(pa.int64())
+        # Days that no timestamp reaches overflow: they stay without bound.
+        inside = pc.less(pc.abs(numbers), 2**62 // width_us)
+        first = pc.multiply(pc.if_else(inside, numbers, pa.scalar(None, pa.int64())), width_us)
+        return first.cast(type), pc.add(first, width_us - 1).cast(type)
+
+    return spans
+
+
+def _calendar_spans(
+    months_each: int,
+) -> Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]:
+    def span(value: int, source: AtomicType) -> tuple[int | None, int | None]:
+        first, last = _days_until(value * months_each), _days_until((value + 1) * months_each)
+        if source.family == "date":
+            return first, None if last is None else last - 1
+        return None if first is None else first * DAY_US, None if last is None else last * DAY_US - 1
+
+    def spans(values: pa.Array, source: AtomicType, transform: Transform) -> tuple[pa.Array, pa.Array]:
+        return _by_value(values, source, lambda value: span(value, source))
+
+    return spans
+
+
+def _truncate_spans(values: pa.Array, source: AtomicType, transform: Transform) -> tuple[pa.Array, pa.Array]:
+    width = transform.argument
+    assert width is not None
+    match source.family:
+        case "binary":
+            short = pc.less(pc.binary_length(values), width)
+            return values, pc.if_else(short, values, pa.scalar(None, values.type))
+        case "string" | "char" | "varchar":
+            short = pc.less(pc.utf8_length(values), width)
+            return values, pc.if_else(short, values, pa.scalar(None, values.type))
+        case "decimal":
+
+            def span(value: str) -> tuple[str | None, str | None]:
+                last = int(value.replace(".", "")) + width - 1
+                lowest, highest = range_of(source)
+                if last > highest:
+                    return None, None
+                first = value if last - (width - 1) >= lowest else None
+                return first, format(scalar_of(last, source).as_py(), "f")
+
+            return _by_value(values, source, span)
+        case _:
+            # The lowest values wrap around to the top, as Iceberg's do, so that a value up there says nothing.
+            wide = values.cast(pa.int64())
+            inside = pc.less_equal(wide, range_of(source)[1] - (width - 1))
+            first = pc.if_else(inside, wide, pa.scalar(None, pa.int64()))
+            return first.cast(values.type), pc.add(first, width - 1).cast(values.type)
+
+
+def _by_value(
+    values: pa.Array, source: AtomicType, span: Callable[[Any], tuple[Any, Any]]
+) -> tuple[pa.Array, pa.Array]:
+    """Compute spans for each distinct value once."""
+    encoded = values.dictionary_encode()
+    spans = [span(value) for value in from_arrow(encoded.dictionary)]
+    type = value_type(source)
+    first, last = ([each[side] for each in spans] for side in (0, 1))
+    return to_arrow(first, type).take(encoded.indices), to_arrow(last, type).take(encoded.indices)
+
+
+def _days_until(months: int) -> int | None:
+    """Return the day on which a month begins, both counted from January 1970; None outside of years 1 to 9999."""
+    year, month = 1970 + months // 12, months % 12 + 1
+    if not 1 <= year <= 9999:
+        return None
+    return (dt.date(year, month, 1) - _EPOCH).days
+
+
+_SPANS: Mapping[str, Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]] = {
+    "hour": _equal_spans(DAY_US // 24),
+    "day": _equal_spans(DAY_US),
+    "month": _calendar_spans(1),
+    "year": _calendar_spans(12),
+    "truncate": _truncate_spans,
+}

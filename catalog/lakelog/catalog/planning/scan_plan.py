@@ -1,0 +1,122 @@
+"""Scan planning: which data files a query has to read. Vectorised over Arrow, which drops the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import (
+    BASE_SCHEMA,
+    CONSTANTS,
+    DELETED,
+    DELETES,
+    FIRST_ROW,
+    FOOTER,
+    NAMES,
+    VERSION,
+    DataFile,
+    Fetch,
+    FileSet,
+    joined,
+    split_name,
+)
+from lakelog.catalog.planning.bound import Bound, Constant, unknown_parts
+from lakelog.catalog.planning.file_facts import array_of, partition_values, specs_list
+from lakelog.catalog.planning.pruning import Specs, match, may_match
+from lakelog.catalog.planning.top_rows import TopRows, may_be_first
+from lakelog.catalog.schema import PartitionField, PartitionSpec, Schema, from_arrow, to_arrow, value_type
+
+_PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
+
+
+def plan(
+    files: FileSet,
+    fetch: Fetch,
+    bound: Bound | None,
+    specs: Specs,
+    *,
+    limit: int | None = None,
+    statistics: Collection[int] = (),
+    top: TopRows | None = None,
+    schema: Schema | None = None,
+) -> pa.Table:
+    """Return the files that may hold matching rows, a row each: path, size, rows, spec, `p<field id>` of every
+    field, and footer, names, constants, deleted, deletes, first_row and version where there are any.
+
+    The version of a file that the transaction at hand has added is 0.
+
+    With `limit`, files stop where the rows that match for certain suffice. `statistics` are ids of columns whose `lo`,
+    `hi`, `nulls` and `nans` are wanted too, as far as they are known. Without a filter, files that have none of the
+    `top` rows of a table of that `schema` are left out.
+    """
+    found: list[pa.Table] = []
+    missing = limit
+    chunks = files.chunks(fetch)
+    if top is not None and schema is not None and bound in (None, Constant(True)):
+        masks = may_be_first(chunks, top, schema, specs)
+        chunks = [_filtered(chunk, mask) for chunk, mask in zip(chunks, masks, strict=True)]
+    for chunk in chunks:
+        kept = chunk if bound is None else _filtered(chunk, may_match(chunk, bound, specs))
+        if missing is not None:
+            certain = _certain_rows(kept, bound, specs)
+            reached = pc.index(pc.greater_equal(pc.cumulative_sum(certain), missing), True).as_py()
+            if reached >= 0 or missing == 0:
+                found.append(_projected(kept.slice(0, reached + 1 if missing else 0), statistics))
+                break
+            missing -= pc.sum(certain, min_count=0).as_py()
+        found.append(_projected(kept, statistics))
+    planned = joined(found or [_projected(BASE_SCHEMA.empty_table(), statistics)])
+    for field in {field.id: field for spec in specs_list(specs) for field in spec.fields}.values():
+        if f"p{field.id}" not in planned.column_names:
+            planned = planned.append_column(f"p{field.id}", partition_values(planned, field))
+    return planned
+
+
+def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) -> int | None:
+    """Return how many rows match, or None where that takes reading data."""
+    if bound is None:
+        return files.row_count
+    if unknown_parts(bound):
+        return None
+    total = 0
+    for chunk in files.chunks(fetch):
+        result = match(chunk, bound, specs)
+        if not pc.all(pc.or_(result.all, result.none), min_count=0).as_py():
+            return None
+        # A file of no rows may be both.
+        total += pc.sum(chunk.filter(result.all)["rows"], min_count=0).as_py()
+    return total
+
+
+def partition_key(file: DataFile, spec: PartitionSpec) -> tuple[object, ...]:
+    """Return the partition of one file: its values in the order of the spec's fields, as lakelog itself writes them."""
+    return tuple(_normal(file.partition.get(field.id), field) for field in spec.fields)
+
+
+def _normal(value: object, field: PartitionField) -> object:
+    """Return a literal as lakelog itself writes it, whoever wrote it: `1.5` as a decimal of two places is `1.50`."""
+    return from_arrow(to_arrow([value], value_type(field.result)))[0]
+
+
+def _certain_rows(files: pa.Table, bound: Bound | None, specs: Specs) -> pa.Array:
+    rows = array_of(files, "rows") if files.num_rows else pa.array([], pa.int64())
+    if bound is None or bound == Constant(True):
+        return rows
+    if unknown_parts(bound):
+        return pc.multiply(rows, 0)
+    return pc.if_else(match(files, bound, specs).all, rows, 0)
+
+
+def _filtered(files: pa.Table, mask: pa.Array) -> pa.Table:
+    return files if pc.all(mask, min_count=0).as_py() else files.filter(mask)
+
+
+def _projected(files: pa.Table, statistics: Collection[int]) -> pa.Table:
+    return files.select([name for name in files.column_names if _is_wanted(name, statistics)])
+
+
+def _is_wanted(name: str, statistics: Collection[int]) -> bool:
+    kind, id = split_name(name)
+    return name in _PLANNED or kind == "p" or kind != "" and id in statistics

@@ -1,0 +1,324 @@
+"""Filters on rows, before they meet a schema: a tree, its JSON form, and how Python writes it.
+
+JSON is that of Spark's V2 predicates: `{"op": "=", "args": [{"col": ["a", "b"]}, {"lit": 5, "type": "integer"}]}`,
+where `{"transform": "bucket", "args": [16, {"col": ["a"]}]}` may stand for a column. An operation that is not
+known here is kept by its name: it may match anything when a scan is planned, and is refused where rows are read or
+deleted.
+
+In Python: `(col("a") > 5) & col("b").is_in(["x", "y"])`, or a list of tuples `[("a", ">", 5), ("b", "in", ["x"])]`, or
+a list of such lists, of which one has to hold.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NoReturn, TypeAlias
+
+from lakelog.catalog.schema.literals import float_to_json
+from lakelog.catalog.schema.partitioning import Transform
+from lakelog.catalog.schema.schema import dotted
+from lakelog.log.errors import InvalidInput, LakelogError
+
+COMPARISONS = ("=", "<=>", "<>", "<", "<=", ">", ">=")
+TEXT_TESTS = ("STARTS_WITH", "ENDS_WITH", "CONTAINS")
+NULL_TESTS = ("IS_NULL", "IS_NOT_NULL")
+_SPELLINGS = {"==": "=", "!=": "<>", "not in": "NOT IN", "in": "IN"}
+_DEPTH_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return dotted(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    transform: Transform
+    column: Column
+
+    def __str__(self) -> str:
+        argument = "" if self.transform.argument is None else f"{self.transform.argument}, "
+        return f"{self.transform.name}({argument}{self.column})"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value in its JSON form, and the Spark type that it is in; without one, the type is the column's."""
+
+    value: bool | int | float | str | None
+    type: str | None = None
+
+    def __str__(self) -> str:
+        return "NULL" if self.value is None else repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something of Spark's that lakelog does not understand."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    op: str
+    args: tuple[Operand, ...] = ()
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return Predicate("AND", (self, _predicate(other, "&")))
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return Predicate("OR", (self, _predicate(other, "|")))
+
+    def __invert__(self) -> Predicate:
+        return Predicate("NOT", (self,))
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidInput(
+            "a filter has no truth of its own: combine filters with &, | and ~, each in parentheses"
+        )
+
+    def __str__(self) -> str:
+        match self.op, self.args:
+            case (("AND" | "OR"), _):
+                return "(" + f" {self.op} ".join(map(str, self.args)) + ")"
+            case "IN", (column, *values):
+                return f"{column} IN ({', '.join(map(str, values))})"
+            case "NOT", (operand,):
+                return f"NOT {operand}"
+            case op, (left, right) if op in COMPARISONS:
+                return f"{left} {op} {right}"
+            case op, (operand,) if op in NULL_TESTS:
+                return f"{operand} {op.replace('_', ' ')}"
+            case op, ():
+                return op
+            case op, args:
+                return f"{op}({', '.join(map(str, args))})"
+        raise AssertionError("every predicate has a text")
+
+    def to_json(self) -> dict[str, Any]:
+        return _to_json(self)
+
+    @staticmethod
+    def from_json(data: str | Mapping[str, Any]) -> Predicate:
+        """Read the JSON form. InvalidInput where it is malformed; what is only unknown stays as it is."""
+        parsed = _from_json(json.loads(data) if isinstance(data, str) else data, 0)
+        return _predicate(parsed, "a filter")
+
+
+Operand: TypeAlias = Column | Transformed | Literal | Opaque | Predicate
+
+ALWAYS_TRUE = Predicate("ALWAYS_TRUE")
+ALWAYS_FALSE = Predicate("ALWAYS_FALSE")
+
+Filter: TypeAlias = Predicate | Mapping[str, Any] | Sequence[Any]
+"""What users may give for a filter: see `as_predicate`."""
+
+
+class Reference:
+    """A column in a filter that is being written in Python: comparing it makes a `Predicate`."""
+
+    __slots__ = ("_column",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, column: Column) -> None:
+        self._column = column
+
+    def __eq__(self, other: object) -> Predicate:  # type: ignore[override]
+        return self._compare("=", other)
+
+    def __ne__(self, other: object) -> Predicate:  # type: ignore[override]
+        return self._compare("<>", other)
+
+    def __lt__(self, other: Any) -> Predicate:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> Predicate:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> Predicate:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> Predicate:
+        return self._compare(">=", other)
+
+    def null_safe_equals(self, other: Any) -> Predicate:
+        """SQL's `<=>`: NULL equals NULL."""
+        return self._compare("<=>", other)
+
+    def is_in(self, values: Iterable[Any]) -> Predicate:
+        return Predicate("IN", (self._column, *(literal(value) for value in values)))
+
+    def is_null(self) -> Predicate:
+        return Predicate("IS_NULL", (self._column,))
+
+    def is_not_null(self) -> Predicate:
+        return Predicate("IS_NOT_NULL", (self._column,))
+
+    def starts_with(self, text: str) -> Predicate:
+        return Predicate("STARTS_WITH", (self._column, literal(text)))
+
+    def ends_with(self, text: str) -> Predicate:
+        return Predicate("ENDS_WITH", (self._column, literal(text)))
+
+    def contains(self, text: str) -> Predicate:
+        return Predicate("CONTAINS", (self._column, literal(text)))
+
+    def _compare(self, op: str, other: object) -> Predicate:
+        return Predicate(
+            op, (self._column, other._column if isinstance(other, Reference) else literal(other))
+        )
+
+
+def col(*path: str) -> Reference:
+    """Return a column to be compared: `col("a") > 5`. `col("a", "b")` or `col("a.b")` is the field b of a struct a."""
+    if not path or not all(isinstance(part, str) for part in path):
+        raise InvalidInput(
+            f"col{path!r} names no column: give its name, for a nested one the names that lead to it"
+        )
+    return Reference(Column(path))
+
+
+def as_predicate(filter: Filter) -> Predicate:
+    """Return what a user gave as a predicate: one already, its JSON, tuples (all have to hold), or lists of tuples."""
+    if isinstance(filter, Predicate):
+        return filter
+    if isinstance(filter, Mapping):
+        return Predicate.from_json(filter)
+    if isinstance(filter, tuple) and len(filter) == 3 and isinstance(filter[0], str):
+        return _from_tuple(filter)
+    if isinstance(filter, Sequence) and not isinstance(filter, str) and filter:
+        if all(isinstance(part, list) for part in filter):
+            return _combined("OR", [as_predicate(part) for part in filter])
+        return _combined("AND", [as_predicate(part) for part in filter])
+    raise InvalidInput(
+        f"{filter!r} is not a filter: write one like col('a') > 5, or tuples like [('a', '>', 5)]"
+    )
+
+
+def literal(value: Any) -> Literal:
+    """Return a Python value as a literal. InvalidInput for a value of another kind."""
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    elif hasattr(value, "item") and not isinstance(value, str | bytes):
+        value = value.item()
+    match value:
+        case None:
+            return Literal(None)
+        case bool():
+            return Literal(value, "boolean")
+        case int():
+            return Literal(value, "long")
+        case float():
+            return Literal(float_to_json(value), "double")
+        case str():
+            return Literal(value, "string")
+        case bytes():
+            return Literal(base64.b64encode(value).decode("ascii"), "binary")
+        case Decimal() if value.is_finite():
+            return Literal(format(value, "f"), "decimal")
+        case dt.datetime():
+            epoch = dt.datetime(1970, 1, 1, tzinfo=None if value.tzinfo is None else dt.UTC)
+            kind = "timestamp_ntz" if value.tzinfo is None else "timestamp"
+            return Literal((value - epoch) // dt.timedelta(microseconds=1), kind)
+        case dt.date():
+            return Literal(value.toordinal() - dt.date(1970, 1, 1).toordinal(), "date")
+        case dt.time() if value.tzinfo is None:
+            seconds = (value.hour * 60 + value.minute) * 60 + value.second
+            return Literal(seconds * 1_000_000 + value.microsecond, "time")
+        case dt.timedelta():
+            return Literal(value // dt.timedelta(microseconds=1), "interval day to second")
+    raise InvalidInput(f"cannot compare a column with {value!r} of type {type(value).__name__}")
+
+
+def _from_tuple(written: tuple[Any, ...]) -> Predicate:
+    name, op, value = written
+    known = _SPELLINGS.get(str(op).lower(), str(op).upper())
+    column = col(name)
+    if known in ("IN", "NOT IN"):
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            raise InvalidInput(f"the filter {written!r} needs a list of values after {op}")
+        return column.is_in(value) if known == "IN" else ~column.is_in(value)
+    if known not in COMPARISONS:
+        raise InvalidInput(
+            f"the filter {written!r} has the operation {op!r}: it is one of =, ==, !=, <>, <, <=, >, >=, in, not in"
+        )
+    return column._compare(known, value)
+
+
+def _combined(op: str, parts: Sequence[Predicate]) -> Predicate:
+    return parts[0] if len(parts) == 1 else Predicate(op, tuple(parts))
+
+
+def _predicate(operand: object, where: str) -> Predicate:
+    if isinstance(operand, Predicate):
+        return operand
+    raise InvalidInput(
+        f"{where} needs a condition, not {operand!r}: put comparisons in parentheses, (col('a') > 5) & …"
+    )
+
+
+def _to_json(operand: Operand) -> dict[str, Any]:
+    match operand:
+        case Predicate():
+            return {"op": operand.op, "args": [_to_json(each) for each in operand.args]}
+        case Column():
+            return {"col": list(operand.path)}
+        case Literal():
+            return {"lit": operand.value} | ({} if operand.type is None else {"type": operand.type})
+        case Transformed():
+            argument = [] if operand.transform.argument is None else [operand.transform.argument]
+            return {"transform": operand.transform.name, "args": [*argument, _to_json(operand.column)]}
+        case Opaque():
+            return {"opaque": operand.text}
+
+
+def _from_json(data: Any, depth: int) -> Operand:
+    if depth > _DEPTH_LIMIT:
+        # Nothing is known of it: a scan reads all that it might match, and a delete refuses it.
+        return Predicate(f"what is nested deeper than {_DEPTH_LIMIT} levels")
+    match data:
+        case {"op": str(op), **rest}:
+            args = rest.get("args", [])
+            if not isinstance(args, list):
+                raise InvalidInput(f"the filter's operation {op} has no list of arguments: {data!r}")
+            return Predicate(op, tuple(_from_json(each, depth + 1) for each in args))
+        case {"col": [*path]} if path and all(isinstance(part, str) for part in path):
+            return Column(tuple(path))
+        case {"lit": (bool() | int() | float() | str() | None) as value, **rest}:
+            kind = rest.get("type")
+            return Literal(value, None if kind is None else str(kind))
+        case {"transform": str(name), "args": [*args]}:
+            return _transformed(name, args, depth)
+        case {**rest}:
+            return Opaque(json.dumps(rest, sort_keys=True))
+    raise InvalidInput(f"{data!r} is not a part of a filter")
+
+
+def _transformed(name: str, args: Sequence[Any], depth: int) -> Operand:
+    """Read a transform of one column; numbers may be bare or literals. What is not one of ours stays opaque."""
+    columns = [each for each in args if isinstance(each, Mapping) and "col" in each]
+    numbers = [
+        each["lit"] if isinstance(each, Mapping) and "lit" in each else each
+        for each in args
+        if each not in columns
+    ]
+    column = _from_json(columns[0], depth + 1) if len(columns) == 1 else None
+    if isinstance(column, Column) and all(type(number) is int for number in numbers) and len(numbers) <= 1:
+        try:
+            plain = Transform.parse(name if not numbers else f"{name}[{numbers[0]}]")
+            return Transformed(plain, column)
+        except LakelogError:
+            pass
+    return Opaque(f"{name}({json.dumps(list(args))})")

@@ -1,0 +1,54 @@
+"""Which types a column may be changed to: those that hold every value of the old one, in old data files too.
+
+The widenings are the ones that Spark's Parquet reader and Arrow both do on reading, so that no file is
+rewritten.
+"""
+
+from __future__ import annotations
+
+from lakelog.catalog.schema.types import AtomicType
+
+_WIDER = {
+    "byte": ("short", "integer", "long", "double"),
+    "short": ("integer", "long", "double"),
+    "integer": ("long", "double"),
+    "float": ("double",),
+    "date": ("timestamp_ntz",),
+}
+# Spark's vectorised reader takes a Parquet INT32 for decimals of 10 whole digits and more, an INT64 for 20
+# and more.
+_WHOLE_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+_INTEGERS = ("byte", "short", "integer", "long")
+_TEXTS = ("char", "varchar", "string")
+
+
+def is_widening(old: AtomicType, new: AtomicType) -> bool:
+    """Tell whether every value of `old` is a value of `new`, and old files can be read as `new`."""
+    if old == new or new.family in _WIDER.get(old.family, ()):
+        return True
+    match old.family, new.family:
+        case ("byte" | "short" | "integer" | "long", "decimal"):
+            return new.precision - new.scale >= _WHOLE_DIGITS[old.family]
+        case ("decimal", "decimal"):
+            return new.scale >= old.scale and new.precision - new.scale >= old.precision - old.scale
+        case ("char" | "varchar", "varchar"):
+            return new.length >= old.length
+        case ("char" | "varchar", "string"):
+            return True
+        case ("time", "time"):
+            return new.precision >= old.precision
+        case _:
+            return False
+
+
+def keeps_partition_values(old: AtomicType, new: AtomicType) -> bool:
+    """Tell whether every transform gives the same value after the widening as before it.
+
+    Buckets hash decimals by their digits and dates by their days, so that a change of kind or scale moves
+    rows.
+    """
+    if old.family in _INTEGERS and new.family in _INTEGERS or old.family in _TEXTS and new.family in _TEXTS:
+        return True
+    if old.family == new.family == "decimal":
+        return old.scale == new.scale
+    return old.family == new.family == "time"

@@ -1,0 +1,203 @@
+"""What a compaction writes anew: small files that fit together, and files of which many rows are deleted. Pure.
+
+Files go together that have rows of one partition, in the order of their paths, which is that of their writes: so what
+came at about the same time stays together. Each group becomes one file, so compacting what is compact does nothing.
+Only where rows are to be spread by range, over the files of a clustered table or the partitions of today, a group
+becomes several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.files import UNCOMMITTED, VERSION, physical_rows
+from lakelog.catalog.schema import TARGET_FILE_SIZE, Metadata, from_arrow, value_of
+from lakelog.log.errors import InvalidInput
+
+DELETED_RATIO = 0.3
+"""A file is written anew by itself where at least this share of its rows is deleted, if nobody says another one."""
+
+SMALL = 0.75
+"""Files below this share of the size that they shall have are put together with others."""
+
+HELD_BYTES = 32 * 1024 * 1024
+"""About what a writer of Parquet holds of a file."""
+
+LARGEST_BYTES = 1 << 50
+"""No store takes a file of this size: more is asked for by who wants as few files as possible."""
+
+SPREAD_TASKS_MAX = 64
+"""A group is spread over no more tasks than these: of a larger one, there are several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Files shall be of about `target_size_bytes`, and have less than the share `deleted_ratio` of deleted rows."""
+
+    target_size_bytes: int
+    deleted_ratio: float
+
+    @property
+    def most_bytes(self) -> int:
+        """Where a writer begins another file all the same: rows that were in several may need more in one.
+
+        What a writer holds in memory is not compressed yet, and so counts for more than it will be.
+        """
+        return self.target_size_bytes + max(self.target_size_bytes // 2, HELD_BYTES)
+
+
+def goal_of(
+    properties: Mapping[str, str], target_size_bytes: int | None, deleted_ratio: float | None
+) -> Goal:
+    """Return what is asked for; None: as the table's properties, and lakelog, have it. InvalidInput."""
+    if target_size_bytes is None:
+        target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
+    if target_size_bytes < TARGET_FILE_SIZE.minimum:
+        raise InvalidInput(
+            f"files of {target_size_bytes} bytes are not possible: give at least {TARGET_FILE_SIZE.minimum}"
+        )
+    if deleted_ratio is None:
+        deleted_ratio = DELETED_RATIO
+    if not 0 <= deleted_ratio <= 1:
+        raise InvalidInput(
+            f"the share of deleted rows is {deleted_ratio}: give a number from 0, for all files that have some, to 1"
+        )
+    # What is computed from it has to fit into 64 bits.
+    return Goal(target_size_bytes=min(target_size_bytes, LARGEST_BYTES), deleted_ratio=deleted_ratio)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """So many files are written anew together, with so many `rows` that are left and so many that are `deleted`.
+
+    `tasks` share the work, by ranges of the columns by which rows are partitioned and clustered. Unless the group is
+    `spread`, its rows are of one partition of today, and one task suffices.
+    """
+
+    files: int
+    rows: int
+    size_bytes: int
+    deleted: int
+    tasks: int = 1
+    spread: bool = False
+
+
+def plan_compaction(
+    files: pa.Table, metadata: Metadata, goal: Goal, *, until: int, limit_bytes: int
+) -> tuple[pa.Table, list[Group]]:
+    """Return the next groups, up to about `limit_bytes`, and their files, one group's after the other's.
+
+    `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count, so that whoever
+    asks again and again, as of newer versions, comes to an end; nor do those that a transaction has added itself.
+    """
+    files = files.filter(_is_of_then(files, until)).sort_by("path")
+    planned = _Planned(files, metadata, goal)
+    places: list[int] = []
+    groups: list[Group] = []
+    total = 0
+    for chosen, group in planned.groups():
+        places += chosen
+        groups.append(group)
+        total += group.size_bytes
+        if total >= limit_bytes:
+            break
+    return files.take(pa.array(places, pa.int64())), groups
+
+
+def _is_of_then(files: pa.Table, until: int) -> pa.Array:
+    """Return which files had come by the version `until`. Those of which that is not known are older."""
+    if VERSION not in files.column_names:
+        return pa.repeat(pa.scalar(True), files.num_rows)
+    versions = pc.fill_null(files[VERSION].combine_chunks(), 1)
+    return pc.and_(pc.less_equal(versions, until), pc.not_equal(versions, UNCOMMITTED))
+
+
+class _Planned:
+    def __init__(self, files: pa.Table, metadata: Metadata, goal: Goal) -> None:
+        self._goal = goal
+        self._metadata = metadata
+        self._sizes: list[int] = files["size"].to_pylist()
+        self._rows: list[int] = files["rows"].to_pylist()
+        self._all_rows: list[int] = physical_rows(files).to_pylist()
+        self._specs: list[int] = files["spec"].to_pylist()
+        self._values = [_values(files, field.id) for field in metadata.spec.fields]
+
+    def groups(self) -> Iterator[tuple[list[int], Group]]:
+        """Yield the places of the files of each group, and what it is."""
+        partitions: dict[tuple[Any, ...] | None, list[int]] = {}
+        for place in range(len(self._sizes)):
+            if self._is_wanted(place):
+                partitions.setdefault(self._partition(place), []).append(place)
+        for partition, places in partitions.items():
+            is_spread = partition is None or self._metadata.clustering
+            yield from self._spread(places) if is_spread else self._packed(places)
+
+    def _packed(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
+        for chosen in self._cut(places, self._goal.target_size_bytes):
+            if len(chosen) > 1 or self._has_many_deleted(chosen[0]):
+                yield chosen, self._group(chosen)
+
+    def _spread(self, places: Sequence[int]) -> Iterator[tuple[list[int], Group]]:
+        for chosen in self._cut(places, self._goal.target_size_bytes * SPREAD_TASKS_MAX):
+            live = sum(map(self._live_bytes, chosen))
+            tasks = max(1, -(-live // self._goal.target_size_bytes))
+            if len(chosen) > tasks or any(map(self._has_many_deleted, chosen)):
+                yield chosen, self._group(chosen, tasks=tasks, spread=True)
+
+    def _cut(self, places: Sequence[int], size_bytes: int) -> Iterator[list[int]]:
+        """Yield files that follow one another, up to that size together, or a single one that is larger."""
+        chosen: list[int] = []
+        total = 0
+        for place in places:
+            live = self._live_bytes(place)
+            if chosen and total + live > size_bytes:
+                yield chosen
+                chosen, total = [], 0
+            chosen.append(place)
+            total += live
+        if chosen:
+            yield chosen
+
+    def _group(self, places: list[int], *, tasks: int = 1, spread: bool = False) -> Group:
+        rows = sum(self._rows[place] for place in places)
+        return Group(
+            files=len(places),
+            rows=rows,
+            size_bytes=sum(self._sizes[place] for place in places),
+            deleted=sum(self._all_rows[place] for place in places) - rows,
+            tasks=tasks,
+            spread=spread,
+        )
+
+    def _is_wanted(self, place: int) -> bool:
+        """Whether a file may be written anew. One without rows stands for an empty partition."""
+        if not self._rows[place]:
+            return False
+        small = self._goal.target_size_bytes * SMALL
+        return self._live_bytes(place) < small or self._has_many_deleted(place)
+
+    def _has_many_deleted(self, place: int) -> bool:
+        deleted = self._all_rows[place] - self._rows[place]
+        return deleted > 0 and deleted >= self._goal.deleted_ratio * self._all_rows[place]
+
+    def _live_bytes(self, place: int) -> int:
+        """Return about how many bytes the rows take that are left."""
+        return self._sizes[place] * self._rows[place] // self._all_rows[place]
+
+    def _partition(self, place: int) -> tuple[Any, ...] | None:
+        """Return the values of a file's partition; None for a file of an earlier partitioning."""
+        if self._values and self._specs[place] != self._metadata.spec.id:
+            return None
+        return tuple(values[place] for values in self._values)
+
+
+def _values(files: pa.Table, field_id: int) -> list[Any]:
+    name = f"p{field_id}"
+    if name not in files.column_names:
+        return [None] * files.num_rows
+    return from_arrow(files[name].combine_chunks())

@@ -1,0 +1,452 @@
+"""The words of the catalog's logs: what a commit of a namespace or of a table can say.
+
+Events are facts, already decided: ids and values are in them, and folding them needs no clock and no I/O. What is
+stored is exactly these structs; an unknown event or field is refused by name, because a reader that skips what it does
+not know shows a wrong table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias, get_args
+
+import msgspec
+
+from lakelog.catalog.files import DataFile, RemovedFile, TableEstimates
+from lakelog.catalog.schema import (
+    Constraint,
+    Definition,
+    Metadata,
+    PartitionSpec,
+    Schema,
+    SortOrder,
+    leave_out_empty,
+    ready,
+)
+from lakelog.log import Commit, Json
+from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
+    pass
+
+
+# Namespaces
+
+
+class NamespaceCreated(_Event, frozen=True, tag="namespace-created"):
+    """The first commit of a namespace's log. `parent` is the location of the namespace that is to link it."""
+
+    properties: dict[str, str]
+    parent: str | None = None
+    name: str | None = None
+
+
+class NamespaceAltered(_Event, frozen=True, tag="namespace-altered"):
+    set: dict[str, str]
+    removed: tuple[str, ...] = ()
+
+
+class EntryLinked(_Event, frozen=True, tag="entry-linked"):
+    """A name now leads to an object: the moment at which the object exists for everybody.
+
+    `space` is relation or namespace, `kind` says what it is (table, namespace). `location` is relative to the
+    warehouse, or a URL where the user chose the place.
+    """
+
+    space: str
+    name: str
+    kind: str
+    id: str
+    location: str
+
+
+class EntryDefined(_Event, frozen=True, tag="entry-defined"):
+    """A name now stands for a view or a function, which have no log of their own.
+
+    The id is new, or the same name's (then this replaces what the name stood for), or of what was dropped before (and
+    is restored), or was unlinked elsewhere by the same transaction (and is moved). `space` is relation or function.
+    """
+
+    space: str
+    name: str
+    id: str
+    definition: Definition
+
+
+class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
+    """A name leads nowhere any more. One that was `dropped` is remembered by its id, until it is restored or purged."""
+
+    space: str
+    name: str
+    id: str
+    dropped: bool = False
+
+
+class EntryForgotten(_Event, frozen=True, tag="entry-forgotten"):
+    """The log `id`, created for this namespace but never linked in it, is about to be removed: it cannot be linked."""
+
+    id: str
+
+
+class EntryPurged(_Event, frozen=True, tag="entry-purged"):
+    """What was dropped with this id cannot be restored any more."""
+
+    id: str
+
+
+class EntryRenamed(_Event, frozen=True, tag="entry-renamed"):
+    space: str
+    name: str
+    id: str
+    new_name: str
+
+
+class NamespaceDropped(_Event, frozen=True, tag="namespace-dropped"):
+    """Stands in the sealing commit: from here on nothing can be linked in this namespace."""
+
+    cascade: bool
+
+
+class NamespaceMoved(_Event, frozen=True, tag="namespace-moved"):
+    """From here on the namespace is linked in another one, whose location is `parent`, or has another name there."""
+
+    parent: str
+    name: str
+
+
+class NamespaceRestored(_Event, frozen=True, tag="namespace-restored"):
+    """Stands in the commit that restores a dropped namespace, with all that it held when it was dropped."""
+
+    parent: str
+    name: str
+
+
+class NamespacePurged(_Event, frozen=True, tag="namespace-purged"):
+    """Stands in the commit that purges a dropped namespace: it cannot be restored any more."""
+
+
+class CutSaved(_Event, frozen=True, tag="cut-saved"):
+    """A version of every log of the warehouse has a name now; the object `_cut/<object>`, whose hash this is, has them.
+
+    Stands in the root namespace's log only.
+    """
+
+    name: str
+    object: str
+    hash: str
+    logs: int
+
+
+class CutDropped(_Event, frozen=True, tag="cut-dropped"):
+    name: str
+
+
+# Tables
+
+
+class TableCreated(_Event, frozen=True, tag="table-created"):
+    """The first commit of a table's log. `namespace` is the log that it is to be linked in, under `name`."""
+
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    properties: dict[str, str]
+    namespace: str | None = None
+    name: str | None = None
+    provider: str | None = None
+    comment: str | None = None
+    own_location: bool = False
+
+
+class TableReplaced(_Event, frozen=True, tag="table-replaced"):
+    """The table's metadata and all of its files give way to these; its history and its id stay."""
+
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    properties: dict[str, str]
+    provider: str | None = None
+    comment: str | None = None
+
+
+class SchemaChanged(_Event, frozen=True, tag="schema-changed"):
+    schema: Schema
+
+
+class PartitioningChanged(_Event, frozen=True, tag="partitioning-changed"):
+    spec: PartitionSpec
+
+
+class SortOrderChanged(_Event, frozen=True, tag="sort-order-changed"):
+    sort_order: SortOrder
+
+
+class ClusteringChanged(_Event, frozen=True, tag="clustering-changed"):
+    """From here on writes cluster their rows by these columns, given by their ids; by none: not at all."""
+
+    columns: tuple[int, ...]
+
+
+class TableAltered(_Event, frozen=True, tag="table-altered"):
+    """Properties (and the comment, which is one of them to Spark) were set or removed."""
+
+    set: dict[str, str]
+    removed: tuple[str, ...] = ()
+
+
+class ConstraintAdded(_Event, frozen=True, tag="constraint-added"):
+    """From here on the table has this constraint; of a CHECK, all rows that are there are known to satisfy it."""
+
+    constraint: Constraint
+
+
+class ConstraintDropped(_Event, frozen=True, tag="constraint-dropped"):
+    name: str
+
+
+class FileChange(_Event, frozen=True, kw_only=True):
+    """One operation's change of a line of contents.
+
+    `operation` is the word of one of `conflicts.Operation`. Files stand in the event itself, or, when they are many, as
+    Arrow in the commit's sidecar of the given index; never in both.
+
+    A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
+    `deleted_rows` the rows that are deleted by it; the other counts leave them out.
+    """
+
+    operation: str
+    added: tuple[DataFile, ...] = ()
+    removed: tuple[RemovedFile, ...] = ()
+    added_sidecar: int | None = None
+    removed_sidecar: int | None = None
+    added_files: int = 0
+    added_rows: int = 0
+    added_bytes: int = 0
+    removed_files: int = 0
+    removed_rows: int = 0
+    removed_bytes: int = 0
+    filter: str | None = None
+    changed_files: int = 0
+    deleted_rows: int = 0
+
+
+class FilesChanged(FileChange, frozen=True, tag="files-changed"):
+    """The table's own contents were changed."""
+
+
+class BranchFilesChanged(FileChange, frozen=True, kw_only=True, tag="branch-files-changed"):
+    """The contents of a branch were changed, and nothing else: who follows the table passes over it."""
+
+    branch: str
+
+
+class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
+    """There is a tag or branch `name` from here on, in the place of any other of that name.
+
+    It has the files that the line `of` has at this point, with this event's change; where there is one and it is a
+    branch, `of` is `ahead` of it, or, `apart`, may never have had them. `version` is the one whose contents these are,
+    None for the commit's own. `metadata` is a tag's, None where it is that of the table at this point.
+    """
+
+    name: str
+    kind: str
+    id: str
+    of: str
+    version: int | None = None
+    ahead: bool = False
+    apart: bool = False
+    metadata: Metadata | None = None
+
+
+class RefDropped(_Event, frozen=True, tag="ref-dropped"):
+    name: str
+    kind: str
+
+
+class FastForwarded(_Event, frozen=True, tag="fast-forwarded"):
+    """`branch` has all that the branch `to` has, by the change of files before this, and nothing else."""
+
+    branch: str
+    to: str
+
+
+class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
+    """The values of an identity column from `first` on, step by step, up to `last` are taken from here on.
+
+    By rows of the same commit, or for those of one that may follow. They are beyond all that were taken before.
+    """
+
+    column: int
+    first: int
+    last: int
+
+
+class RolledBack(_Event, frozen=True, tag="rolled-back"):
+    """The table is as it was at `version` again; the files are said by `files-changed` in the same commit.
+
+    `metadata` is the table's from here on, None where only the rows are those of before. A generation of 0 in it begins
+    a new one: the table was replaced since.
+    """
+
+    version: int
+    metadata: Metadata | None = None
+
+
+class StatisticsComputed(_Event, frozen=True, tag="statistics-computed"):
+    """Somebody has looked at all rows of a version, and this is what it found of some columns."""
+
+    estimates: TableEstimates
+
+
+class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
+    """The rows that this commit changes are those of a batch of a stream, which is never to be committed again."""
+
+    stream: str
+    batch: int
+
+
+class TableDropped(_Event, frozen=True, tag="table-dropped"):
+    """Stands in the sealing commit: the moment at which the table is gone."""
+
+
+class TableMoved(_Event, frozen=True, tag="table-moved"):
+    """From here on the table is linked in another namespace, whose location is `namespace`, under `name`."""
+
+    namespace: str
+    name: str
+
+
+class TableRestored(_Event, frozen=True, tag="table-restored"):
+    """Stands in the commit that restores a dropped table, and says where it is linked from here on."""
+
+    namespace: str
+    name: str
+
+
+class TablePurged(_Event, frozen=True, tag="table-purged"):
+    """Stands in the commit that purges a dropped table: from here on its files are deleted."""
+
+
+# Maintenance of either
+
+
+class HistoryExpired(_Event, frozen=True, tag="history-expired"):
+    """Versions before `version` are let go of from here on."""
+
+    version: int
+
+
+class FilesVacuumed(_Event, frozen=True, tag="files-vacuumed"):
+    """Files that no retained version and no write under way can reach are deleted from here on, so many of them.
+
+    A namespace's names the folders in it, by id, that hold files but no log: they belong to creations under way, or are
+    what is left of some.
+    """
+
+    files: int
+    size_bytes: int
+    begun: tuple[str, ...] = ()
+
+
+NamespaceEvent: TypeAlias = (
+    NamespaceCreated
+    | NamespaceAltered
+    | EntryLinked
+    | EntryDefined
+    | EntryUnlinked
+    | EntryRenamed
+    | EntryForgotten
+    | EntryPurged
+    | NamespaceDropped
+    | NamespaceMoved
+    | NamespaceRestored
+    | NamespacePurged
+    | CutSaved
+    | CutDropped
+    | HistoryExpired
+    | FilesVacuumed
+)
+TableEvent: TypeAlias = (
+    TableCreated
+    | TableReplaced
+    | SchemaChanged
+    | PartitioningChanged
+    | SortOrderChanged
+    | ClusteringChanged
+    | TableAltered
+    | ConstraintAdded
+    | ConstraintDropped
+    | FilesChanged
+    | BranchFilesChanged
+    | RefSet
+    | RefDropped
+    | FastForwarded
+    | IdentityTaken
+    | RolledBack
+    | StatisticsComputed
+    | StreamCommitted
+    | TableDropped
+    | TableMoved
+    | TableRestored
+    | TablePurged
+    | HistoryExpired
+    | FilesVacuumed
+)
+
+
+ready(NamespaceEvent, TableEvent)
+
+
+def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
+    """Return `events` as the JSON objects that a commit carries."""
+    return tuple(map(_encoded, events))
+
+
+def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
+    encoded: dict[str, Json] = msgspec.to_builtins(event, order=None)
+    if isinstance(event, RolledBack | RefSet) and event.metadata is not None:
+        leave_out_empty(encoded["metadata"])
+    if isinstance(event, FileChange) and not event.changed_files:
+        # As it was before there were vectors, so that older readers can read it.
+        del encoded["changed_files"], encoded["deleted_rows"]
+    if isinstance(event, RefSet) and not event.apart:
+        # Older readers do not know of it.
+        del encoded["apart"]
+    return encoded
+
+
+def namespace_events(commit: Commit) -> list[NamespaceEvent]:
+    """Decode the events of a commit of a namespace's log. UnsupportedFormat for an event that is not known here."""
+    return _decode(commit, NamespaceEvent, "namespace")
+
+
+def table_events(commit: Commit) -> list[TableEvent]:
+    """Decode the events of a commit of a table's log. UnsupportedFormat for an event that is not known here."""
+    return _decode(commit, TableEvent, "table")
+
+
+def _tags(union: Any) -> set[str]:
+    return {struct.__struct_config__.tag for struct in get_args(union)}
+
+
+def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
+    try:
+        return [msgspec.convert(event, union, strict=True, str_keys=True) for event in commit.events]
+    except msgspec.ValidationError as error:
+        known, others = _tags(union), _tags(NamespaceEvent) | _tags(TableEvent)
+        for event in commit.events:
+            kind = event.get("event")
+            if kind not in known and kind in others:
+                raise InvalidInput(
+                    f"the log {commit.log_id} is not a {what}'s: its version {commit.version} says {kind}"
+                ) from None
+            if kind not in known:
+                raise UnsupportedFormat(
+                    f"version {commit.version} of the {what} log {commit.log_id} holds the event {kind!r}, "
+                    "which this version of lakelog does not know: upgrade lakelog to read it"
+                ) from None
+        raise FormatError(
+            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read ({error}): "
+            "it was written by a faulty client, or by a newer one"
+        ) from None

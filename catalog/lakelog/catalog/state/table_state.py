@@ -1,0 +1,449 @@
+"""What a table's log amounts to: its metadata and its set of files, folded from events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+import msgspec
+
+from lakelog.catalog.errors import NoSuchRef
+from lakelog.catalog.files import (
+    UNCOMMITTED,
+    Fetch,
+    FileSet,
+    Manifest,
+    RemovedFile,
+    TableEstimates,
+    decode_files,
+    decode_removed,
+    next_row_after,
+    with_version,
+)
+from lakelog.catalog.schema import (
+    Metadata,
+    PartitionSpec,
+    leave_out_empty,
+    ready,
+    state_of,
+    with_schema,
+    without,
+)
+from lakelog.catalog.state.events import (
+    BranchFilesChanged,
+    ClusteringChanged,
+    ConstraintAdded,
+    ConstraintDropped,
+    FastForwarded,
+    FileChange,
+    FilesChanged,
+    FilesVacuumed,
+    HistoryExpired,
+    IdentityTaken,
+    PartitioningChanged,
+    RefDropped,
+    RefSet,
+    RolledBack,
+    SchemaChanged,
+    SortOrderChanged,
+    StatisticsComputed,
+    StreamCommitted,
+    TableAltered,
+    TableCreated,
+    TableDropped,
+    TableEvent,
+    TableMoved,
+    TablePurged,
+    TableReplaced,
+    TableRestored,
+    table_events,
+)
+from lakelog.catalog.state.refs import BRANCH, MAIN, TAG, Line, Ref
+from lakelog.log import Commit, Dump, Json
+from lakelog.log.errors import FormatError
+
+COMMENT = "comment"
+"""The property that Spark keeps a table's comment in."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table at one version. `metadata` is None only before the first commit.
+
+    `estimates` are what `compute_statistics` found last. `streams` has the last batch committed of each stream:
+    of all that ever wrote here, whatever became of the rows.
+
+    `identities` has the last value that was taken of each identity column, by its id, also of columns that are gone:
+    what was taken once is never taken again, whatever the table goes back to.
+
+    Versions before `expired` are let go of, whether or not they can still be read: no change may bring a file back that
+    only they had.
+
+    `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All else
+    is of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
+    `metadata`) are its own, and `whole` is the state itself.
+    """
+
+    metadata: Metadata | None = None
+    files: FileSet = field(default_factory=FileSet.empty)
+    expired: int = 0
+    estimates: TableEstimates | None = None
+    streams: Mapping[str, int] = field(default_factory=dict)
+    next_row: int = 0
+    identities: Mapping[int, int] = field(default_factory=dict)
+    refs: Mapping[str, Ref] = field(default_factory=dict)
+    main: Line | None = None
+    line: str = MAIN
+    whole: TableState | None = None
+
+    def on(self, name: str) -> TableState:
+        """Return the state as it is seen on a tag or branch, or on main. NoSuchRef."""
+        whole = self.whole or self
+        if name == MAIN:
+            return whole
+        ref = whole.refs.get(name)
+        if ref is None:
+            known = ", ".join(sorted(whole.refs))
+            raise NoSuchRef(f"there is no tag or branch {name}: the table has {known or 'none'}, and {MAIN}")
+        metadata = whole.metadata if ref.metadata is None else ref.metadata
+        return replace(whole, metadata=metadata, files=ref.files, estimates=None, line=name, whole=whole)
+
+    @property
+    def branches(self) -> list[str]:
+        """The names of all branches but main."""
+        return sorted(name for name, ref in self.refs.items() if ref.kind == BRANCH)
+
+    def lines(self) -> list[TableState]:
+        """Return the state on main and on every tag and branch: all files that the table needs."""
+        return [self.on(name) for name in (MAIN, *sorted(self.refs))]
+
+    @property
+    def current(self) -> Metadata:
+        assert self.metadata is not None, "a table's log begins with its creation"
+        return self.metadata
+
+
+def apply(
+    state: TableState, event: TableEvent, version: int, blobs: Sequence[bytes], *, uncommitted: bool = False
+) -> TableState:
+    """Fold one event of the commit at `version`, whose sidecars are `blobs`. Total and deterministic.
+
+    An `uncommitted` one is a transaction's, of whose version nobody knows.
+    """
+    match event:
+        case TableCreated():
+            return TableState(metadata=_fresh(event, version, (event.spec,), event.own_location))
+        case TableReplaced():
+            metadata = _fresh(
+                event, version, _with_spec(state.current, event.spec), state.current.own_location
+            )
+            return replace(
+                state, metadata=metadata, files=state.files.cleared(), estimates=None, main=_counted(state)
+            )
+        case SchemaChanged():
+            specs = tuple(with_schema(spec, event.schema) for spec in state.current.specs)
+            return _with(state, schema=event.schema, specs=specs)
+        case PartitioningChanged():
+            return _with(state, specs=_with_spec(state.current, event.spec))
+        case SortOrderChanged():
+            return _with(state, sort_order=event.sort_order)
+        case ClusteringChanged():
+            return _with(state, clustering=event.columns)
+        case TableAltered():
+            return _with(state, **_altered(state.current, event.set, event.removed))
+        case ConstraintAdded():
+            return _with(state, constraints=(*state.current.constraints, event.constraint))
+        case ConstraintDropped():
+            return _with(state, constraints=without(state.current.constraints, event.name))
+        case FilesChanged():
+            known = state.estimates and state.estimates.with_added(event.added_rows)
+            files, next_row = _changed(state, state.files, event, version, blobs, uncommitted)
+            return replace(state, files=files, estimates=known, next_row=next_row, main=_counted(state))
+        case BranchFilesChanged():
+            ref = _branch(state, event.branch)
+            files, next_row = _changed(state, ref.files, event, version, blobs, uncommitted)
+            refs = {**state.refs, event.branch: ref.changed(files)}
+            return replace(state, refs=refs, next_row=next_row)
+        case RefSet():
+            return _with_ref(state, event, version, blobs, uncommitted)
+        case RefDropped():
+            return _without_ref(state, event.name)
+        case FastForwarded():
+            return _joined_lines(state, event)
+        case IdentityTaken():
+            return replace(state, identities={**state.identities, event.column: event.last})
+        case RolledBack():
+            return (
+                state
+                if event.metadata is None
+                else replace(state, metadata=_as_before(event.metadata, version))
+            )
+        case StatisticsComputed():
+            return replace(state, estimates=event.estimates.with_older(state.estimates))
+        case StreamCommitted():
+            return replace(state, streams={**state.streams, event.stream: event.batch})
+        case TablePurged():
+            return replace(state, files=state.files.cleared(), refs={}, main=None)
+        case HistoryExpired():
+            return replace(state, expired=max(state.expired, event.version))
+        case TableDropped() | TableMoved() | TableRestored() | FilesVacuumed():
+            return state
+    assert_never(event)
+
+
+def _fresh(
+    event: TableCreated | TableReplaced, version: int, specs: tuple[PartitionSpec, ...], own_location: bool
+) -> Metadata:
+    return Metadata(
+        schema=event.schema,
+        specs=specs,
+        sort_order=event.sort_order,
+        properties=event.properties,
+        provider=event.provider,
+        comment=event.comment,
+        own_location=own_location,
+        generation=version,
+    )
+
+
+def _as_before(metadata: Metadata, version: int) -> Metadata:
+    """Metadata of before a replace begins anew: writes that started since that are for another table."""
+    return metadata if metadata.generation else msgspec.structs.replace(metadata, generation=version)
+
+
+def _with(state: TableState, **changes: Any) -> TableState:
+    return replace(state, metadata=msgspec.structs.replace(state.current, **changes))
+
+
+def _with_spec(metadata: Metadata, spec: PartitionSpec) -> tuple[PartitionSpec, ...]:
+    return (*(other for other in metadata.specs if other.id != spec.id), spec)
+
+
+def _altered(metadata: Metadata, set_: Mapping[str, str], removed: Sequence[str]) -> dict[str, Any]:
+    properties = {key: value for key, value in metadata.properties.items() if key not in removed}
+    comment = None if COMMENT in removed else metadata.comment
+    for key, value in set_.items():
+        if key == COMMENT:
+            comment = value
+        else:
+            properties[key] = value
+    return {"properties": properties, "comment": comment}
+
+
+def _changed(
+    state: TableState,
+    files: FileSet,
+    event: FileChange,
+    version: int,
+    blobs: Sequence[bytes],
+    uncommitted: bool,
+) -> tuple[FileSet, int]:
+    """Return `files` with the change, and the id of the next row of the table."""
+    found = event.added if event.added_sidecar is None else decode_files(blobs[event.added_sidecar])
+    added = with_version(found, UNCOMMITTED if uncommitted else version)
+    removed: Sequence[RemovedFile] = event.removed
+    if event.removed_sidecar is not None:
+        removed = decode_removed(blobs[event.removed_sidecar])
+    if removed:
+        files = files.removed(removed)
+    files = files.added(added, state.current.schema, state.current.specs)
+    return files, next_row_after(state.next_row, added)
+
+
+def _counted(state: TableState) -> Line | None:
+    return state.main and state.main.changed()
+
+
+def _with_ref(
+    state: TableState, event: RefSet, version: int, blobs: Sequence[bytes], uncommitted: bool
+) -> TableState:
+    id, line = line_of(state, event.of)
+    files, next_row = _changed(state, state.on(event.of).files, event, version, blobs, uncommitted)
+    since = version if event.version is None else event.version
+    if event.kind == TAG:
+        own = Line() if event.apart else Line(contains={id: line.changes})
+    else:
+        own = Line() if event.ahead else line.having({id: line.changes})
+    ref = Ref(
+        kind=event.kind,
+        id=event.id,
+        version=UNCOMMITTED if uncommitted and event.version is None else since,
+        files=files,
+        metadata=(event.metadata or state.current) if event.kind == TAG else None,
+        line=msgspec.structs.replace(own, changes=0),
+    )
+    state = replace(_without_ref(state, event.name), next_row=next_row)
+    state = replace(state, refs={**state.refs, event.name: ref}, main=state.main or Line())
+    if event.kind == BRANCH and event.of != event.name and not event.apart:
+        # What it was made from has all of it, for the present.
+        state = _with_line(state, event.of, line_of(state, event.of)[1].having({event.id: 0}))
+    return state
+
+
+def _without_ref(state: TableState, name: str) -> TableState:
+    gone = state.refs.get(name)
+    if gone is None:
+        return state
+    refs = {
+        other: replace(ref, line=ref.line.without(gone.id))
+        for other, ref in state.refs.items()
+        if other != name
+    }
+    return replace(state, refs=refs, main=state.main and state.main.without(gone.id))
+
+
+def _joined_lines(state: TableState, event: FastForwarded) -> TableState:
+    """Note that each of the two lines has all that the other one has."""
+    (id, line), (other_id, other) = line_of(state, event.branch), line_of(state, event.to)
+    state = _with_line(
+        state, event.branch, line.having({**other.contains, other_id: other.changes}).without(id)
+    )
+    return _with_line(state, event.to, other.having({id: line.changes}))
+
+
+def line_of(state: TableState, name: str) -> tuple[str, Line]:
+    """Return the id of main or of a branch, and how it came about."""
+    if name == MAIN:
+        return MAIN, state.main or Line()
+    ref = _branch(state, name)
+    return ref.id, ref.line
+
+
+def _branch(state: TableState, name: str) -> Ref:
+    ref = state.refs.get(name)
+    if ref is None or ref.kind != BRANCH:
+        raise FormatError(
+            f"the log changes the branch {name}, which is not there: it was written by a faulty client"
+        )
+    return ref
+
+
+def _with_line(state: TableState, name: str, line: Line) -> TableState:
+    if name == MAIN:
+        return replace(state, main=line)
+    return replace(state, refs={**state.refs, name: replace(state.refs[name], line=line)})
+
+
+class _StoredRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    kind: str
+    id: str
+    version: int
+    files: Any
+    metadata: Metadata | None = None
+    line: Line = msgspec.field(default_factory=Line)
+
+
+class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    metadata: Metadata
+    files: Any
+    expired: int = 0
+    estimates: TableEstimates | None = None
+    streams: dict[str, int] = {}
+    next_row: int = 0
+    identities: dict[int, int] = {}
+    refs: dict[str, _StoredRef] = {}
+    main: Line | None = None
+
+
+ready(_StoredRef, _Root)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TableDump(Dump):
+    files: Sequence[FileSet]
+
+
+class TableProjection:
+    """How the log folds, dumps and loads a table (see `lakelog.log.Projection`).
+
+    `fetch` reads manifests by name, so that a dump can merge small ones that are not in memory.
+    """
+
+    def __init__(self, fetch: Fetch | None = None) -> None:
+        self._fetch = fetch
+
+    def initial(self) -> TableState:
+        return TableState()
+
+    def apply(self, state: TableState, commit: Commit, blobs: Sequence[bytes]) -> TableState:
+        for event in table_events(commit):
+            state = apply(state, event, commit.version, blobs, uncommitted=not commit.commit_id)
+        return state
+
+    def dump(self, state: TableState, version: int) -> Dump:
+        files, blobs = state.files.dump(version, self._fetch)
+        refs: dict[str, _StoredRef] = {}
+        for name, ref in sorted(state.refs.items()):
+            # Manifests are named by what is in them: what lines have in common is stored once.
+            named, more = ref.files.dump(version, self._fetch)
+            blobs = {**blobs, **more}
+            refs[name] = _StoredRef(
+                kind=ref.kind,
+                id=ref.id,
+                version=ref.version,
+                files=named,
+                metadata=ref.metadata,
+                line=ref.line,
+            )
+        stored = _Root(
+            metadata=state.current,
+            files=files,
+            expired=state.expired,
+            estimates=state.estimates,
+            streams=dict(state.streams),
+            next_row=state.next_row,
+            identities=dict(state.identities),
+            refs=refs,
+            main=state.main,
+        )
+        root = msgspec.to_builtins(stored)
+        if not state.current.constraints:
+            # As it was before there were any, so that older readers can read it.
+            del root["metadata"]["constraints"]
+        leave_out_empty(root["metadata"])
+        lists = [files, *(ref.files for ref in refs.values())]
+        return _TableDump(
+            root=root,
+            blobs=blobs,
+            uses=list(
+                dict.fromkeys(
+                    stored["name"]
+                    for each in lists
+                    for part in ("manifests", "removed")
+                    for stored in each[part]
+                )
+            ),
+            files=[state.files, *(ref.files for ref in state.refs.values())],
+        )
+
+    def stored(self, dump: Dump) -> None:
+        """Tell the set of files that its new manifests are durable, so that the next snapshot names them again."""
+        assert isinstance(dump, _TableDump)
+        for files in dump.files:
+            files.stored(dump.blobs)
+
+    def load(self, root: Json) -> TableState:
+        stored = state_of(root, _Root, "table", "namespace")
+        known: dict[str, Manifest] = {}
+        return TableState(
+            metadata=stored.metadata,
+            files=FileSet.load(stored.files, known),
+            expired=stored.expired,
+            estimates=stored.estimates,
+            streams=stored.streams,
+            next_row=stored.next_row,
+            identities=stored.identities,
+            refs={
+                name: Ref(
+                    kind=ref.kind,
+                    id=ref.id,
+                    version=ref.version,
+                    files=FileSet.load(ref.files, known),
+                    metadata=ref.metadata,
+                    line=ref.line,
+                )
+                for name, ref in stored.refs.items()
+            },
+            main=stored.main,
+        )

@@ -1,0 +1,38 @@
+"""Who makes a commit: the few facts that each one carries, so that an audit reports who changed what, and with what.
+
+They stay for ever, so they are few and short, and what is not known is left out. What this process knows of itself is
+in `logs.this_process`. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakelog.catalog.state.statement_text import NORMALIZED, full, kept
+from lakelog.log import Commit, Json
+
+USER, ENGINE, CLIENT, APPLICATION, HOST = "user", "engine", "client", "application", "host"
+"""Of a session. The user is whom the engine says it acts for; nothing here has been authenticated by lakelog."""
+
+QUERY, STATEMENT = "query", "statement"
+"""Of one statement: the engine's id of it, and its text (see `statement_text`)."""
+
+FACT_LIMIT_BYTES = 256
+
+
+def with_statement(
+    writer: Mapping[str, Json], *, query: str | None = None, text: str | None = None, keep: str = NORMALIZED
+) -> dict[str, Json]:
+    """Return the facts of a session and of a statement in it; `keep` says what of its text (see `kept`)."""
+    statement = kept(text, keep) if text else None
+    return {**writer, **bounded_facts({QUERY: query}), **({STATEMENT: statement} if statement else {})}
+
+
+def bounded_facts(facts: Mapping[str, str | None]) -> dict[str, Json]:
+    """Return the facts that are known, each cut to `FACT_LIMIT_BYTES`."""
+    return {name: full(value, FACT_LIMIT_BYTES) for name, value in facts.items() if value}
+
+
+def author_of(commit: Commit | None) -> str:
+    """Return who made a commit, in words: all that it says of its writer, empty where nothing is known."""
+    return "" if commit is None else " ".join(f"{key}={value}" for key, value in commit.writer.items())

@@ -1,0 +1,39 @@
+"""Changes of a table's contents, one module for each kind: each is one commit, decided again after a lost race.
+
+Rule: a change says what it has read, so that the conflict matrix can judge it; files of a lost change are deleted.
+It must not know names: it gets a table's log, and where that came from does not matter.
+"""
+
+from lakelog.catalog.writes.compaction_commit import (
+    Rewritten,
+)
+from lakelog.catalog.writes.file_changes import (
+    changed_rows,
+)
+from lakelog.catalog.writes.identity_values import (
+    known_taken,
+    look_again,
+)
+from lakelog.catalog.writes.partial_files import (
+    matching_files,
+)
+from lakelog.catalog.writes.rollback import (
+    wider_type,
+)
+from lakelog.catalog.writes.stream_batches import (
+    StreamBatch,
+    check_new,
+    check_takes,
+)
+
+__all__ = [
+    "Rewritten",
+    "StreamBatch",
+    "changed_rows",
+    "check_new",
+    "check_takes",
+    "known_taken",
+    "look_again",
+    "matching_files",
+    "wider_type",
+]

@@ -1,0 +1,391 @@
+"""Changes of a table's contents: append, overwrite by filter or by partition, truncate, delete of whole files.
+
+Each is decided on metadata, so it can be decided again on a newer state after a lost race; what may go on then is the
+conflict matrix's business. Files are removed only where it is proven that all of their rows have to go. Where an
+overwrite cuts through files, the rows that have to go are found by reading (see `cutting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.files import (
+    DataFile,
+    Positions,
+    RemovedFile,
+    check_files,
+    check_taken,
+    empty,
+    encode_table,
+    is_elsewhere,
+    joined,
+    of_write,
+    positions_of,
+    with_ids,
+    without_uncommitted,
+)
+from lakelog.catalog.logs import (
+    Token,
+    TrackedLog,
+    Written,
+    all_files,
+    as_removed,
+    check,
+    chunks_of,
+    files_event,
+    files_only_in,
+    gone_as_no_such_table,
+    merged,
+    taken_events,
+)
+from lakelog.catalog.parquet import kept_by_commit
+from lakelog.catalog.planning import (
+    Bound,
+    bind,
+    keys_of,
+    may_match,
+    partition_key,
+    partition_of_files,
+    predicate_of_keys,
+    unknown_parts,
+)
+from lakelog.catalog.schema import (
+    ALWAYS_TRUE,
+    Filter,
+    Metadata,
+    Predicate,
+    Schema,
+    ValuesTaken,
+    as_predicate,
+)
+from lakelog.catalog.state import Change as Kind
+from lakelog.catalog.state import FilesChanged, Operation, TableState, encode, normalized
+from lakelog.catalog.writes.identity_values import with_values
+from lakelog.catalog.writes.partial_files import CutFiles, Replaced, matching_files
+from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
+from lakelog.log import Commit, Committed, Draft, View, WriteRef
+from lakelog.log.errors import InvalidInput, Unsupported
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+
+class CutsThroughFiles(Unsupported):
+    """A filter of a delete matches some rows of a file, or may do so, and whole files are all that goes here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation.
+
+    A delete has files only where they have no rows: they stand for partitions that are to stay. `batch` tells of which
+    stream the rows are, and that they are committed once. `values` were taken of identity columns for the rows of
+    `files`, and nobody knows of it yet. `deletes` are the positions of all rows that an overwrite replaces in files
+    with others, by path; None where nobody has looked.
+    """
+
+    operation: Operation
+    files: Sequence[DataFile] = ()
+    filter: Predicate | None = None
+    filter_text: str | None = None
+    batch: StreamBatch | None = None
+    values: Sequence[ValuesTaken] = ()
+    deletes: Mapping[str, BitMap] | None = None
+
+
+def change_of(
+    operation: str,
+    files: Sequence[DataFile],
+    filter: Filter | None,
+    batch: StreamBatch | None,
+    values: Sequence[ValuesTaken],
+    deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
+) -> Change:
+    """Return what a writer asks for. InvalidInput for a filter where none belongs, and for none where one does."""
+    if operation == Operation.TRUNCATE.value and files:
+        # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
+        operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE
+    if filter is not None and operation != Operation.OVERWRITE.value:
+        raise InvalidInput(f"a filter belongs to an overwrite, not to {operation}: leave it out")
+    if filter is None and operation == Operation.OVERWRITE.value:
+        raise InvalidInput(
+            "an overwrite needs the filter of what it replaces: give one (ALWAYS_TRUE for all rows)"
+        )
+    predicate = None if filter is None else as_predicate(filter)
+    return Change(
+        operation=operation_named(operation),
+        files=files,
+        filter=predicate,
+        filter_text=None if predicate is None else str(predicate),
+        batch=batch,
+        values=values,
+        deletes=None if deletes is None else positions_of(deletes),
+    )
+
+
+def is_understood(predicate: Predicate, schema: Schema) -> bool:
+    """Tell whether lakelog knows exactly which rows match, so that an overwrite may replace these."""
+    return not unknown_parts(bind(predicate, schema))
+
+
+def commit(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: Change,
+    *,
+    name: str,
+    write: WriteRef | None = None,
+    token: Token | None = None,
+) -> Committed[TableState]:
+    """Commit `change`, which was prepared against `base`, on the newest state that allows it.
+
+    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
+    batch already, Unsupported for a filter that is not understood. Costs 1 PUT when nobody else committed, and what
+    `CutFiles` costs where an overwrite cuts through files; for a delete, that is CutsThroughFiles.
+    """
+    files = of_write(change.files, write)
+    check_files(files, base.state.current.schema, base.state.current.specs)
+    check_taken(change.values, files, base.state.current.schema)
+    return with_values(
+        tracked,
+        base,
+        replace(change, files=files),
+        name,
+        lambda change: _commit(tracked, base, change, name, write, token),
+    )
+
+
+def _commit(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: Change,
+    name: str,
+    write: WriteRef | None,
+    token: Token | None,
+) -> Committed[TableState]:
+    # Bound once: a name in the filter means the column that had it when the change was prepared.
+    bound = None if change.filter is None else bind(change.filter, base.state.current.schema)
+    cut = _cut_files(tracked, base, change, bound, name, write)
+
+    def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
+        if change.batch is not None:
+            check_new(current.state.streams, change.batch, name)
+        written = Written(
+            base.version,
+            base.state.current.schema,
+            lambda kind: _replaced(tracked, base, current, change, bound, kind),
+            values=change.values,
+        )
+        check(change.operation, current, passed, written, name)
+        _check_not_there(tracked, current, change.files, name)
+        taken = taken_events(current, change.values, name)
+        removed, some = _replaced_files(tracked, current, change, bound)
+        replaced = Replaced()
+        if some.num_rows:
+            if cut is None:
+                raise CutsThroughFiles(
+                    f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
+                    f"file of {name} but not all of them: use a filter on whole partitions"
+                )
+            replaced = cut.replaced(current, some)
+        batch = [] if change.batch is None else [change.batch.event()]
+        return merged(
+            [
+                Draft(events=encode(taken)),
+                *_file_drafts(change, current, as_removed(removed), replaced),
+                Draft(events=encode(batch), write=write),
+            ]
+        )
+
+    own = tracked.own_since(base)
+    if own:
+        # A handle of before an earlier step of the same transaction: what it does not know is no less there.
+        written = Written(-1, base.state.current.schema, lambda kind: True)
+        check(change.operation, tracked.current(), own, written, name)
+    start = tracked.at_least(base.version)
+    if start.log_id != base.log_id:
+        raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
+    with gone_as_no_such_table(name), kept_by_commit(tracked, [] if cut is None else cut.written):
+        committed = tracked.commit(
+            start,
+            decide,
+            commit_id=token.commit_id if token else None,
+            base=min(base.version, token.base(tracked)) if token else base.version,
+        )
+    return committed
+
+
+def _check_not_there(
+    tracked: TrackedLog[TableState], view: View[TableState], files: Sequence[DataFile], name: str
+) -> None:
+    """Refuse files from elsewhere that are in the table already: nobody else gave them their names."""
+    paths = pa.array([file.path for file in files if is_elsewhere(file.path)], pa.string())
+    if not len(paths):
+        return
+    for chunk in chunks_of(tracked, view):
+        known = chunk["path"].filter(pc.is_in(chunk["path"], value_set=paths))
+        if len(known):
+            more = f", and {len(known) - 1:,} more" if len(known) > 1 else ""
+            raise InvalidInput(
+                f"{name} has the file {known[0].as_py()} already{more}: its rows would be there twice"
+            )
+
+
+def _file_drafts(
+    change: Change, current: View[TableState], removed: Sequence[RemovedFile], replaced: Replaced
+) -> Iterator[Draft]:
+    """Yield what happens to files: first, where some are written anew, that, which brings no rows; then the rest."""
+    metadata, text = current.state.current, _kept(change.filter_text)
+    files = with_ids([*replaced.copies, *change.files], current.state.next_row)
+    copies, new = files[: len(replaced.copies)], files[len(replaced.copies) :]
+    if replaced.rewritten:
+        event, blobs = files_event(Operation.DELETE_ROWS, copies, replaced.rewritten, metadata, text)
+        yield Draft(events=encode([event]), blobs=blobs)
+    event, blobs = files_event(
+        change.operation, new, [*removed, *replaced.emptied], metadata, text, replaced.marked
+    )
+    yield Draft(events=encode([event]), blobs=blobs)
+
+
+def _kept(filter_text: str | None) -> str | None:
+    """Return what a commit keeps of a filter: like a statement's, its literals are nobody's business for ever."""
+    return None if filter_text is None else normalized(filter_text)
+
+
+def _replaced_files(
+    tracked: TrackedLog[TableState], view: View[TableState], change: Change, bound: Bound | None
+) -> tuple[pa.Table, pa.Table]:
+    """Return the files that `change` removes, and those in which it may replace some rows."""
+    match change.operation:
+        case Operation.TRUNCATE:
+            return all_files(tracked, view), empty()
+        case Operation.OVERWRITE | Operation.DELETE:
+            assert bound is not None, "these have a filter"
+            return matching_files(tracked, view, bound)
+        case Operation.OVERWRITE_PARTITIONS:
+            whole, some = [], []
+            for chunk in chunks_of(tracked, view):
+                inside, unsure = _touched(chunk, change.files, view.state.current)
+                whole.append(chunk.filter(inside))
+                some.append(chunk.filter(unsure))
+            return joined(whole), joined(some)
+        case _:
+            return empty(), empty()
+
+
+def _cut_files(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: Change,
+    bound: Bound | None,
+    name: str,
+    write: WriteRef | None,
+) -> CutFiles | None:
+    """Return what `change` replaces in files with other rows too; None where it has to spare these."""
+    if change.operation not in (Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS):
+        return None
+    if write is None:
+        raise InvalidInput("an overwrite needs the id of a write, which its files are named by: begin one")
+
+    def find() -> tuple[pa.Table, Bound]:
+        _, some = _replaced_files(tracked, base, change, bound)
+        return some, bound or _bound_of_partitions(change.files, base.state.current)
+
+    return CutFiles(tracked, base, write, name, find, change.deletes)
+
+
+def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
+    """Return which of the files in `chunk` are of the partitions of `files`, and of which that is not known."""
+    touched = _partitions(files, metadata)
+    values, known = partition_of_files(chunk, metadata)
+    keys = keys_of(values, chunk.num_rows)
+    inside = pc.and_(known, pa.array([key in touched for key in keys], pa.bool_()))
+    if pc.all(known, min_count=0).as_py():
+        return inside, pc.invert(known)
+    bound = _bound_of_partitions(files, metadata)
+    unknown = pc.and_not(pc.greater(chunk["rows"].combine_chunks(), 0), known)
+    return inside, pc.and_(may_match(chunk, bound, metadata.specs), unknown)
+
+
+def _partitions(files: Sequence[DataFile], metadata: Metadata) -> set[tuple[Any, ...]]:
+    return {partition_key(file, metadata.spec) for file in files}
+
+
+def _bound_of_partitions(files: Sequence[DataFile], metadata: Metadata) -> Bound:
+    """Return what is true for the rows of the partitions that `files` are in."""
+    predicate = predicate_of_keys(metadata, _partitions(files, metadata))
+    return bind(predicate, metadata.schema, case_sensitive=True)
+
+
+def _replaced(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    current: View[TableState],
+    change: Change,
+    bound: Bound | None,
+    kind: Kind,
+) -> bool:
+    """Tell whether files that were added, or removed, between two views may hold rows that `change` replaces."""
+    here, there = (current, base) if kind is Kind.ADDED_FILES else (base, current)
+    files = files_only_in(tracked, here, there)
+    metadata = current.state.current
+    if change.operation is Operation.OVERWRITE_PARTITIONS:
+        inside, unsure = _touched(files, change.files, metadata)
+        return bool(pc.any(pc.or_(inside, unsure), min_count=0).as_py())
+    assert bound is not None, "an overwrite has a filter"
+    return bool(pc.any(may_match(files, bound, metadata.specs), min_count=0).as_py())
+
+
+def changed_rows(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    current: View[TableState],
+    bound: Bound | None,
+) -> bool:
+    """Tell whether rows that match (None: any) may have been added or removed between two views."""
+    for here, there in ((current, base), (base, current)):
+        files = files_only_in(tracked, here, there)
+        if bound is None and files.num_rows:
+            return True
+        if (
+            bound is not None
+            and pc.any(may_match(files, bound, current.state.current.specs), min_count=0).as_py()
+        ):
+            return True
+    return False
+
+
+def moved_files(
+    operation: Operation, added: pa.Table, removed: pa.Table, metadata: Metadata
+) -> tuple[FilesChanged, tuple[bytes, ...]]:
+    """As `files_event`, of files that are known to some line or version, in the form of `FileSet.chunks`."""
+    event, blobs = files_event(operation, (), as_removed(removed), metadata)
+    if added.num_rows:
+        # As Arrow always: bounds and partition values keep the types that they have.
+        event = msgspec.structs.replace(
+            event,
+            added_sidecar=len(blobs),
+            added_files=added.num_rows,
+            added_rows=pc.sum(added["rows"]).as_py(),
+            added_bytes=pc.sum(added["size"]).as_py(),
+        )
+        blobs = (*blobs, encode_table(without_uncommitted(added)))
+    return event, blobs
+
+
+def operation_named(name: str) -> Operation:
+    """Return the operation that an engine's write asks for by `name`; InvalidInput for another one."""
+    allowed = (Operation.APPEND, Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS, Operation.TRUNCATE)
+    for operation in allowed:
+        if operation.value == name:
+            return operation
+    raise InvalidInput(
+        f"{name!r} is not an operation of a write: it is one of {', '.join(o.value for o in allowed)}"
+    )

@@ -1,0 +1,155 @@
+"""Other identity values for files that are written and cannot be committed with those that they have.
+
+Whoever loses the race for values takes as many others, by a commit of its own that nobody can conflict with, and puts
+them into its files. So a write has to do this once at most, however many others write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakelog.catalog.errors import ValuesGone
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs import TrackedLog, gone_as_no_such_table
+from lakelog.catalog.parquet import OpenFile, codec_of, footer_crc_of
+from lakelog.catalog.schema import Schema, ValuesTaken, check_range, dotted, identity_fields, next_values
+from lakelog.catalog.state import IdentityTaken, TableState, encode
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import CommitUnknown, NotFound, StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbered:
+    """Files with values that are theirs. `written` are those among them that were written anew, `replaced` the paths of
+    those that they stand for."""
+
+    files: list[DataFile]
+    written: list[str]
+    replaced: list[str]
+
+
+def renumbered(
+    tracked: TrackedLog[TableState],
+    schema: Schema,
+    properties: Mapping[str, str],
+    files: Sequence[DataFile],
+    values: Sequence[ValuesTaken],
+    name: str,
+) -> Renumbered:
+    """Take as many values as `values` has, beyond all that are taken, and return `files` with these.
+
+    ValuesGone where other values are needed and the files hold some that were given to them, too. Costs one commit, and
+    where the values are others, a GET and a PUT for each file.
+    """
+    taken = reserved(tracked, schema, values, name)
+    moves: dict[int, int] = {}
+    for old, new in zip(values, taken, strict=True):
+        if new.first != old.first:
+            moves[old.column] = new.first - old.first
+            if old.given:
+                raise ValuesGone(
+                    f"the write to {name} conflicts with others, which took the values of "
+                    f"{dotted(schema.path_of(old.column))} that its rows have, and some of these have values of "
+                    "their own, which have to stay. Nothing was changed: run it again",
+                    version=tracked.outside.current().version,
+                )
+    if not moves:
+        return Renumbered(list(files), [], [])
+    mark = taken[0].first
+    others: list[DataFile] = []
+    for file in files:
+        others.append(moved(tracked, schema, properties, file, moves, mark))
+    return Renumbered(others, [file.path for file in others], [file.path for file in files])
+
+
+def reserved(
+    tracked: TrackedLog[TableState], schema: Schema, values: Sequence[ValuesTaken], name: str
+) -> list[ValuesTaken]:
+    """Take as many values of each column as `values` has, by a commit that everybody sees at once."""
+    log = tracked.outside
+    known = {field.id: field for field, _ in identity_fields(schema)}
+    made: list[ValuesTaken] = []
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        begin = next_values(schema, view.state.identities)
+        made.clear()
+        for each in values:
+            first = begin[each.column]
+            last = first + each.last - each.first
+            check_range(known[each.column], first)
+            check_range(known[each.column], last)
+            made.append(ValuesTaken(column=each.column, first=first, last=last))
+        events = [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in made]
+        return Draft(events=encode(events))
+
+    with gone_as_no_such_table(name):
+        try:
+            log.commit(log.known or log.current(), decide)
+        except CommitUnknown as error:
+            # Values may have been taken for nothing; of the write itself it is certain that it did not happen.
+            raise StorageError(
+                f"nothing was written to {name}: it is not known whether values of its identity column could be taken "
+                f"({error}); try again",
+                location=error.location,
+            ) from error
+    return made
+
+
+def moved(
+    tracked: TrackedLog[TableState],
+    schema: Schema,
+    properties: Mapping[str, str],
+    file: DataFile,
+    moves: Mapping[int, int],
+    mark: int,
+) -> DataFile:
+    """Put a copy of a file whose values of these columns are so much further, under a name of its own."""
+    prefix = f"{tracked.prefix}/" if tracked.prefix else ""
+    data = tracked.store.get(prefix + file.path)
+    if data is None:
+        raise NotFound(f"the data file {file.path}, which was just written, is gone: write it again")
+    content = _rewritten(
+        data, {schema.field_by_id(id).physical: by for id, by in moves.items()}, codec_of(properties)
+    )
+    # Nobody else has this mark, so that no other attempt at the same write puts another file there.
+    path = f"{file.path.removesuffix('.parquet')}-from{mark}.parquet"
+    tracked.store.put(prefix + path, content)
+    return msgspec.structs.replace(
+        file,
+        path=path,
+        size_bytes=len(content),
+        stats={id: _shifted(stats, moves.get(id, 0)) for id, stats in file.stats.items()},
+        crc=crc32(content),
+        footer_crc=footer_crc_of(content),
+    )
+
+
+def _rewritten(data: bytes, moves: Mapping[str, int], codec: str) -> bytes:
+    source = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+    # As it is in the file, for Spark's types are not all known to Arrow.
+    target = OpenFile(source.schema_arrow, codec)
+    for group in range(source.num_row_groups):
+        rows = source.read_row_group(group)
+        for column, by in moves.items():
+            place = rows.schema.get_field_index(column)
+            field = rows.schema.field(place)
+            rows = rows.set_column(
+                place, field, pc.add_checked(rows.column(place), pa.scalar(by, pa.int64()))
+            )
+        target.write(rows, ())
+    content, _ = target.close()
+    return content
+
+
+def _shifted(stats: Any, by: int) -> Any:
+    if not by or stats.min is None or stats.max is None:
+        return stats
+    return msgspec.structs.replace(stats, min=stats.min + by, max=stats.max + by)

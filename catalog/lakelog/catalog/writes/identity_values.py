@@ -1,0 +1,105 @@
+"""Which values of identity columns are free, as far as this process knows; whoever is wrong takes others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from lakelog.catalog.errors import ValuesGone
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.parquet import leftovers
+from lakelog.catalog.schema import ValuesTaken, identity_fields
+from lakelog.catalog.state import TableState
+from lakelog.log import Committed, View
+from lakelog.log.errors import CommitUnknown, LakelogError
+
+
+class Taking(Protocol):
+    """A change, as a data class, that adds files for whose rows it took values of identity columns."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def files(self) -> Sequence[DataFile]: ...
+    @property
+    def values(self) -> Sequence[ValuesTaken]: ...
+
+
+C = TypeVar("C", bound=Taking)
+
+
+def known_taken(tracked: TrackedLog[TableState], view: View[TableState]) -> Mapping[int, int]:
+    """Return the last values that are taken of identity columns, by their ids. They only ever move on."""
+    taken: dict[int, int] = {}
+    # What a transaction took of columns that everybody sees, it took outside of it.
+    for each in (view, tracked.known, tracked.outside.known):
+        if each is not None and each.log_id == view.log_id:
+            taken.update(each.state.identities)
+    return taken
+
+
+def look_again(tracked: TrackedLog[TableState], view: View[TableState]) -> None:
+    """Learn what others have taken, where that matters: values that are not free cost more than the 1 GET of this."""
+    if identity_fields(view.state.current.schema) and not tracked.is_new:
+        tracked.outside.current()
+
+
+def with_values(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: C,
+    name: str,
+    commit: Callable[[C], Committed[TableState]],
+) -> Committed[TableState]:
+    """Commit `change`, prepared against `base`, with the values that it took or, where these are gone, others.
+
+    ValuesGone where others are needed and the files hold some that were given to them, too.
+    """
+    public = _seen_outside(tracked, change.values)
+    if not public:
+        try:
+            return commit(change)
+        except ValuesGone:
+            if any(each.given for each in change.values):
+                raise
+    return _renumbered(tracked, base, change, public or change.values, name, commit)
+
+
+def _seen_outside(tracked: TrackedLog[TableState], values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
+    """Return which of the values of a transaction are of columns that others see: these it takes before it commits."""
+    outside = tracked.outside
+    if not values or outside is tracked or tracked.is_new:
+        return []
+    columns = {field.id for field, _ in identity_fields(outside.current().state.current.schema)}
+    return [each for each in values if each.column in columns]
+
+
+def _renumbered(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: C,
+    values: Sequence[ValuesTaken],
+    name: str,
+    commit: Callable[[C], Committed[TableState]],
+) -> Committed[TableState]:
+    """Commit `change` with others for some of its `values`, which are taken by a commit of its own before."""
+    from lakelog.catalog.writes.identity_rewrite import renumbered
+
+    metadata = base.state.current
+    others = renumbered(tracked, metadata.schema, metadata.properties, change.files, values, name)
+    change = replace(
+        change, files=others.files, values=[each for each in change.values if each not in values]
+    )
+    try:
+        committed = commit(change)
+    except CommitUnknown:
+        raise
+    except LakelogError:
+        leftovers.delete(tracked, others.written)
+        raise
+    if tracked.outside is tracked:
+        # No commit can ever have them: their values were taken by somebody else.
+        leftovers.delete(tracked, others.replaced)
+    return committed

@@ -1,0 +1,140 @@
+"""Going back: a table gets what it had at an earlier version, as a new version. Nothing that came since is lost.
+
+The history of a table is a line, so going back makes it longer. A rollback brings back all of the table: rows, columns,
+partitioning, order, properties. Setting the current version brings back the rows only, read by the columns as they are
+now. Either may go forward again too, to what an earlier rollback undid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.logs import NothingToDo, TrackedLog, Written, check, files_only_in, no_files
+from lakelog.catalog.parquet import new_checks
+from lakelog.catalog.planning import may_fail
+from lakelog.catalog.schema import AtomicType, Metadata, Schema, dotted, is_widening, not_generated
+from lakelog.catalog.state import Operation, RolledBack, TableEvent, TableState, check_no_branches, encode
+from lakelog.catalog.writes.file_changes import moved_files
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput, NotFound
+
+_SHARED = ("schema", "constraints", "generation")
+"""What the rows of a branch fit, and would not any more if it became what it was."""
+
+
+def decision(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    then: View[TableState],
+    operation: Operation,
+    name: str,
+) -> Callable[[View[TableState], Sequence[Commit]], Draft]:
+    """Return how a commit is decided that makes the table (ROLLBACK), or its rows (SET_CURRENT), those of `then`.
+
+    Deciding raises NothingToDo where that is so already, NotFound where `then` is let go of meanwhile, and InvalidInput
+    where its rows do not fit the table as it is.
+    """
+    version, before = then.version, then.state.current
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        now = view.state.current
+        check(operation, view, passed, Written(base.version, base.state.current.schema, no_files), name)
+        if view.state.expired > version:
+            raise NotFound(f"{name} cannot go back to version {version}: it was let go of by expire")
+        metadata = None
+        if operation is Operation.ROLLBACK:
+            metadata = _restored(now, before)
+            if any(getattr(metadata, part) != getattr(now, part) for part in _SHARED):
+                check_no_branches(view.state.branches, name, "rolled back to other columns")
+        added, removed = files_only_in(tracked, then, view), files_only_in(tracked, view, then)
+        if operation is not Operation.ROLLBACK:
+            check_fits(now, before, added, version, name)
+        if not added.num_rows and not removed.num_rows and metadata in (None, now):
+            raise NothingToDo("the table is so already")
+        events: list[TableEvent] = [RolledBack(version=version, metadata=metadata)]
+        blobs: tuple[bytes, ...] = ()
+        if added.num_rows or removed.num_rows:
+            event, blobs = moved_files(operation, added, removed, metadata or now)
+            events.append(event)
+        return Draft(events=encode(events), blobs=blobs)
+
+    return decide
+
+
+def check_fits(now: Metadata, then: Metadata, added: pa.Table, version: int, name: str) -> None:
+    """Raise InvalidInput unless rows of a version, of which those `added` are not there now, fit a table as it is."""
+    _check_rows_fit(now, then, version, name)
+    _check_conditions(added, now, then, version, name)
+
+
+def _restored(now: Metadata, then: Metadata) -> Metadata:
+    """Return `then` as the table's metadata again: ids that were given since are never given another time."""
+    known = {spec.id for spec in then.specs}
+    schema = msgspec.structs.replace(then.schema, last_id=max(now.schema.last_id, then.schema.last_id))
+    return msgspec.structs.replace(
+        then,
+        schema=schema,
+        specs=(*(spec for spec in now.specs if spec.id not in known), *then.specs),
+        own_location=now.own_location,
+        generation=now.generation if now.generation == then.generation else 0,
+    )
+
+
+def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> None:
+    back = "roll all of the table back, by rollback_to_version, or leave it at its rows of now"
+    if now.generation != then.generation:
+        raise InvalidInput(
+            f"{name} was replaced after version {version}, whose rows have none of its columns of now: {back}"
+        )
+    misfit = _missing_value(then.schema, now.schema) or wider_type(then.schema, now.schema)
+    if misfit is not None:
+        raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
+
+
+def _check_conditions(added: pa.Table, now: Metadata, then: Metadata, version: int, name: str) -> None:
+    """Raise unless the rows that come back are proven to satisfy the CHECKs that were added since."""
+    for requirement in new_checks(then, now):
+        if pc.any(may_fail(added, requirement.condition, now.specs), min_count=0).as_py():
+            raise InvalidInput(
+                f"rows of version {version} may violate {requirement.words}, which {name} did not have then: drop that "
+                "constraint, or roll all of the table back, by rollback_to_version"
+            )
+
+
+def _missing_value(then: Schema, now: Schema) -> str | None:
+    """Say which column has to have values now, and might have none in rows of then; None where all have."""
+    generated = not_generated(then, now)
+    if generated is not None:
+        return f"the column {dotted((generated.name,))} is generated now, and was not"
+    parents = {path: field.id for path, field in now.walk()}
+    for path, field in now.walk():
+        if field.nullable:
+            continue
+        if not then.has_id(field.id):
+            parent = parents.get(path[:-1])
+            has_default = field.default is not None and field.default.exists is not None
+            if not has_default and (parent is None or then.has_id(parent)):
+                return f"the column {dotted(path)} is required now, and was not there"
+        elif then.field_by_id(field.id).nullable:
+            return f"the column {dotted(path)} is NOT NULL now, and was not"
+    return None
+
+
+def wider_type(then: Schema, now: Schema) -> str | None:
+    """Say which column may have values that its type of now does not hold; None where there is none.
+
+    Types only widen, but a rollback makes them what they were: what was written in between is of the wider ones.
+    """
+    for path, field in now.walk():
+        if isinstance(field.type, AtomicType) and then.has_id(field.id):
+            old = then.field_by_id(field.id).type
+            assert isinstance(old, AtomicType), "a type's kind never changes"
+            if not is_widening(old, field.type):
+                return (
+                    f"the column {dotted(path)} is of type {field.type} now, and was of the wider type {old}"
+                )
+    return None

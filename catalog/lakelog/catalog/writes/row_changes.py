@@ -1,0 +1,405 @@
+"""Changes of rows: delete, update, merge and compaction, as somebody prepared them who has read files of one version.
+
+Such a change names files that give way to others that were written (removed), rows of files by their positions
+(deletes), and new files. What it was computed from is on its base. So it goes on over what others did since then only
+where that leaves alone the rows that it changes, and brings none that it should have seen; see `conflicts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.errors import CommitConflict, NoSuchTable
+from lakelog.catalog.files import (
+    DataFile,
+    Positions,
+    check_files,
+    check_taken,
+    decode_files,
+    decode_removed,
+    deletes_to_json,
+    files_to_arrow,
+    of_write,
+    positions_of,
+    removed_file,
+    with_ids,
+    without,
+)
+from lakelog.catalog.logs import (
+    Token,
+    TrackedLog,
+    Written,
+    check,
+    entries_of,
+    files_event,
+    files_only_in,
+    gone_as_no_such_table,
+    no_files,
+    read_vector,
+    taken_events,
+    with_deletes,
+)
+from lakelog.catalog.planning import bind, may_match
+from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, Predicate, ValuesTaken, value_of
+from lakelog.catalog.state import (
+    MAIN,
+    FastForwarded,
+    FilesChanged,
+    Operation,
+    RolledBack,
+    SchemaChanged,
+    TableState,
+    encode,
+    normalized,
+    table_events,
+)
+from lakelog.catalog.state import Change as Kind
+from lakelog.catalog.writes.identity_values import with_values
+from lakelog.log import Commit, Committed, Draft, View, WriteRef
+from lakelog.log.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+_OPERATIONS = {
+    each.word: each for each in (Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT)
+}
+
+
+_GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value, Operation.FAST_FORWARD.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """What is to be committed. `condition` is true for all rows that were looked at; None: any may have been. `values`
+    of identity columns were taken for rows that are new. `reads_others`: what happens to a row depends on others."""
+
+    operation: Operation
+    files: Sequence[DataFile] = ()
+    removed: frozenset[str] = frozenset()
+    deletes: Mapping[str, BitMap]
+    condition: Predicate | None = None
+    values: Sequence[ValuesTaken] = ()
+    reads_others: bool = False
+
+    @property
+    def needs_what_it_read(self) -> bool:
+        """Whether it matters that rows are gone which were read: not to a delete that looks at each row by itself."""
+        return self.operation.makes_rows or self.reads_others
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.files and not self.removed and not self.deletes
+
+
+def row_change(
+    operation: str,
+    files: Sequence[DataFile],
+    removed: Sequence[str],
+    deletes: Sequence[Positions | Mapping[str, Any]],
+    condition: Predicate | None,
+    values: Sequence[ValuesTaken] = (),
+    *,
+    reads_others: bool = False,
+) -> RowChange:
+    """Return an engine's change. InvalidInput for one that makes no sense by itself."""
+    if operation not in _OPERATIONS:
+        raise InvalidInput(
+            f"{operation!r} is not an operation on rows: it is one of {', '.join(_OPERATIONS)}"
+        )
+    positions = positions_of(deletes)
+    if len({*positions, *removed}) < len(positions) + len(removed):
+        raise InvalidInput("a file is named twice by what is to be removed and deleted: name each file once")
+    return RowChange(
+        operation=_OPERATIONS[operation],
+        files=files,
+        removed=frozenset(removed),
+        deletes=positions,
+        condition=condition,
+        values=values,
+        reads_others=reads_others,
+    )
+
+
+def commit(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: RowChange,
+    *,
+    name: str,
+    write: WriteRef,
+    token: Token | None = None,
+) -> Committed[TableState]:
+    """Commit `change`, which was prepared against `base`, on the newest state that allows it.
+
+    CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
+    `base` does not have. Costs 1 PUT when nobody else committed, and one for vectors that are too large for a commit.
+    """
+    return with_values(
+        tracked, base, change, name, lambda change: _commit(tracked, base, change, name, write, token)
+    )
+
+
+def _commit(
+    tracked: TrackedLog[TableState],
+    base: View[TableState],
+    change: RowChange,
+    name: str,
+    write: WriteRef,
+    token: Token | None,
+) -> Committed[TableState]:
+    prepared = _Prepared(tracked, base, change, name, write)
+    own = tracked.own_since(base)
+    if own:
+        # A handle of before an earlier step of the same transaction: what it does not know is no less there.
+        written = Written(-1, base.state.current.schema, no_files, lambda kind: "rows were changed")
+        check(change.operation, tracked.current(), own, written, name)
+    start = tracked.at_least(base.version)
+    if start.log_id != base.log_id:
+        raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
+    with gone_as_no_such_table(name):
+        return tracked.commit(
+            start,
+            prepared.decide,
+            commit_id=token.commit_id if token else None,
+            base=min(base.version, token.base(tracked)) if token else base.version,
+        )
+
+
+class _Prepared:
+    """A change, with what its base says of the files that it names. Decides on any later state."""
+
+    def __init__(
+        self,
+        tracked: TrackedLog[TableState],
+        base: View[TableState],
+        change: RowChange,
+        name: str,
+        write: WriteRef,
+    ) -> None:
+        self.tracked = tracked
+        self.base = base
+        self.change = change
+        self.name = name
+        self.write = write
+        metadata = base.state.current
+        self.files = of_write(change.files, write)
+        check_files(self.files, metadata.schema, metadata.specs)
+        check_taken(change.values, self.files, metadata.schema)
+        # Bound once: a name in the condition means the column that had it when the change was prepared.
+        self.bound = None if change.condition is None else bind(change.condition, metadata.schema)
+        self.before = entries_of(tracked, base, {*change.removed, *change.deletes})
+        self._vectors: dict[str, BitMap] = {}
+        self._check_input()
+
+    def decide(self, current: View[TableState], passed: Sequence[Commit]) -> Draft:
+        now = _Now(self, current, [commit for commit in passed if commit.version > self.base.version])
+        schema = self.base.state.current.schema if self.files else None
+        written = Written(self.base.version, schema, no_files, now.touched, self.change.values)
+        check(self.change.operation, current, passed, written, self.name)
+        # Nothing that was committed since then, and still the files are not what they were?
+        why = now.touched(Kind.REMOVED_FILES)
+        if why is not None:
+            raise CommitConflict(
+                f"the {self.change.operation.word} of {self.name} conflicts with another change: {why}. Nothing was "
+                "changed: run the statement again",
+                version=current.version,
+            )
+        return now.draft()
+
+    def vector(self, file: DataFile) -> BitMap:
+        """Return the rows of a file that are deleted."""
+        key = f"{file.physical_rows} {'' if file.deletes is None else deletes_to_json(file.deletes)}"
+        if key not in self._vectors:
+            self._vectors[key] = read_vector(
+                self.tracked.store, self.tracked.prefix, file.deletes, file.physical_rows
+            )
+        return self._vectors[key]
+
+    def _check_input(self) -> None:
+        change = self.change
+        for path in (*change.removed, *change.deletes):
+            if path not in self.before:
+                raise InvalidInput(f"{self.name} has no data file {path} at version {self.base.version}")
+        for path, positions in change.deletes.items():
+            file = self.before[path]
+            if positions.max() >= file.physical_rows:
+                raise InvalidInput(
+                    f"the row at {positions.max():,} of {path} is to be deleted, which has {file.physical_rows:,} rows"
+                )
+            if self.vector(file) & positions:
+                raise InvalidInput(
+                    f"rows of {path} are to be deleted that are deleted already at version {self.base.version}"
+                )
+        going = sum(self.before[path].rows for path in change.removed)
+        coming = sum(file.rows for file in self.files)
+        if change.operation is Operation.COMPACT and (change.deletes or going != coming):
+            raise InvalidInput(
+                f"a compaction has to write the rows that it removes, {going:,}, and no others: it has {coming:,}"
+            )
+        if change.operation is Operation.DELETE_ROWS and coming > going:
+            raise InvalidInput(f"a delete adds no rows: {coming:,} would come for {going:,}")
+
+
+@dataclass(slots=True)
+class _Now:
+    """A state that a change is to be put on, and what was committed between its base and that."""
+
+    prepared: _Prepared
+    view: View[TableState]
+    passed: Sequence[Commit]
+    files: dict[str, DataFile] = field(init=False)
+    events: list[tuple[Commit, FilesChanged]] = field(init=False)
+    schema_changed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        change = self.prepared.change
+        self.files = entries_of(self.prepared.tracked, self.view, {*change.removed, *change.deletes})
+        events = [(commit, event) for commit in self.passed for event in table_events(commit)]
+        self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
+        self.schema_changed = any(
+            isinstance(event, SchemaChanged | RolledBack)
+            or (isinstance(event, FastForwarded) and event.branch == MAIN)
+            for _, event in events
+        )
+
+    def touched(self, kind: Kind) -> str | None:
+        """Say why the change cannot go on over the files that were added, or removed, since its base."""
+        if kind is Kind.ADDED_FILES:
+            return "with rows that this operation should have seen" if self._has_unseen_rows() else None
+        for path in sorted(self.prepared.before):
+            why = self._why_not(path)
+            if why is not None:
+                return why
+        if self._is_serializable and self.prepared.change.needs_what_it_read:
+            here, there = self.prepared.base, self.view
+            if self._may_match(files_only_in(self.prepared.tracked, here, there)):
+                return "with rows that this operation has read"
+        return None
+
+    def _why_not(self, path: str) -> str | None:
+        change, before, now = self.prepared.change, self.prepared.before[path], self.files.get(path)
+        if now is None or now.write_id != before.write_id:
+            if self._only_deletes_passed and self._may_overlap:
+                return None
+            return f"the file {path} was removed or rewritten"
+        if now.deletes == before.deletes:
+            return None
+        then, gone = self.prepared.vector(before), self.prepared.vector(now)
+        if then == gone:
+            return None
+        if then - gone:
+            return f"deleted rows of {path} came back"
+        if path in change.removed and not self._may_overlap:
+            return f"rows of {path} were deleted, which this operation rewrites"
+        if path in change.deletes and (gone - then) & change.deletes[path] and not self._may_overlap:
+            return f"the same rows of {path} were deleted or updated"
+        return None
+
+    @property
+    def _may_overlap(self) -> bool:
+        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.in_transaction)
+
+    @property
+    def _only_deletes_passed(self) -> bool:
+        """Whether files that are gone are gone with all of their rows, rather than rewritten."""
+        deletes = (Operation.DELETE.value, Operation.TRUNCATE.value)
+        return bool(self.events) and all(
+            event.operation in deletes and not event.added_files
+            for _, event in self.events
+            if event.removed_files
+        )
+
+    @property
+    def _is_serializable(self) -> bool:
+        return value_of(self.prepared.base.state.current.properties, ISOLATION) == SERIALIZABLE
+
+    def _has_unseen_rows(self) -> bool:
+        """Tell whether rows came since the base that the change should have seen, wherever they are by now."""
+        events = [(commit, event) for commit, event in self.events if event.operation not in self._harmless]
+        if self.prepared.bound is None or self.schema_changed:
+            # Bounds in a commit are of the types that columns had then.
+            return any(event.added_rows for _, event in events)
+        return any(self._may_match(self._added(*each)) for each in events if each[1].added_rows)
+
+    @property
+    def _harmless(self) -> tuple[str, ...]:
+        """The operations whose rows nobody here has to have seen.
+
+        A delete and a compaction only copy rows; under snapshot isolation, an append may as well have come later.
+        """
+        copying = (Operation.DELETE.value, Operation.COMPACT.value)
+        return copying if self._is_serializable else (*copying, Operation.APPEND.value)
+
+    def _added(self, commit: Commit, event: FilesChanged) -> pa.Table:
+        """Return the files that an event added, without those that only got a larger vector."""
+        metadata, blobs = self.view.state.current, self._sidecars(commit, event)
+        added = (
+            files_to_arrow(event.added, metadata.schema, metadata.specs)
+            if event.added_sidecar is None
+            else decode_files(blobs[event.added_sidecar])
+        )
+        if event.operation in _GOING_BACK:
+            # There, a vector may be smaller than it was.
+            return added
+        removed = (
+            event.removed if event.removed_sidecar is None else decode_removed(blobs[event.removed_sidecar])
+        )
+        return without(added, [file.path for file in removed])
+
+    def _sidecars(self, commit: Commit, event: FilesChanged) -> Sequence[bytes]:
+        if event.added_sidecar is None and event.removed_sidecar is None:
+            return ()
+        blobs = self.prepared.tracked.log.replay.sidecars([commit])[commit.version]
+        if blobs is None:
+            raise CommitConflict(
+                f"version {commit.version} of {self.prepared.name} expired while a change that began before it was "
+                "committed: run the statement again",
+                version=commit.version,
+            )
+        return blobs
+
+    def _may_match(self, files: pa.Table) -> bool:
+        files = files.filter(pc.greater(files["rows"], 0))
+        bound = self.prepared.bound
+        if bound is None or not files.num_rows:
+            return bool(files.num_rows)
+        return bool(pc.any(may_match(files, bound, self.view.state.current.specs), min_count=0).as_py())
+
+    def draft(self) -> Draft:
+        prepared, change = self.prepared, self.prepared.change
+        removed = [removed_file(self.files[path]) for path in sorted(change.removed) if path in self.files]
+        # Of a file that is not there, all rows are gone already.
+        vectors = {
+            path: self._vector(path, positions)
+            for path, positions in change.deletes.items()
+            if path in self.files
+        }
+        emptied, changed = with_deletes(prepared.tracked, prepared.write, self.files, vectors)
+        event, blobs = files_event(
+            change.operation,
+            with_ids(prepared.files, self.view.state.next_row),
+            [*removed, *emptied],
+            self.view.state.current,
+            None if change.condition is None else normalized(str(change.condition)),
+            changed,
+        )
+        taken = taken_events(self.view, change.values, prepared.name)
+        return Draft(events=encode([*taken, event]), blobs=blobs, write=prepared.write)
+
+    def _vector(self, path: str, positions: BitMap) -> BitMap:
+        """Return the rows of a file that are deleted, with these."""
+        return self.prepared.vector(self.files[path]) | positions
+
+
+def _is_harmless_overlap(change: RowChange, in_transaction: bool) -> bool:
+    """Tell whether it is all the same who deletes a row: where the change does nothing else.
+
+    Not in a transaction: another of its steps may have copied the row.
+    """
+    return change.operation is Operation.DELETE_ROWS and not change.files and not in_transaction

@@ -1,0 +1,237 @@
+"""Making tags and branches, dropping them, and letting one line of contents become what another one is.
+
+Each is decided on metadata alone, and anew after a lost race. What a tag or branch has is said by how it differs from a
+line that there is, so that nobody who reads the log needs older versions for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
+from lakelog.catalog.files import UNCOMMITTED
+from lakelog.catalog.logs import NothingToDo, TrackedLog, Written, check, files_only_in, no_files, seen_on
+from lakelog.catalog.state import (
+    BRANCH,
+    MAIN,
+    TAG,
+    FastForwarded,
+    Operation,
+    RefDropped,
+    RefSet,
+    TableEvent,
+    TableState,
+    check_ref_name,
+    encode,
+    line_of,
+)
+from lakelog.catalog.writes.file_changes import moved_files
+from lakelog.catalog.writes.rollback import check_fits
+from lakelog.log import Commit, Draft, View
+from lakelog.log.errors import InvalidInput, NotFound
+
+Decision = Callable[[View[TableState], Sequence[Commit]], Draft]
+
+
+def setting(
+    tracked: TrackedLog[TableState],
+    then: View[TableState] | None,
+    line: tuple[str, str | None],
+    ref: tuple[str, str, str],
+    *,
+    base: int,
+    replace: bool,
+    if_not_exists: bool,
+    is_known: bool = False,
+    title: str,
+) -> Decision:
+    """Return how a commit is decided that makes the tag or branch `ref` (its kind, name and id).
+
+    It has the contents of `then`; without that, those of the branch `line` (its name and id), or of main, as they are
+    by then. Deciding raises RefExists, NothingToDo if it may exist and does, NoSuchRef if it has to be `is_known` and
+    is not, or if the line is another one by then, NotFound where `then` is let go of meanwhile, and InvalidInput where
+    its rows do not fit the table as it is, which a branch shares. In a transaction, CommitConflict where it would
+    replace another one than the transaction has seen.
+    """
+    kind, name, id = ref
+    check_ref_name(name, kind)
+    if replace and if_not_exists:
+        raise InvalidInput(f"the {kind} {name} cannot be replaced and left as it is: ask for one of both")
+    check_same = _SameRefs(title)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
+        known = view.state.refs.get(name)
+        if known is not None and if_not_exists and known.kind == kind:
+            raise NothingToDo(f"there is a {kind} {name}")
+        if is_known:
+            _check_known(view, kind, name, title)
+        if known is not None and (not replace or known.kind != kind):
+            what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
+            raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
+        if tracked.in_transaction:
+            check_same(view, name)
+        origin = line[0] if then is None else _origin(view.state, then.state)
+        of = MAIN if origin is None else origin
+        now = seen_on(view, of, line[1] if then is None else None)
+        source = now if then is None else _as_it_will_be(view, then)
+        metadata, before = view.state.current, source.state.current
+        if then is not None and view.state.expired > then.version:
+            raise NotFound(
+                f"{title} cannot have a {kind} of version {then.version}: it was let go of by expire"
+            )
+        added, removed = files_only_in(tracked, source, now), files_only_in(tracked, now, source)
+        if kind == BRANCH:
+            check_fits(metadata, before, added, source.version, title)
+        changed, blobs = moved_files(Operation.SET_REF, added, removed, metadata)
+        differs = bool(added.num_rows or removed.num_rows)
+        event = RefSet(
+            **{field: getattr(changed, field) for field in changed.__struct_fields__},
+            name=name,
+            kind=kind,
+            id=id,
+            of=of,
+            version=None if then is None else _version_of(source),
+            ahead=differs,
+            apart=differs and origin is None,
+            metadata=before if kind == TAG and before != metadata else None,
+        )
+        return Draft(events=encode([event]), blobs=blobs)
+
+    return decide
+
+
+def _origin(state: TableState, then: TableState) -> str | None:
+    """Return the name of the line that once had what `then` has, None where that is gone, or nobody knows which it is.
+
+    Of a line, that is the line itself; of a tag, the one that it was made of.
+    """
+    ref = then.refs.get(then.line)
+    id = MAIN if ref is None else ref.line.origin if ref.kind == TAG else ref.id
+    return next((name for name in (MAIN, *state.branches) if line_of(state, name)[0] == id), None)
+
+
+def _as_it_will_be(view: View[TableState], then: View[TableState]) -> View[TableState]:
+    """Return a view as it is by now: a tag that the transaction at hand has made, too, has what that is to commit.
+
+    NoSuchRef where such a tag is gone.
+    """
+    name, ref = then.state.line, then.state.refs.get(then.state.line)
+    if ref is None or ref.kind != TAG or ref.version != UNCOMMITTED:
+        return then
+    return seen_on(view, name, ref.id)
+
+
+def _version_of(source: View[TableState]) -> int | None:
+    """Return the version whose contents these are: of a tag, the one that it names; None for that of the commit."""
+    ref = source.state.refs.get(source.state.line)
+    if ref is None or ref.kind != TAG:
+        return source.version
+    return None if ref.version == UNCOMMITTED else ref.version
+
+
+def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) -> Decision:
+    """Return how a commit is decided that drops a tag or branch. NoSuchRef, or NothingToDo if it need not be there.
+
+    CommitConflict where another one has its name since this was decided first.
+    """
+    check_same = _SameRefs(title)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
+        known = view.state.refs.get(name)
+        if known is None and if_exists:
+            raise NothingToDo(f"there is no {kind} {name}")
+        if name == MAIN:
+            raise InvalidInput(f"{MAIN} is the table itself: it is dropped by DROP TABLE")
+        _check_known(view, kind, name, title)
+        check_same(view, name)
+        return Draft(events=encode([RefDropped(name=name, kind=kind)]))
+
+    return decide
+
+
+class _SameRefs:
+    """Checks that names of tags and branches mean the same ones as when it was asked about them first.
+
+    A decision is made anew after a lost race, and at the end of a transaction, which has seen what they were.
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._ids: dict[str, str | None] = {}
+
+    def __call__(self, view: View[TableState], *names: str) -> None:
+        for name in names:
+            ref = view.state.refs.get(name)
+            id = None if ref is None else ref.id
+            if self._ids.setdefault(name, id) != id:
+                raise CommitConflict(
+                    f"{name} of {self._title} was made anew by somebody else since this change began. Nothing was "
+                    "changed: run it again",
+                    version=view.version,
+                )
+
+
+def _check_known(view: View[TableState], kind: str, name: str, title: str) -> None:
+    known = view.state.refs.get(name)
+    if known is None or known.kind != kind:
+        other = "" if known is None else f", but a {known.kind} of that name"
+        raise NoSuchRef(f"{title} has no {kind} {name}{other}")
+
+
+def fast_forwarding(
+    tracked: TrackedLog[TableState], branch: str, to: str, *, base: int, title: str
+) -> Decision:
+    """Return how a commit is decided that gives `branch` what the branch `to` has; either may be main.
+
+    Deciding raises NothingToDo where `branch` has all of it, InvalidInput where it has anything that `to` has not, and
+    CommitConflict where others have the names of the two since this was decided first.
+    """
+    check_same = _SameRefs(title)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        check(Operation.FAST_FORWARD, view, passed, Written(base, None, no_files), title)
+        for name in (branch, to):
+            if name != MAIN and (known := seen_on(view, name).state.refs[name]).kind != BRANCH:
+                raise InvalidInput(
+                    f"{name} is a {known.kind} of {title}, which stays as it is: name a branch"
+                )
+        check_same(view, branch, to)
+        (id, line), (other_id, other) = line_of(view.state, branch), line_of(view.state, to)
+        if branch == to or line.has_all_of(other_id, other):
+            raise NothingToDo(f"{branch} has all that {to} has")
+        if not other.has_all_of(id, line):
+            why = (
+                f"it was changed since {to} had all of it"
+                if id in other.contains
+                else f"nothing tells that {to} ever had all of it"
+            )
+            instead = (
+                f"write to {MAIN} what {to} has more"
+                if branch == MAIN
+                else f"write to {branch} what {to} has more, or replace the branch {branch} by one made of {to}"
+            )
+            raise InvalidInput(
+                f"{branch} of {title} cannot be fast-forwarded to {to}: {why}, so that rows could be lost. Instead, "
+                f"{instead}"
+            )
+        here, there = seen_on(view, branch), seen_on(view, to)
+        added, removed = files_only_in(tracked, there, here), files_only_in(tracked, here, there)
+        events: list[TableEvent] = []
+        blobs: tuple[bytes, ...] = ()
+        if added.num_rows or removed.num_rows:
+            changed, blobs = moved_files(Operation.FAST_FORWARD, added, removed, view.state.current)
+            events.append(changed)
+        events = [*events, FastForwarded(branch=branch, to=to)]
+        said = encode(events)
+        if branch != MAIN:
+            said = tuple(
+                {**event, "event": "branch-files-changed", "branch": branch}
+                if event["event"] == "files-changed"
+                else event
+                for event in said
+            )
+        return Draft(events=said, blobs=blobs)
+
+    return decide

@@ -1,0 +1,298 @@
+"""A folder as a store.
+
+Exclusive creation is a hard link from a finished temporary file: unlike O_EXCL it never shows half an object
+and never leaves a torn one under a taken name. Durable means: file synced, linked, directory synced.
+"""
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from lakelog.log.errors import NotFound, PermissionDenied, StorageError
+from lakelog.log.ids import new_id
+from lakelog.log.stores.store import check_key
+
+TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+class LocalStore:
+    """See ObjectStore. With fsync off, a crash of the machine (not of the process) may lose acknowledged commits."""
+
+    def __init__(self, root: str, *, fsync: bool = True) -> None:
+        assert os.path.isabs(root), root
+        self.url = root.rstrip("/") or "/"
+        self._base = root.rstrip("/")
+        self.fsync = fsync
+        self._clock_offset_us = 0
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            fd = os.open(self._path(key), os.O_RDONLY)
+            try:
+                size = os.fstat(fd).st_size
+                data = os.read(fd, size + 1)
+                while len(data) < size:  # a signal or a size above 2 GiB cuts reads short
+                    more = os.read(fd, size - len(data))
+                    if not more:
+                        break
+                    data += more
+                return data
+            finally:
+                os.close(fd)
+        except _ABSENT:
+            return None
+        except OSError as error:
+            raise self._error("read", key, error) from error
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        return [self.get(key) for key in keys]
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        path = self._path(key)
+        temporary, held = self._write_temporary(key, path, data)
+        try:
+            os.link(temporary, path)
+            created = True
+        except FileExistsError:
+            # A network file system may have linked it and lost the answer: the link count tells.
+            created = _links(temporary) > 1
+        except OSError as error:
+            raise self._link_error(key, error) from error
+        finally:
+            self._unlink(temporary)
+            os.close(held)
+        if created:
+            self._sync_directory(key, path)
+        return created
+
+    def put(self, key: str, data: bytes) -> None:
+        path = self._path(key)
+        temporary, held = self._write_temporary(key, path, data)
+        try:
+            os.replace(temporary, path)
+        except OSError as error:
+            self._unlink(temporary)
+            raise self._error("write", key, error) from error
+        finally:
+            os.close(held)
+        self._sync_directory(key, path)
+
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        keys = self._keys(prefix, temporary=False)
+        keys.sort(key=os.fsencode)
+        floor = os.fsencode(after)
+        return (key for key in keys if os.fsencode(key) > floor)
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key in self.list_after(prefix, after):
+            try:
+                yield key, os.stat(self._path(key)).st_size
+            except _ABSENT:
+                continue
+            except OSError as error:
+                raise self._error("list", prefix, error) from error
+
+    def list_folders(self, prefix: str) -> list[str]:
+        try:
+            with os.scandir(f"{self._base}/{prefix}") as entries:
+                return sorted((entry.name for entry in entries if entry.is_dir()), key=os.fsencode)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._error("list", prefix, error) from error
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """A temporary file is locked while its process needs it, and the system lets go of a dead one's locks.
+
+        Where a network file system keeps locks from other machines, a file that is needed may be among these. That
+        harms nobody: whoever misses it cannot link it, learns that nothing was created, and does it again.
+        """
+        for key in self._keys(prefix, temporary=True):
+            try:
+                fd = os.open(self._path(key), os.O_RDWR)
+            except OSError:
+                continue
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield key, os.fstat(fd).st_size
+            except OSError:
+                continue  # it is locked, or it cannot be known whether it is
+            finally:
+                os.close(fd)
+
+    def _keys(self, prefix: str, *, temporary: bool) -> list[str]:
+        directory, _, _ = prefix.rpartition("/")
+        keys: list[str] = []
+        try:
+            self._walk(directory, prefix, keys, temporary)
+        except OSError as error:
+            raise self._error("list", prefix, error) from error
+        return keys
+
+    def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            try:
+                os.unlink(self._path(key))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise self._error("delete", key, error) from error
+
+    def open_input(self, key: str) -> BinaryIO:
+        try:
+            return open(self._path(key), "rb")
+        except _ABSENT:
+            raise NotFound(f"{self.url}/{key} does not exist") from None
+        except OSError as error:
+            raise self._error("read", key, error) from error
+
+    def now_us(self) -> int | None:
+        """The file system's time, learned from what it stamps on the files written here (NFS: the server's)."""
+        return time.time_ns() // 1000 + self._clock_offset_us
+
+    def _path(self, key: str) -> str:
+        check_key(key)
+        return f"{self._base}/{key}"
+
+    def _write_temporary(self, key: str, path: str, data: bytes) -> tuple[str, int]:
+        """Return the path of a new file with `data`, and the descriptor whose lock says that it is needed."""
+        temporary = f"{path[: path.rfind('/')]}/{TEMPORARY}{new_id()}"
+        try:
+            try:
+                fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            except FileNotFoundError:
+                self._make_directory(os.path.dirname(path))
+                fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except OSError as error:
+            raise self._error("write", key, error, without_effect=True) from error
+        try:
+            _lock(fd)
+            written = os.write(fd, data)
+            while written < len(data):
+                written += os.write(fd, data[written:])
+            if self.fsync:
+                os.fsync(fd)
+            self._learn_clock(fd)
+        except BaseException as error:
+            self._unlink(temporary)
+            os.close(fd)
+            if isinstance(error, OSError):
+                raise self._error("write", key, error, without_effect=True) from error
+            raise
+        return temporary, fd
+
+    def _learn_clock(self, fd: int) -> None:
+        offset = (os.fstat(fd).st_mtime_ns - time.time_ns()) // 1000
+        # File stamps are coarse; only a difference that no timer tick explains is one of clocks.
+        self._clock_offset_us = offset if abs(offset) > 1_000_000 else 0
+
+    def _make_directory(self, directory: str) -> None:
+        missing = []
+        while not os.path.isdir(directory):
+            missing.append(directory)
+            directory = os.path.dirname(directory)
+        for path in reversed(missing):
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                if not os.path.isdir(path):
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
+            if self.fsync:
+                _sync(os.path.dirname(path))
+
+    def _sync_directory(self, key: str, path: str) -> None:
+        if self.fsync:
+            try:
+                _sync(os.path.dirname(path))
+            except OSError as error:  # it is there, but a power cut might still take it away
+                location = f"{self.url}/{key}"
+                raise StorageError(
+                    f"{location} was written but may not be durable: {error.strerror}; check the disk and try again",
+                    location=location,
+                ) from error
+
+    def _unlink(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except OSError:
+            return  # a leftover costs space only
+
+    def _walk(self, directory: str, prefix: str, keys: list[str], temporary: bool) -> None:
+        try:
+            entries = os.scandir(f"{self._base}/{directory}" if directory else self._base or "/")
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with entries:
+            for entry in entries:
+                key = f"{directory}/{entry.name}" if directory else entry.name
+                if entry.is_dir():
+                    if f"{key}/".startswith(prefix) or prefix.startswith(f"{key}/"):
+                        self._walk(key, prefix, keys, temporary)
+                elif key.startswith(prefix) and entry.name.startswith(TEMPORARY) == temporary:
+                    keys.append(key)
+
+    def _link_error(self, key: str, error: OSError) -> StorageError:
+        location = f"{self.url}/{key}"
+        if error.errno in _NO_HARD_LINKS:
+            return StorageError(
+                f"cannot create {location}: its file system has no hard links ({error.strerror}), and without them "
+                "two writers could overwrite each other; use a folder on another file system, or S3",
+                location=location,
+                without_effect=True,
+            )
+        return self._error("write", key, error, without_effect=error.errno in _FULL)
+
+    def _error(self, verb: str, key: str, error: OSError, *, without_effect: bool = False) -> StorageError:
+        location = f"{self.url}/{key}"
+        reason = error.strerror or str(error)
+        if error.errno in _DENIED:
+            return PermissionDenied(
+                f"may not {verb} {location}: {reason}; give this user the right to {verb} there",
+                location=location,
+            )
+        if error.errno in _FULL:
+            return StorageError(
+                f"cannot {verb} {location}: {reason}; nothing was committed, free some space and try again",
+                location=location,
+                without_effect=without_effect,
+            )
+        if error.errno in (errno.ENOTDIR, errno.EISDIR):
+            return StorageError(
+                f"cannot {verb} {location}: {reason}; remove or rename the file that stands in its way",
+                location=location,
+                without_effect=True,
+            )
+        return StorageError(
+            f"cannot {verb} {location}: {reason}; check the disk and try again",
+            location=location,
+            without_effect=without_effect,
+        )
+
+
+def _lock(fd: int) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return  # without locks nobody can take the file for left over: whoever would cannot lock it either
+
+
+def _links(path: str) -> int:
+    try:
+        return os.stat(path).st_nlink
+    except OSError:
+        return 1  # not known to be linked; whoever asked reads the key
+
+
+def _sync(directory: str) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

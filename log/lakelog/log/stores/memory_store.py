@@ -1,0 +1,82 @@
+"""A store in this process's memory: for tests, for trying things out, and as the simplest second opinion."""
+
+import io
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, ClassVar
+
+from lakelog.log.errors import NotFound
+from lakelog.log.options import system_clock_us
+from lakelog.log.stores.store import check_key
+
+
+class MemoryStore:
+    """See ObjectStore. Stores of the same name share their objects within the process."""
+
+    _named: ClassVar[dict[str, "MemoryStore"]] = {}
+    _naming: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(
+        self, url: str = "memory://private", *, clock_us: Callable[[], int] = system_clock_us
+    ) -> None:
+        self.url = url
+        self._clock_us = clock_us
+        self._objects: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def named(cls, url: str) -> "MemoryStore":
+        with cls._naming:
+            return cls._named.setdefault(url, cls(url))
+
+    def get(self, key: str) -> bytes | None:
+        return self._objects.get(key)
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        return [self._objects.get(key) for key in keys]
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        check_key(key)
+        with self._lock:
+            if key in self._objects:
+                return False
+            self._objects[key] = data
+            return True
+
+    def put(self, key: str, data: bytes) -> None:
+        check_key(key)
+        with self._lock:
+            self._objects[key] = data
+
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        with self._lock:
+            keys = [key for key in self._objects if key.startswith(prefix)]
+        keys.sort(key=str.encode)
+        return (key for key in keys if key.encode() > after.encode())
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key in self.list_after(prefix, after):
+            data = self._objects.get(key)
+            if data is not None:
+                yield key, len(data)
+
+    def list_folders(self, prefix: str) -> list[str]:
+        below = (key.removeprefix(prefix).partition("/") for key in self.list_after(prefix))
+        return sorted({folder for folder, slash, _ in below if slash})
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        return iter(())
+
+    def delete(self, keys: Sequence[str]) -> None:
+        with self._lock:
+            for key in keys:
+                self._objects.pop(key, None)
+
+    def open_input(self, key: str) -> BinaryIO:
+        data = self._objects.get(key)
+        if data is None:
+            raise NotFound(f"{self.url}/{key} does not exist")
+        return io.BytesIO(data)
+
+    def now_us(self) -> int | None:
+        return self._clock_us()

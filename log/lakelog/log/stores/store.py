@@ -1,0 +1,80 @@
+"""The store port: the few operations that lakelog asks of object storage, and what each must guarantee.
+
+Everything rests on one of them: of all callers that ever put_if_absent one key, exactly one creates it.
+Keys are '/'-separated and relative to the store's root url. All methods may be called from several threads.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, Protocol
+
+KEY_SIZE_MAX = 1024
+
+
+class ObjectStore(Protocol):
+    """Shared objects below one root.
+
+    Every method raises StorageError when the store fails, PermissionDenied when it refuses. Reads see all
+    that was acknowledged before they began. Nobody ever sees half an object.
+    """
+
+    url: str  # the root, without a trailing slash
+
+    def get(self, key: str) -> bytes | None:
+        """Return the object's bytes, or None where there is none."""
+        ...
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Return each key's bytes or None, in the order of `keys`; one parallel round, not one snapshot."""
+        ...
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        """Create the object entirely or not at all, durably, unless the key is taken.
+
+        True: this call created it. False: the key is taken, maybe by an echo of this very call, because
+        clients resend. StorageError: it may have been created, or may still be, unless `without_effect`.
+        """
+        ...
+
+    def put(self, key: str, data: bytes) -> None:
+        """Create or replace the object entirely, durably."""
+        ...
+
+    def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        """Yield the keys that start with `prefix` and are greater than `after`, sorted by their UTF-8 bytes."""
+        ...
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        """Yield what `list_after` does, each key with its object's size in bytes. For maintenance only."""
+        ...
+
+    def list_folders(self, prefix: str) -> list[str]:
+        """Return, sorted, what stands between `prefix` (which ends with a slash, or is empty) and the next slash of the
+        keys below it. Costs a page for every 1000 of them, however many keys there are. For maintenance only."""
+        ...
+
+    def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield keys, with sizes, of what dead processes left half-made; no other listing shows them, `delete` removes
+        them. Nothing that a living process still needs, as far as the store can know that, is among them."""
+        ...
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove the objects; those that are absent are fine."""
+        ...
+
+    def open_input(self, key: str) -> BinaryIO:
+        """Return a seekable reader. Raises NotFound."""
+        ...
+
+    def now_us(self) -> int | None:
+        """Return the store's own time as far as it is known without a request, else None.
+
+        It decides nothing but the times that commits show. A writer's clock may be wrong on its own; the
+        store's is the same for everybody.
+        """
+        ...
+
+
+def check_key(key: str) -> None:
+    """Assert that `key` stays below the root: a bug of the caller, never bad input."""
+    assert key and len(key) <= KEY_SIZE_MAX, f"bad key {key[:80]!r}"
+    assert key[0] != "/" and ".." not in key.split("/") and "\0" not in key, f"bad key {key!r}"

@@ -1,0 +1,64 @@
+"""The format of definitions, identity values and upkeep: what is stored is read, and today's code says the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.format.catalog.upkeep_v1 import FUNCTION, VIEW, build
+from tests.format.catalog.warehouse_v1 import released
+
+from lakelog.catalog import Catalog, NoSuchNamespace
+from lakelog.log.errors import NotFound
+
+GOLDEN = Path(__file__).parent / "upkeep_v1"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    # A copy: a client that meets what is half purged may write.
+    return Catalog(shutil.copytree(GOLDEN, tmp_path / "warehouse"))
+
+
+def test_today_says_what_was_said() -> None:
+    golden, written = released(GOLDEN), build()
+    # Names of manifests and snapshots have hashes of Arrow's bytes in them, which are Arrow's business.
+    assert _plain(written).keys() == _plain(golden).keys()
+    for key, data in _plain(golden).items():
+        ours, theirs = json.loads(written[key]), json.loads(data)
+        assert (ours["kind"], ours.get("events")) == (theirs["kind"], theirs.get("events")), key
+
+
+def _plain(objects: dict[str, bytes]) -> dict[str, bytes]:
+    derived = ("/manifests/", "/snapshots/", "/data/")
+    return {key: data for key, data in objects.items() if not any(part in key for part in derived)}
+
+
+def test_definitions_are_read(catalog: Catalog) -> None:
+    assert catalog.load_view("shop.named") == VIEW == catalog.load_view("views.named")
+    assert catalog.load_function("shop.gross") == FUNCTION
+    assert [entry.operation for entry in catalog.history("views")] == ["purge", "expire"]
+
+
+def test_a_table_that_was_kept_up_is_read(catalog: Catalog) -> None:
+    table = catalog.load_table("shop.orders")
+    assert (table.version, table.row_count, table.clustering) == (7, 3, (("name",),))
+    assert table.identity_values() == [{"column": 1, "next": 4}]
+    assert table.estimates is not None and table.estimates.columns[1].distinct == 3
+    with pytest.raises(NotFound):
+        table.at(version=1)
+    assert [entry.operation for entry in table.history()] == [
+        "expire", "vacuum", "compute statistics", "take identity values, append",
+        "change sort order, change clustering",
+    ]  # fmt: skip
+
+
+def test_what_was_purged_is_gone(catalog: Catalog) -> None:
+    assert catalog.list_namespaces() == [("shop",), ("views",)]
+    assert [(each.name, each.kind) for each in catalog.dropped()] == [(("old",), "namespace")]
+    with pytest.raises(NotFound):
+        catalog.undrop_namespace("old")
+    with pytest.raises(NoSuchNamespace):
+        catalog.list_tables("old")

@@ -1,0 +1,82 @@
+"""`docs/format` is what the golden files and the structs are today, and the golden files are as its schemas say."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from tests.format import documents
+
+from lakelog.catalog.state.events import NamespaceEvent, TableEvent
+
+
+def test_the_documents_are_current() -> None:
+    written = {
+        path.name: path.read_text(encoding="utf-8") for path in documents.FOLDER.iterdir() if path.is_file()
+    }
+    assert written == documents.documents(), "run: python -m tests.format.documents"
+
+
+def test_every_event_is_in_a_golden_warehouse_and_in_the_examples() -> None:
+    known = {*documents.tags(NamespaceEvent), *documents.tags(TableEvent)}
+    assert {stored.value["event"] for stored in documents.events()} == known - documents.NOT_WRITTEN
+    page = (documents.FOLDER / "examples.md").read_text(encoding="utf-8")
+    assert {tag for tag in known if f"## `{tag}`" in page} == known - documents.NOT_WRITTEN
+
+
+@functools.cache
+def validator(name: str, definition: str = "") -> Draft202012Validator:
+    """Return the schema in the document, or one of its definitions, as it is published."""
+    schema = json.loads((documents.FOLDER / name).read_text(encoding="utf-8"))
+    if definition:
+        schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_every_golden_object_of_a_log_is_as_the_schema_says() -> None:
+    schema, checked = validator("log.schema.json"), 0
+    for stored in (*documents.of_logs(), *documents.of_warehouses()):
+        if stored.path.parent.name != "_cut":
+            schema.validate(stored.value)
+            checked += 1
+    assert checked > 150
+
+
+def test_every_golden_event_state_and_cut_is_as_the_schema_says() -> None:
+    schema = validator("catalog.schema.json")
+    for stored in documents.events():
+        schema.validate(stored.value)
+    for kind, definition in (("namespace", "NamespaceState"), ("table", "TableState")):
+        found = list(documents.states(kind))
+        assert found
+        for stored in found:
+            validator("catalog.schema.json", definition).validate(stored.value)
+    (cut,) = documents.cuts()
+    validator("catalog.schema.json", "CutVersions").validate(cut.value)
+
+
+def broken(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the object with a member that no format has, and without one that it needs."""
+    more, less = {**value, "unheard": 1}, copy.deepcopy(value)
+    less.pop("event", None) or less.pop("kind")
+    return [more, less]
+
+
+def test_the_schemas_refuse_what_readers_refuse() -> None:
+    for name, found in (
+        ("log.schema.json", documents.of_logs()),
+        ("catalog.schema.json", documents.events()),
+    ):
+        schema = validator(name)
+        for stored in found:
+            assert not [each for each in broken(stored.value) if schema.is_valid(each)], stored.source
+
+
+def test_json_in_the_examples_is_that_of_the_files() -> None:
+    value = {"a": ["x" * 60, "y" * 60, {"b": {}, "c": []}], "d": None, "é": "ü"}
+    assert json.loads(documents.pretty(value)) == value
+    assert max(map(len, documents.pretty(value).splitlines())) <= documents.WIDTH

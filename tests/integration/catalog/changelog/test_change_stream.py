@@ -1,0 +1,197 @@
+"""The changes of a table as a stream: whole versions, at times that grow from batch to batch, whoever asks again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
+
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.changelog.change_stream import ChangePosition, ChangeStream
+from lakelog.catalog.changelog.changelog import changes_schema
+from lakelog.catalog.changelog.stream_positions import Limits
+from lakelog.catalog.changelog.stream_source import Stream
+from lakelog.catalog.changelog.stream_versions import Versions
+from lakelog.catalog.errors import StreamStopped
+from lakelog.catalog.parquet.reading import read_files
+from lakelog.catalog.state.stream_forms import form_of
+from lakelog.log.errors import FormatError, InvalidInput
+
+ALL = Limits()
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    """Version 2 has the rows 0 to 9, version 3 also 10 to 19; version 4 deletes 1, version 5 updates 2."""
+    return updated(deleted(two_files(catalog), [1]), [2], "new")
+
+
+def stream(table: Table, **more: object) -> ChangeStream:
+    return ChangeStream(table=table, name="t", form=form_of(table.schema), since=table.version, **more)  # type: ignore[arg-type]
+
+
+def read(source: ChangeStream, start: ChangePosition, end: ChangePosition) -> pa.Table:
+    tracked = source.table._tracked
+    schema, batches = read_files(
+        tracked.store,
+        tracked.prefix,
+        source.files(start, end),
+        changes_schema(source.table.schema),
+        (),
+        row_ids=True,
+    )
+    return pa.Table.from_batches(batches, schema)
+
+
+def batches(source: ChangeStream, position: ChangePosition, limits: Limits = ALL) -> Iterator[pa.Table]:
+    """Yield what a query gets until there is nothing more."""
+    for _ in range(100):
+        end = source.position(source.next(position, limits).to_json())
+        if end == position:
+            return
+        found = read(source, position, end)
+        assert read(replace(source, versions=Versions()), position, end) == found
+        yield found
+        position = end
+
+
+def told(batch: pa.Table) -> list[tuple[int, str, int]]:
+    columns = (batch[name].to_pylist() for name in ("_commit_version", "_change_type", "id"))
+    return sorted(zip(*columns, strict=True))
+
+
+def test_the_contents_come_first_as_inserts_of_their_version(table: Table) -> None:
+    source = stream(table)
+    [batch] = batches(source, source.start())
+    assert told(batch) == [(5, "insert", id) for id in range(20) if id != 1]
+
+
+def test_versions_are_never_torn_apart(table: Table) -> None:
+    source = stream(table)
+    found = [told(batch) for batch in batches(source, source.start(version=1), Limits(files=1))]
+    assert [{version for version, _, _ in batch} for batch in found] == [{2}, {3}, {4}, {5}]
+    assert found[2:] == [[(4, "delete", 1)], [(5, "delete", 2), (5, "insert", 2)]]
+    [whole] = batches(source, source.start(version=1))
+    assert told(whole) == [change for batch in found for change in batch]
+    two = [told(batch) for batch in batches(source, source.start(version=1), Limits(rows=20))]
+    assert [{version for version, _, _ in batch} for batch in two] == [{2, 3}, {4, 5}]
+
+
+def test_each_batch_has_later_times_than_all_before_it(table: Table) -> None:
+    source = stream(table)
+    # Commits of this test are less than a millisecond apart, or have the times of a clock that is ahead.
+    for limits in (Limits(files=1), ALL):
+        latest = 0
+        for batch in batches(source, source.start(version=1), limits):
+            times = {}
+            for version, time in zip(
+                batch["_commit_version"].to_pylist(),
+                batch["_commit_timestamp"].cast(pa.int64()).to_pylist(),
+                strict=True,
+            ):
+                assert times.setdefault(version, time) == time >= table.at(version=version).timestamp_us
+                assert time % 1000 == 0 and time > latest
+            latest = max(times.values())
+    ahead = msgspec.structs.replace(source.start(version=5), time_ms=10**13)
+    [batch] = batches(source, ahead)
+    assert set(batch["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {(10**13 + 1) * 1000}
+    exact = stream(table, compared=False)
+    [batch] = batches(exact, exact.start(version=5))
+    assert set(batch["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {table.timestamp_us}
+
+
+def test_a_first_batch_is_the_same_for_who_has_forgotten_where_it_began(table: Table) -> None:
+    source = stream(table)
+    for start in (source.start(version=3), source.start()):
+        end = source.next(start, ALL)
+        for other in (source.start(version=5), source.start()):
+            assert source.files(other, end) == source.files(start, end)
+
+
+def test_it_ends_where_it_is_told_to(table: Table) -> None:
+    source = stream(table, last=4)
+    assert [told(batch) for batch in batches(source, source.start(version=4))] == [[(4, "delete", 1)]]
+    assert source.head().version == 5
+
+
+def test_it_ends_at_a_time_that_may_be_still_to_come(table: Table) -> None:
+    later = table.append(rows(range(30, 31)))
+    latest = later.append(rows(range(40, 41)))
+    ends = later.timestamp_us
+    for now, end_us, last in ((table, ends, 5), (later, ends, 6), (latest, ends, 6), (latest, ends - 1, 5)):
+        source = stream(now, last_us=end_us)
+        [batch] = batches(source, source.start(version=4))
+        assert {version for version, _, _ in told(batch)} == set(range(4, last + 1))
+        assert source.head().version == last + 1
+        assert list(batches(source, source.head())) == []
+    over = stream(latest, last_us=1)
+    assert list(batches(over, over.start(version=4))) == []
+
+
+def test_an_end_that_was_let_go_of_hides_no_version_that_was_not_read(catalog: Catalog, table: Table) -> None:
+    end_us = table.at(version=4).timestamp_us
+    position = stream(table).start(version=3)
+    catalog.expire("t", version=5, dry_run=False)
+    source = stream(catalog.load_table("t"), last_us=end_us)
+    with pytest.raises(StreamStopped, match="let go of by expire"):
+        source.next(position, ALL)
+    assert source.next(source.head(), ALL) == source.head()
+
+
+def test_a_table_that_was_replaced_is_followed_from_the_version_after_that(
+    catalog: Catalog, table: Table
+) -> None:
+    catalog.commit_stage(catalog.stage("replace", "t", table.schema))
+    source = stream(catalog.load_table("t").append(rows(range(3))))
+    for version in (5, 6):
+        with pytest.raises(InvalidInput, match="replaced in version 6: start from version 7 or"):
+            source.start(version=version)
+    [batch] = batches(source, source.start(version=7))
+    assert told(batch) == [(7, "insert", id) for id in range(3)]
+
+
+def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(table: Table) -> None:
+    changes = stream(table)
+    additions = Stream(table=table, name="t", form=changes.form, since=table.version)
+    for own, other, words in (
+        (changes, additions, "reads rows that are added, and this one reads changes"),
+        (additions, changes, "reads changes, and this one reads rows that are added"),
+    ):
+        for version in (None, 3):
+            assert own.position(own.start(version=version).to_json()) == own.start(version=version)
+            with pytest.raises(InvalidInput, match=words):
+                own.position(other.start(version=version).to_json())
+        with pytest.raises(FormatError, match="of another source"):
+            own.position('{"offset": 7}')
+
+
+def test_a_compaction_is_no_change(table: Table) -> None:
+    source = stream(compacted(table))
+    [batch] = batches(source, source.start(version=5))
+    assert {version for version, _, _ in told(batch)} == {5}
+
+
+def test_other_columns_stop_it_after_what_came_before(table: Table) -> None:
+    source = stream(table)
+    position = source.start(version=6)
+    after = table.append(rows(range(30, 31))).alter(
+        [{"change": "add-column", "name": ["more"], "type": "integer"}]
+    )
+    source = replace(source, table=after)
+    end = source.next(position, ALL)
+    assert told(read(source, position, source.position(end.to_json()))) == [(6, "insert", 30)]
+    with pytest.raises(StreamStopped, match="columns of t were changed in version 7"):
+        source.next(end, ALL)
+
+
+def test_versions_that_are_gone_stop_it(catalog: Catalog, table: Table) -> None:
+    source = stream(table)
+    position = source.start(version=3)
+    catalog.expire("t", version=5, dry_run=False)
+    source = stream(catalog.load_table("t"))
+    with pytest.raises(StreamStopped, match="let go of by expire"):
+        source.next(position, ALL)

@@ -1,0 +1,264 @@
+"""Views and functions: names that stand for definitions, in the logs of their namespaces."""
+
+import datetime as dt
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA
+
+from lakelog.catalog import Catalog, CommitConflict, NamespaceNotEmpty, NoSuchTable, TableExists
+from lakelog.catalog.errors import FunctionExists, NoSuchFunction, NoSuchView, ViewExists
+from lakelog.catalog.schema.definition import FunctionDefinition, ViewColumn, ViewDefinition
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
+
+ONE = ViewDefinition(text="SELECT 1 AS a", columns=(ViewColumn(name="a", type="integer", comment="one"),))
+TWO = ViewDefinition(text="SELECT 2 AS a", columns=(ViewColumn(name="a", type="integer"),), namespace=("n",))
+PLUS = FunctionDefinition(language="sql", body="a + 1", parameters="a INT", returns="INT")
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    return catalog
+
+
+def another(catalog):
+    return Catalog(catalog.warehouse)
+
+
+def test_a_view_is_there_for_everybody_as_it_was_defined(catalog):
+    catalog.create_view("n.v", ONE)
+    assert another(catalog).load_view("n.v") == ONE
+    assert another(catalog).list_views("n") == [("n", "v")]
+    assert catalog.list_tables("n") == []
+    assert catalog.load_relation("n.v") == ONE
+    assert not catalog.table_exists("n.v")
+    assert catalog.view_exists("n.v")
+    assert not catalog.view_exists("n.w")
+    with pytest.raises(NoSuchView, match="n`.`w"):
+        catalog.load_view("n.w")
+    with pytest.raises(NoSuchTable):
+        catalog.load_table("n.v")
+
+
+def test_a_view_is_replaced_only_where_that_is_wanted(catalog):
+    catalog.create_view("n.v", ONE)
+    with pytest.raises(ViewExists):
+        catalog.create_view("n.v", TWO)
+    catalog.create_view("n.v", TWO, if_not_exists=True)
+    assert another(catalog).load_view("n.v") == ONE
+    catalog.create_view("n.v", TWO, or_replace=True)
+    assert another(catalog).load_view("n.v") == TWO
+    catalog.replace_view("n.v", ONE, expected=TWO)
+    with pytest.raises(CommitConflict, match="changed by somebody else"):
+        another(catalog).replace_view("n.v", TWO, expected=TWO)
+    with pytest.raises(NoSuchView):
+        catalog.replace_view("n.w", ONE)
+    assert another(catalog).load_view("n.v") == ONE
+
+
+def test_tables_and_views_share_their_names(catalog):
+    catalog.create_view("n.v", ONE)
+    catalog.create_table("n.t", SCHEMA)
+    with pytest.raises(TableExists):
+        catalog.create_table("n.v", SCHEMA)
+    with pytest.raises(TableExists):
+        catalog.stage("create-or-replace", "n.v", SCHEMA)
+    with pytest.raises(TableExists):
+        catalog.rename_table("n.t", "n.v")
+    with pytest.raises(TableExists):
+        catalog.create_view("n.t", ONE, or_replace=True)
+    with pytest.raises(TableExists):
+        catalog.rename_view("n.v", "n.t")
+    with pytest.raises(NoSuchView):
+        catalog.replace_view("n.t", ONE)
+    assert not catalog.drop_table("n.v")
+    assert not catalog.drop_view("n.t")
+    catalog.drop_table("n.t")
+    catalog.create_view("n.t", TWO)
+    with pytest.raises(TableExists):
+        catalog.undrop_table("n.t")
+    catalog.create_function("n.v", PLUS)
+    assert another(catalog).list_views("n") == [("n", "t"), ("n", "v")]
+    assert another(catalog).list_functions("n") == [("n", "v")]
+
+
+def test_a_view_that_was_staged_against_wins_over_the_table(catalog):
+    stage = catalog.stage("create", "n.x", SCHEMA)
+    another(catalog).create_view("n.x", ONE)
+    with pytest.raises(TableExists):
+        catalog.commit_stage(stage)
+    assert another(catalog).load_view("n.x") == ONE
+
+
+def test_renames_keep_what_is_defined(catalog):
+    catalog.create_namespace("m")
+    catalog.create_view("n.v", ONE)
+    catalog.rename_view("n.v", "n.w")
+    catalog.rename_view("n.w", "m.w")
+    assert another(catalog).list_views("n") == []
+    assert another(catalog).load_view("m.w") == ONE
+    with pytest.raises(NoSuchView):
+        catalog.rename_view("n.v", "n.y")
+    catalog.create_view("n.w", TWO)
+    with pytest.raises(ViewExists):
+        catalog.rename_view("n.w", "m.w")
+    assert another(catalog).load_view("n.w") == TWO
+
+
+def test_what_was_dropped_is_listed_and_comes_back(catalog):
+    catalog.create_namespace("m")
+    catalog.create_view("n.v", ONE)
+    catalog.create_function("n.f", PLUS)
+    assert catalog.drop_view("n.v")
+    assert not catalog.drop_view("n.v")
+    assert catalog.drop_function("n.f")
+    assert {(entry.kind, entry.name) for entry in another(catalog).dropped("n")} == {
+        ("view", ("n", "v")),
+        ("function", ("n", "f")),
+    }
+    catalog.create_view("n.v", TWO)
+    with pytest.raises(ViewExists):
+        catalog.undrop_view("n.v")
+    assert catalog.undrop_view("n.v", to="m.v") == ("m", "v")
+    assert catalog.undrop_function("n.f") == ("n", "f")
+    assert another(catalog).load_view("m.v") == ONE
+    assert another(catalog).load_function("n.f") == PLUS
+    assert another(catalog).dropped(recursive=True) == []
+    with pytest.raises(NotFound, match="nothing that can be restored"):
+        catalog.undrop_view("n.v", to="n.x")
+
+
+def test_functions_are_there_for_everybody(catalog):
+    catalog.create_function("n.f", PLUS)
+    with pytest.raises(FunctionExists):
+        catalog.create_function("n.f", PLUS)
+    catalog.create_function("n.f", PLUS, if_not_exists=True)
+    assert another(catalog).load_function("n.f") == PLUS
+    assert another(catalog).function_exists("n.f")
+    assert not another(catalog).drop_function("n.g")
+    with pytest.raises(NoSuchFunction):
+        catalog.load_function("n.g")
+
+
+def test_a_namespace_with_a_view_is_not_empty_and_comes_back_with_it(catalog):
+    catalog.create_view("n.v", ONE)
+    with pytest.raises(NamespaceNotEmpty, match="`v`"):
+        catalog.drop_namespace("n")
+    catalog.drop_namespace("n", cascade=True)
+    catalog.undrop_namespace("n")
+    assert another(catalog).load_view("n.v") == ONE
+
+
+def test_they_survive_a_snapshot_and_an_expiry(catalog):
+    catalog.create_view("n.v", ONE)
+    catalog.create_function("n.f", PLUS)
+    catalog.drop_function("n.f")
+    for number in range(30):
+        catalog.alter_namespace("n", set={"k": str(number)})
+    catalog.expire(namespace="n", retain_last=1, dry_run=False)
+    fresh = another(catalog)
+    assert fresh.load_view("n.v") == ONE
+    assert fresh.undrop_function("n.f") == ("n", "f")
+    assert fresh.fsck().found == []
+
+
+def test_vacuum_forgets_what_was_dropped_too_long_ago(catalog):
+    catalog.create_view("n.v", ONE)
+    catalog.drop_view("n.v")
+    done = catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=True)
+    assert "dropped-view" in {each.kind for each in done}
+    assert len(another(catalog).dropped("n")) == 1
+    catalog.vacuum(dropped_older_than=dt.timedelta(0), dry_run=False)
+    assert another(catalog).dropped("n") == []
+
+
+def test_a_transaction_has_them_all_or_none(catalog):
+    catalog.create_view("n.old", ONE)
+    with catalog.transaction() as tx:
+        tx.create_table("n.t", SCHEMA)
+        tx.create_view("n.v", ONE)
+        tx.replace_view("n.v", TWO)
+        tx.create_function("f", PLUS)
+        tx.rename_view("n.old", "new")
+        assert tx.load_view("n.v") == TWO
+        assert tx.load_relation("n.v") == TWO
+        assert not another(catalog).view_exists("n.v")
+        assert tx.list_views() == [("new",)]
+    fresh = another(catalog)
+    assert (fresh.load_view("n.v"), fresh.load_function("f"), fresh.load_view("new")) == (TWO, PLUS, ONE)
+    with pytest.raises(ZeroDivisionError), catalog.transaction() as tx:
+        tx.drop_view("n.v")
+        _ = 1 / 0
+    assert another(catalog).view_exists("n.v")
+
+
+def test_a_transaction_loses_against_another_of_the_same_name(catalog):
+    tx = catalog.transaction()
+    tx.create_view("n.v", ONE)
+    another(catalog).create_view("n.v", TWO)
+    with pytest.raises(ViewExists):
+        tx.commit()
+    tx = catalog.transaction("serializable")
+    assert tx.load_view("n.v") == TWO
+    tx.create_table("n.t", SCHEMA)
+    another(catalog).replace_view("n.v", ONE)
+    with pytest.raises(CommitConflict):
+        tx.commit()
+    assert not another(catalog).table_exists("n.t")
+
+
+def test_the_past_shows_them_as_they_were(catalog):
+    catalog.create_view("n.v", ONE)
+    catalog.save_cut("then")
+    catalog.create_view("n.v", TWO, or_replace=True)
+    then = Catalog(catalog.warehouse, as_of="then")
+    assert then.load_view("n.v") == ONE
+    for change in (
+        lambda: then.create_view("n.w", ONE),
+        lambda: then.replace_view("n.v", TWO),
+        lambda: then.rename_view("n.v", "n.w"),
+        lambda: then.drop_view("n.v"),
+        lambda: then.undrop_view("n.v"),
+    ):
+        with pytest.raises(Unsupported, match="read-only|as of"):
+            change()
+    assert another(catalog).load_view("n.v") == TWO
+
+
+def test_asking_again_is_one_change(catalog):
+    token = catalog.token("n.v")
+    catalog.create_view("n.v", ONE, token=token)
+    another(catalog).create_view("n.v", ONE, token=token)
+    dropping = catalog.token("n.v")
+    assert catalog.drop_view("n.v", token=dropping)
+    assert another(catalog).drop_view("n.v", token=dropping)
+    restoring = catalog.token("n.v")
+    catalog.undrop_view("n.v", token=restoring)
+    assert another(catalog).undrop_view("n.v", token=restoring) == ("n", "v")
+    renaming = catalog.token("n.v")
+    catalog.rename_view("n.v", "n.w", token=renaming)
+    another(catalog).rename_view("n.v", "n.w", token=renaming)
+    assert another(catalog).list_views("n") == [("n", "w")]
+
+
+def test_the_audit_tells(catalog):
+    catalog.create_view("n.v", ONE)
+    catalog.drop_view("n.v")
+    said = [(entry.operations, entry.details.get("name")) for entry in catalog.audit(namespace="n")]
+    assert (("define",), "v") in said
+    assert (("unlink",), "v") in said
+
+
+def test_what_cannot_be_stored_is_refused(catalog):
+    with pytest.raises(InvalidInput, match="is no definition|give a ViewDefinition"):
+        catalog.create_view("n.v", "SELECT 1")
+    with pytest.raises(InvalidInput, match="language"):
+        catalog.create_function("n.f", FunctionDefinition(language="cobol", body=""))
+    with pytest.raises(InvalidInput, match="limit"):
+        catalog.create_view("n.v", ViewDefinition(text="x" * 2_000_000, columns=()))
+    with pytest.raises(InvalidInput, match="empty"):
+        catalog.create_view(("n", ""), ONE)
+    with pytest.raises(InvalidInput, match=r"lakelog\.x is not known"):
+        catalog.create_view("n.v", ViewDefinition(text="", columns=(), properties={"lakelog.x": "1"}))
+    assert another(catalog).list_views("n") == []

@@ -1,0 +1,176 @@
+"""Places that users chose: used again, removed behind the catalog's back, or not theirs to choose."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, NoSuchTable, TableExists
+from lakelog.catalog.logs import places
+from lakelog.log import FormatError, InvalidInput, MemoryStore, open_store
+
+Client = Callable[[], Catalog]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    return str(tmp_path / "mine")
+
+
+def ids(catalog: Catalog, name: str) -> list[int]:
+    return sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
+
+
+def test_a_table_whose_folder_was_removed_and_made_again_is_the_new_one(
+    catalog: Catalog, client: Client, place: str
+) -> None:
+    held = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    other = client()
+    other.load_table("t")
+    catalog.drop_table("t")
+    shutil.rmtree(place)
+    catalog.create_table("t", SCHEMA, location=place).append(rows(5))
+    assert ids(other, "t") == [5]
+    assert ids(client(), "t") == [5]
+    with pytest.raises(NoSuchTable):
+        held.append(rows(99))
+    with pytest.raises(NoSuchTable):
+        held.alter([{"change": "set-property", "key": "k", "value": "v"}])
+    assert ids(client(), "t") == [5]
+
+
+def test_a_table_that_was_made_again_while_it_is_looked_up_is_not_unlinked(
+    catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table's object may be read before the namespace's, though both are asked for in one round."""
+    place = f"{catalog.warehouse}/mine"
+    catalog.create_table("t", SCHEMA, location=place)
+    meanwhile: list[Callable[[], object]] = []
+
+    class TableFirst(MemoryStore):
+        def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+            early = super().get_many(keys)
+            while meanwhile:
+                meanwhile.pop(0)()
+            late = super().get_many(keys)
+            return [
+                one if "mine" in key else other for key, one, other in zip(keys, early, late, strict=True)
+            ]
+
+    slow = TableFirst(catalog.warehouse)
+    slow._objects = cast(MemoryStore, open_store(catalog.warehouse))._objects
+    with monkeypatch.context() as patch:
+        patch.setattr(places, "open_store", lambda url, options: slow)
+        other = client()
+    other.load_table("t")
+    meanwhile.append(lambda: catalog.drop_table("t"))
+    meanwhile.append(lambda: catalog.create_table("t", SCHEMA, location=place).append(rows(7)))
+    assert ids(other, "t") == [7]
+    assert ids(catalog, "t") == [7]
+
+
+def test_dropping_a_name_whose_table_was_dropped_by_its_place_spares_the_next_one(
+    catalog: Catalog, client: Client, place: str
+) -> None:
+    catalog.create_namespace("n")
+    for name in ("a", "n.a"):
+        catalog.create_table(name, SCHEMA, location=place)
+        catalog.drop_table_at(place)
+        catalog.create_table("b", SCHEMA, location=place).append(rows(1))
+        if name == "a":
+            assert client().drop_table("a")
+        else:
+            client().drop_namespace("n", cascade=True)
+        assert ids(client(), "b") == [1]
+        client().drop_table("b")
+
+
+def test_a_table_whose_folder_is_gone_can_be_dropped_and_does_not_block_its_namespace(
+    catalog: Catalog, client: Client, place: str
+) -> None:
+    catalog.create_namespace("n")
+    for name in ("n.t", "n.u"):
+        catalog.create_table(name, SCHEMA, location=f"{place}/{name}")
+    shutil.rmtree(place)
+    with pytest.raises(FormatError, match="behind the catalog's back"):
+        client().load_table("n.t")
+    assert client().drop_table("n.t")
+    assert client().drop_namespace("n", cascade=True)
+    client().create_namespace("n")
+    assert client().list_tables("n") == []
+
+
+def test_the_loser_of_a_race_for_a_name_gives_its_place_back(
+    catalog: Catalog, client: Client, place: str
+) -> None:
+    stage = catalog.stage("create", "t", SCHEMA, location=place)
+    client().create_table("t", SCHEMA)
+    with pytest.raises(TableExists):
+        catalog.commit_stage(stage)
+    late = catalog.stage("create", "u", SCHEMA, location=place)
+    assert catalog.commit_stage(late).append(rows(1)).row_count == 1
+
+
+def test_a_log_that_a_crash_left_at_a_place_is_named_with_the_way_out(
+    catalog: Catalog, client: Client, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakelog.catalog.ddl import staging
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "_link", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            catalog.create_table("t", SCHEMA, location=place)
+    with pytest.raises(TableExists, match="DROP TABLE"):
+        client().create_table("t", SCHEMA, location=place)
+    with pytest.raises(TableExists):
+        client().create_table("t", SCHEMA, location=place, if_not_exists=True)
+    assert client().drop_table_at(place)
+    assert client().create_table("t", SCHEMA, location=place).version == 3
+
+
+def test_a_namespaces_folder_is_not_a_table(catalog: Catalog, client: Client) -> None:
+    for n in range(25):
+        catalog.create_namespace(f"n{n}")
+    with pytest.raises(InvalidInput, match="not a table's"):
+        client().table_at(catalog.warehouse)
+    with pytest.raises(InvalidInput, match="not a table's"):
+        client().drop_table_at(catalog.warehouse)
+    with pytest.raises(InvalidInput):
+        catalog.create_table("t", SCHEMA, location=catalog.warehouse)
+
+
+@pytest.mark.parametrize("inside", ["_log", "_log/x", "n-aaaaaaaaaaaaaaaaaaaaaaaaaa/t", "x" * 600])
+def test_a_place_that_is_lakelogs_own_or_too_long_is_refused(catalog: Catalog, inside: str) -> None:
+    with pytest.raises(InvalidInput, match="location"):
+        catalog.create_table("t", SCHEMA, location=f"{catalog.warehouse}/{inside}")
+
+
+def test_a_place_that_holds_something_else_is_refused(catalog: Catalog, place: str) -> None:
+    catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    catalog.drop_table("t")
+    Path(place, "part-0.parquet").write_bytes(b"precious")
+    with pytest.raises(InvalidInput, match=r"part-0\.parquet"):
+        catalog.create_table("t", SCHEMA, location=place)
+    Path(place, "part-0.parquet").unlink()
+    assert catalog.create_table("t", SCHEMA, location=place).row_count == 0
+
+
+def test_a_place_inside_of_an_empty_warehouse_sets_it_up(tmp_path: Path) -> None:
+    warehouse = tmp_path / "w"
+    catalog = Catalog(warehouse)
+    catalog.commit_stage(catalog.stage("create", None, SCHEMA, location=f"{warehouse}/mine"))
+    assert Catalog(warehouse).list_tables() == []
+    assert Catalog(warehouse).table_at(f"{warehouse}/mine").row_count == 0
+
+
+@pytest.mark.parametrize("name", ["n-data.csv", "_log/hello.txt", "t-x/part.parquet", "z.csv"])
+def test_no_foreign_folder_is_taken_for_a_warehouse(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(InvalidInput, match="not a lakelog warehouse"):
+        Catalog(str(tmp_path)).create_namespace("a")

@@ -1,0 +1,172 @@
+"""Requests that are asked again because their answer was lost: they happen once, whatever happened in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.integration.catalog.conftest import SCHEMA, rows
+from tests.integration.catalog.ddl.test_staging import staged_files
+
+from lakelog.catalog import Catalog, DataFile, NoSuchTable, TableExists, col
+from lakelog.log import CommitUnknown, expiry
+
+Client = Callable[[], Catalog]
+
+
+def ids(catalog: Catalog, name: str) -> list[int]:
+    return sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
+
+
+def test_a_drop_asked_again_spares_the_table_that_has_the_name_by_now(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_table("t", SCHEMA)
+    token = catalog.token("t")
+    assert catalog.drop_table("t", token=token)
+    client().create_table("t", SCHEMA).append(rows(7))
+    assert client().drop_table("t", token=token)
+    assert ids(client(), "t") == [7]
+
+
+def test_a_drop_of_a_namespace_asked_again_spares_the_new_one(catalog: Catalog, client: Client) -> None:
+    catalog.create_namespace("n")
+    token = catalog.token("n")
+    assert catalog.drop_namespace("n", cascade=True, token=token)
+    client().create_namespace("n")
+    client().create_table("n.t", SCHEMA)
+    assert client().drop_namespace("n", cascade=True, token=token)
+    assert client().table_exists("n.t")
+
+
+def test_an_alteration_of_a_namespace_asked_again_spares_the_new_one(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_namespace("n")
+    token = catalog.token("n")
+    catalog.alter_namespace("n", set={"k": "v"}, token=token)
+    client().drop_namespace("n")
+    client().create_namespace("n")
+    client().alter_namespace("n", set={"k": "v"}, token=token)
+    assert client().load_namespace("n") == {}
+
+
+def test_an_alteration_of_a_table_asked_again_spares_the_new_one(catalog: Catalog, client: Client) -> None:
+    change = [{"change": "set-property", "key": "k", "value": "v"}]
+    catalog.create_table("t", SCHEMA)
+    token = catalog.token("t")
+    catalog.load_table("t").alter(change, token=token)
+    client().rename_table("t", "u")
+    client().create_table("t", SCHEMA)
+    client().load_table("t").alter(change, token=token)
+    assert dict(client().load_table("t").properties) == {}
+
+
+def test_a_rename_asked_again_happens_once(catalog: Catalog, client: Client) -> None:
+    catalog.create_table("t", SCHEMA)
+    token = catalog.token("t")
+    catalog.rename_table("t", "u", token=token)
+    client().create_table("t", SCHEMA)
+    client().rename_table("t", "u", token=token)
+    assert client().list_tables() == [("t",), ("u",)]
+
+
+def test_a_drop_is_known_again_after_its_log_expired(catalog: Catalog, client: Client) -> None:
+    table = catalog.create_table("t", SCHEMA)
+    token = catalog.token("t")
+    catalog.drop_table("t", token=token)
+    expiry.expire(table._tracked.log, table.version + 1)
+    assert client().drop_table("t", token=token)
+
+
+@pytest.mark.parametrize("kind", ["create", "replace", "create-or-replace"])
+def test_a_stage_asked_again_is_known_by_its_commit_and_not_by_its_name(
+    catalog: Catalog, client: Client, kind: str
+) -> None:
+    catalog.create_namespace("n")
+    if kind != "create":
+        catalog.create_table("n.t", SCHEMA)
+    stage = catalog.stage(kind, "n.t", SCHEMA)
+    files = staged_files(stage, rows(1))
+    id = catalog.commit_stage(stage, files).id
+    client().rename_table("n.t", "n.u")
+    assert client().commit_stage(stage, files).id == id
+    client().create_table("n.t", SCHEMA)
+    assert client().commit_stage(stage, files).id == id
+    assert ids(client(), "n.t") == []
+    client().drop_table("n.u")
+    client().commit_stage(stage, files)
+    assert client().list_tables("n") == [("n", "t")]
+    client().drop_namespace("n", cascade=True)
+    client().commit_stage(stage, files)
+    assert client().list_namespaces() == []
+
+
+def test_a_stage_at_a_place_asked_again_does_not_bring_its_table_back(
+    catalog: Catalog, client: Client, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "x")
+    catalog.create_table("old", SCHEMA, location=place)
+    catalog.drop_table("old")
+    stage = catalog.stage("create", None, SCHEMA, location=place)
+    catalog.commit_stage(stage)
+    catalog.drop_table_at(place)
+    other = client().stage("create", None, SCHEMA, location=place)
+    client().commit_stage(other)
+    with pytest.raises((TableExists, NoSuchTable)):
+        client().commit_stage(stage)
+    client().drop_table_at(place)
+    with pytest.raises(NoSuchTable):
+        client().commit_stage(stage)
+    with pytest.raises(NoSuchTable):
+        client().table_at(place)
+
+
+def test_a_change_of_a_branch_asked_again_says_that_it_happened_where_that_is_gone(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_table("t", SCHEMA).create_branch("b")
+    one, other = (client().load_table("t", ref="b") for _ in range(2))
+    token = catalog.token("t")
+    done = catalog.load_table("t", ref="b").append(rows(1), token=token)
+    done.drop_branch("b").append(rows(2))
+    assert one.append(rows(1), token=token).to_arrow()["id"].to_pylist() == [1]
+    catalog.expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(CommitUnknown, match=f"happened in version {done.version} .* which has expired"):
+        other.append(rows(1), token=token)
+    assert ids(client(), "t") == [2]
+
+
+def test_the_files_of_one_write_are_added_once(catalog: Catalog, client: Client) -> None:
+    table = catalog.create_table("t", SCHEMA)
+    write = table.begin_write()
+    file = DataFile(path="data/x.parquet", size_bytes=1, rows=1)
+    first = table.commit_write(write, "append", [file])
+    again = client().load_table("t").commit_write(write, "append", [file])
+    assert (again.version, again.file_count) == (first.version, 1)
+
+
+def test_a_token_of_a_table_that_was_never_read_knows_its_version(catalog: Catalog, client: Client) -> None:
+    catalog.create_table("t", SCHEMA)
+    catalog.create_namespace("t")
+    fresh = client()
+    fresh.list_tables()
+    token = fresh.token("t")
+    assert sorted(token.bases.values()) == [1, 1, 3]
+    assert fresh.load_table("t").append(rows(1), token=token).row_count == 1
+
+
+def test_what_the_handle_has_seen_is_no_conflict_however_old_the_token(
+    catalog: Catalog, client: Client
+) -> None:
+    catalog.create_table("t", SCHEMA)
+    other = client()
+    token = other.token("t")
+    catalog.load_table("t").append(rows(1))
+    other.load_table("t").overwrite(rows(9), token=token)
+    assert ids(catalog, "t") == [9]
+    token = other.token("t")
+    catalog.commit_stage(catalog.stage("replace", "t", SCHEMA))
+    other.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}], token=token)
+    assert catalog.load_table("t").scan(filter=col("id") == 9).to_arrow().num_rows == 0

@@ -1,0 +1,281 @@
+"""Old versions go, and nothing else: what is kept can be read as before; the dry run says what the real one does."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.integration.catalog.clock import Clock
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.ddl import saved_cuts
+from lakelog.catalog.errors import CommitConflict
+from lakelog.log import InvalidInput, NotFound, open_store
+
+DAY = dt.timedelta(days=1)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock().govern(monkeypatch)
+
+
+@pytest.fixture
+def client(warehouse: str, clock: Clock) -> Callable[[], Catalog]:
+    return lambda: clock.client(warehouse)
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.to_arrow().column("id").to_pylist())
+
+
+def grown(catalog: Catalog, appends: int) -> Table:
+    """A table with so many appends, one row each: version n has the rows 1 to n - 1."""
+    table = catalog.create_table("t", SCHEMA)
+    for number in range(1, appends + 1):
+        table = table.append(rows(number))
+    return table
+
+
+def plain(answers: list[Any]) -> list[tuple[str, int, int]]:
+    return [(answer.kind, answer.versions, answer.first) for answer in answers]
+
+
+def test_the_dry_run_is_the_default_and_changes_nothing(catalog: Catalog, warehouse: str) -> None:
+    grown(catalog, 5)
+    before = dict(open_store(warehouse).list_sizes(""))
+    told = catalog.expire("t", version=4)
+    assert plain(told) == [("table", 3, 4)]
+    assert dict(open_store(warehouse).list_sizes("")) == before
+
+
+def test_versions_before_the_one_that_was_asked_for_go_and_the_others_stay(catalog: Catalog) -> None:
+    table = grown(catalog, 5)
+    dry = catalog.expire("t", version=4)
+    assert catalog.expire("t", version=4, dry_run=False) == dry
+    for version in (1, 2, 3):
+        with pytest.raises(NotFound, match="versions from 4 to 7 can be read"):
+            table.at(version=version)
+    assert [ids(table.refresh().at(version=version)) for version in (4, 5, 6, 7)] == [
+        [1, 2, 3],
+        [1, 2, 3, 4],
+        [1, 2, 3, 4, 5],
+        [1, 2, 3, 4, 5],
+    ]
+    newest = next(table.refresh().history(limit=1))
+    assert (newest.operation, newest.details, newest.writer) == ("expire", {"version": 4}, {"engine": "test"})
+
+
+def test_what_was_current_at_the_limit_or_later_stays(catalog: Catalog, clock: Clock) -> None:
+    table = grown(catalog, 2)
+    clock.days_later(5)
+    table = table.append(rows(3))
+    clock.days_later(5)
+    # Version 3 was replaced 5 days ago, so 7 days ago it was what readers saw.
+    assert plain(catalog.expire("t")) == [("table", 2, 3)]
+    assert plain(catalog.expire("t", older_than=4 * DAY)) == [("table", 3, 4)]
+    assert plain(catalog.expire("t", older_than=30 * DAY)) == [("table", 0, 1)]
+    assert plain(catalog.expire("t", older_than=DAY, dry_run=False)) == [("table", 3, 4)]
+    assert ids(table.refresh()) == [1, 2, 3]
+
+
+def test_the_last_versions_are_kept_where_that_is_asked_for(catalog: Catalog) -> None:
+    table = grown(catalog, 5)
+    assert plain(catalog.expire("t", retain_last=100, dry_run=False)) == [("table", 0, 1)]
+    assert plain(catalog.expire("t", retain_last=2, dry_run=False)) == [("table", 4, 5)]
+    assert ids(table.refresh()) == [1, 2, 3, 4, 5]
+    assert table.refresh().version == 7
+
+
+def test_nothing_to_expire_writes_nothing(catalog: Catalog, warehouse: str) -> None:
+    grown(catalog, 3)
+    catalog.expire("t", version=3, dry_run=False)
+    before = dict(open_store(warehouse).list_sizes(""))
+    assert plain(catalog.expire("t", version=3, dry_run=False)) == [("table", 0, 3)]
+    assert plain(catalog.expire("t", version=1, dry_run=False)) == [("table", 0, 3)]
+    assert dict(open_store(warehouse).list_sizes("")) == before
+
+
+def test_data_files_that_only_old_versions_had_are_told_and_stay(catalog: Catalog, warehouse: str) -> None:
+    table = grown(catalog, 2)
+    table.overwrite(rows(7)).append(rows(8))
+    store = open_store(warehouse)
+    data = {key: size for key, size in store.list_sizes("") if "/data/" in key}
+    gone = [catalog.load_table("t", version=3).plan()["path"].to_pylist()]
+    [told] = catalog.expire("t", retain_last=1, dry_run=False)
+    assert told.files == 2 == len(gone[0])
+    assert told.file_bytes == sum(size for key, size in data.items() if key.endswith(tuple(gone[0])))
+    assert {key: size for key, size in store.list_sizes("") if "/data/" in key} == data
+    assert told.commits == 5 and told.size_bytes > 0
+
+
+def test_all_logs_of_a_namespace_or_of_the_catalog_are_expired(catalog: Catalog) -> None:
+    catalog.create_namespace("a")
+    catalog.create_namespace("a.b")
+    catalog.create_table("a.b.t", SCHEMA).append(rows(1)).append(rows(2))
+    catalog.create_table("u", SCHEMA).append(rows(1)).append(rows(2))
+    names = [answer.name for answer in catalog.expire(namespace="a", retain_last=1)]
+    assert names == ["`a`.`b`.`t`", "`a`", "`a`.`b`"]
+    told = catalog.expire(retain_last=1, dry_run=False)
+    assert {(answer.name, answer.versions) for answer in told} == {
+        ("`u`", 2),
+        ("`a`.`b`.`t`", 2),
+        (catalog.warehouse, 2),
+        ("`a`", 1),
+        ("`a`.`b`", 1),
+    }
+    fresh = Catalog(catalog.warehouse)
+    assert fresh.list_namespaces() == [("a",)] and fresh.list_tables("a.b") == [("a", "b", "t")]
+    assert ids(fresh.load_table("a.b.t")) == [1, 2] == ids(fresh.load_table("u"))
+
+
+@pytest.mark.parametrize(
+    ("wish", "error", "message"),
+    [
+        ({"version": 0}, InvalidInput, "at least 1"),
+        ({"version": -3}, InvalidInput, "at least 1"),
+        ({"retain_last": 0}, InvalidInput, "at least 1"),
+        ({"version": True}, InvalidInput, "whole number"),
+        ({"version": 99}, NotFound, "no version 99: the newest is 3"),
+        ({"version": 2, "older_than": DAY}, InvalidInput, "older_than and version say different things"),
+        ({"retain_last": 2, "version": 2}, InvalidInput, "version and retain_last say different things"),
+        ({"older_than": -DAY}, InvalidInput, "0 or more"),
+        ({"older_than": 7}, InvalidInput, "timedelta"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    catalog: Catalog, wish: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    grown(catalog, 2)
+    with pytest.raises(error, match=message):
+        catalog.expire("t", **wish, dry_run=False)
+
+
+def test_a_version_is_one_tables(catalog: Catalog) -> None:
+    grown(catalog, 2)
+    with pytest.raises(InvalidInput, match="a version is one table's"):
+        catalog.expire(version=2)
+    with pytest.raises(InvalidInput, match="give one of them"):
+        catalog.expire("t", namespace="a")
+
+
+def test_what_a_saved_cut_needs_stays_until_the_cut_is_dropped(catalog: Catalog) -> None:
+    table = grown(catalog, 3)
+    catalog.save_cut("year end")
+    table = table.overwrite(rows(9)).append(rows(10))
+    told = {answer.name: answer for answer in catalog.expire(retain_last=1, dry_run=False)}
+    assert (told["`t`"].first, told["`t`"].kept_for_cuts) == (4, True)
+    assert ids(Catalog(catalog.warehouse, as_of="year end").load_table("t")) == [1, 2, 3]
+    assert catalog.expire("t", version=3)[0].versions == 0
+    catalog.drop_cut("year end")
+    assert not any(answer.kept_for_cuts for answer in catalog.expire(retain_last=1, dry_run=False))
+    assert ids(table.refresh()) == [9, 10]
+    with pytest.raises(NotFound):
+        table.at(version=4)
+
+
+def test_a_cut_whose_versions_were_let_go_of_while_it_was_saved_is_taken_back(
+    catalog: Catalog, client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = grown(catalog, 3)
+    collect, cleaner = saved_cuts.collect, client()
+
+    def slow(logs: Any) -> dict[str, int]:
+        versions = collect(logs)
+        table.overwrite(rows(9))
+        cleaner.expire(retain_last=1, dry_run=False)
+        return versions
+
+    with monkeypatch.context() as patch, pytest.raises(CommitConflict, match="version 4 of .* expired while"):
+        patch.setattr(saved_cuts, "collect", slow)
+        catalog.save_cut("late")
+    assert catalog.cuts() == {}
+    catalog.save_cut("late")
+    assert ids(Catalog(catalog.warehouse, as_of="late").load_table("t")) == [9]
+
+
+def test_a_cut_that_is_saved_after_an_expiry_was_planned_still_holds_it_back(
+    catalog: Catalog, client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, saver = grown(catalog, 3), client()
+    needed = saved_cuts.needed_versions
+    later = {**needed(catalog._tree), table._tracked.location: 3}
+    answers = iter([{}, later])
+    monkeypatch.setattr("lakelog.catalog.maintenance.expire.needed_versions", lambda tree: next(answers))
+    [told] = catalog.expire("t", version=4, dry_run=False)
+    assert (told.kept_for_cuts, told.versions) == (True, 0)
+    assert [ids(saver.load_table("t", version=version)) for version in (1, 2, 3)] == [[], [1], [1, 2]]
+    # What was said is carried out by the next run, once nothing needs those versions any more.
+    monkeypatch.undo()
+    assert plain(catalog.expire("t", retain_last=100, dry_run=False)) == [("table", 3, 4)]
+
+
+def test_readers_that_hold_a_kept_version_go_on_and_others_are_told(client: Callable[[], Catalog]) -> None:
+    catalog, reader = client(), client()
+    table = grown(catalog, 25)
+    table = table.overwrite(rows(100))
+    for number in range(101, 125):
+        table = table.append(rows(number))
+    # Loaded from a snapshot, whose manifests nobody has read yet.
+    kept, old = client().load_table("t", version=45), client().load_table("t", version=26)
+    held = reader.load_table("t")
+    catalog.expire("t", version=43, dry_run=False)
+    assert ids(kept) == list(range(100, 119))
+    assert ids(held) == list(range(100, 125))
+    with pytest.raises(NotFound, match="version 26 .* has expired: versions from 43"):
+        old.to_arrow()
+    assert ids(held.append(rows(200))) == [*range(100, 125), 200]
+    assert held.refresh().truncate().row_count == 0
+
+
+def test_a_writer_that_began_before_an_expiry_commits_after_it(client: Callable[[], Catalog]) -> None:
+    catalog, writer = client(), client()
+    grown(catalog, 30)
+    stale = writer.load_table("t")
+    catalog.load_table("t").append(rows(31))
+    catalog.expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(Exception, match="expired|conflict"):
+        stale.overwrite(rows(0))
+    assert ids(stale.refresh().append(rows(32))) == list(range(1, 33))
+
+
+def test_a_table_whose_versions_expired_since_it_was_read_can_be_dropped(
+    client: Callable[[], Catalog],
+) -> None:
+    catalog, other = client(), client()
+    table = grown(catalog, 3)
+    other.load_table("t")
+    table.append(rows(4)).append(rows(5))
+    catalog.expire("t", retain_last=1, dry_run=False)
+    assert other.drop_table("t")
+
+
+def test_one_broken_table_does_not_stop_the_others(catalog: Catalog, warehouse: str) -> None:
+    grown(catalog, 3)
+    broken = catalog.create_table("broken", SCHEMA)
+    catalog.create_table("gone", SCHEMA)
+    store = open_store(warehouse)
+    store.put(f"{broken.location.removeprefix(warehouse + '/')}/_log/{2:020d}.json", b"nonsense")
+    gone = catalog.load_table("gone").location.removeprefix(warehouse + "/")
+    store.delete(list(store.list_after(f"{gone}/")))
+    told = {answer.name: answer for answer in Catalog(warehouse).expire(retain_last=1, dry_run=False)}
+    assert told["`t`"].versions == 3 and told["`t`"].error is None
+    assert "truncated or altered" in (told["`broken`"].error or "")
+    assert "no log there" in (told["`gone`"].error or "")
+    with pytest.raises(Exception, match="truncated or altered"):
+        Catalog(warehouse).expire("broken", retain_last=1)
+
+
+def test_the_past_and_transactions_have_no_maintenance(catalog: Catalog) -> None:
+    grown(catalog, 2)
+    catalog.save_cut("c")
+    with pytest.raises(InvalidInput, match="none in a transaction or of the past"):
+        Catalog(catalog.warehouse, as_of="c").expire("t")
+    with (
+        pytest.raises(InvalidInput, match="none in a transaction or of the past"),
+        catalog.transaction() as transaction,
+    ):
+        transaction.expire("t")

@@ -1,0 +1,436 @@
+"""What nobody can reach goes; what a retained version or a write under way may need stays, whoever races whom."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.clock import Clock
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, DataFile, NoSuchTable, Table
+from lakelog.catalog.logs import places
+from lakelog.catalog.logs.cache import Change
+from lakelog.catalog.parquet.ingest import written_files
+from lakelog.log import (
+    CountingStore,
+    Draft,
+    InvalidInput,
+    ObjectStore,
+    WriteFenced,
+    WriteRef,
+    open_store,
+    wait_for_background,
+)
+
+NOW = dt.timedelta(0)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock().govern(monkeypatch)
+
+
+@pytest.fixture
+def client(warehouse: str, clock: Clock) -> Callable[[], Catalog]:
+    return lambda: clock.client(warehouse)
+
+
+@pytest.fixture
+def store(warehouse: str) -> ObjectStore:
+    return open_store(warehouse)
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.to_arrow().column("id").to_pylist())
+
+
+def files_in(store: ObjectStore, part: str = "/data/") -> set[str]:
+    return {key for key in store.list_after("") if part in key}
+
+
+def begun(table: Table, *numbers: int) -> tuple[WriteRef, list[DataFile]]:
+    """A write whose files are there, and not committed."""
+    write = table.begin_write()
+    return write, written_files(table._tracked, table.metadata, write, rows(*numbers))
+
+
+def vacuumed(catalog: Catalog, **how: Any) -> dict[str, Any]:
+    return {answer.name: answer for answer in catalog.vacuum(dry_run=False, **how)}
+
+
+def test_files_that_only_expired_versions_had_go_and_the_dry_run_names_exactly_these(
+    catalog: Catalog, clock: Clock, store: ObjectStore
+) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1)).append(rows(2))
+    table = table.overwrite(rows(3)).append(rows(4))
+    clock.days_later(8)
+    table = table.append(rows(5))
+    assert catalog.vacuum("t")[0].files == 0  # every version can still be read
+    catalog.expire("t", dry_run=False)
+    before = files_in(store)
+    [told] = catalog.vacuum("t", keys=True)
+    assert files_in(store) == before and table.refresh().version == 7
+    [done] = catalog.vacuum("t", keys=True, dry_run=False)
+    assert (done.files, done.size_bytes, done.keys) == (told.files, told.size_bytes, told.keys)
+    assert done.files == 2 and before - files_in(store) == {key for key in told.keys if "/data/" in key}
+    newest = next(table.refresh().history(limit=1))
+    assert (newest.operation, newest.details["files"]) == ("vacuum", 2)
+    assert ids(table.refresh()) == [3, 4, 5] == ids(table.at(version=6))
+    assert ids(table.at(version=5)) == [3, 4]
+
+
+def test_what_was_added_and_removed_in_retained_versions_stays_for_time_travel(
+    catalog: Catalog, clock: Clock, store: ObjectStore
+) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    table = table.truncate().append(rows(2)).truncate()
+    catalog.commit_stage(catalog.stage("replace", "t", SCHEMA))
+    clock.days_later(30)
+    begun(table.refresh(), 9)
+    table.refresh().append(rows(3))
+    clock.days_later(30)
+    assert vacuumed(catalog)["`t`"].files == 1
+    assert [ids(table.refresh().at(version=v)) for v in range(1, 8)] == [[], [1], [], [2], [], [], [3]]
+
+
+def test_many_files_in_sidecars_are_reachable_too(
+    catalog: Catalog, clock: Clock, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakelog.catalog.logs.commits.SIDECAR_FROM_FILES", 1)
+    table = catalog.create_table("t", SCHEMA, partition_by=["region"])
+    write = table.begin_write()
+    parts = [rows(number, region=region) for number, region in enumerate(["EU", "US", "ASIA"])]
+    files = written_files(table._tracked, table.metadata, write, pa.concat_tables(parts))
+    table = table.commit_write(write, "append", files).truncate()
+    clock.days_later(9)
+    begun(table, 5)
+    table.append(rows(6))
+    clock.days_later(9)
+    assert vacuumed(catalog)["`t`"].files == 1
+    assert ids(catalog.load_table("t", version=2)) == [0, 1, 2]
+
+
+def test_a_write_under_way_keeps_its_files_until_it_is_older_than_the_limit(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore
+) -> None:
+    catalog, writer = client(), client()
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    slow = writer.load_table("t")
+    write, files = begun(slow, 2)
+    clock.days_later(1)
+    catalog.load_table("t").append(rows(3))
+    told = vacuumed(catalog)["`t`"]
+    assert (told.files, told.waiting) == (0, 1)
+    assert ids(slow.commit_write(write, "append", files)) == [1, 2, 3]
+
+
+def test_a_write_older_than_the_limit_is_refused_and_its_files_are_gone(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore
+) -> None:
+    catalog, writer = client(), client()
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    slow = writer.load_table("t")
+    write, files = begun(slow, 2)
+    clock.days_later(1)
+    fast = catalog.load_table("t").append(rows(3))
+    newer, newer_files = begun(fast, 4)
+    clock.days_later(4)
+    told = vacuumed(catalog)["`t`"]
+    assert (told.files, told.fence, told.waiting) == (1, 3, 1)
+    with pytest.raises(WriteFenced, match="started at version 2, and writes older than version 3"):
+        slow.commit_write(write, "append", files)
+    assert ids(fast.commit_write(newer, "append", newer_files)) == [1, 3, 4]
+    assert ids(writer.load_table("t").append(rows(5))) == [1, 3, 4, 5]
+
+
+def test_an_idle_table_is_cleaned_by_the_second_run_after_the_limit(
+    catalog: Catalog, clock: Clock, store: ObjectStore
+) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    begun(table, 2)
+    clock.days_later(10)
+    # The write began from the current version: for all that the log knows, a second ago.
+    first = vacuumed(catalog)["`t`"]
+    assert (first.files, first.waiting, first.fence) == (0, 1, 2)
+    assert vacuumed(catalog)["`t`"].waiting == 1 and table.refresh().version == 3
+    clock.days_later(4)
+    assert vacuumed(catalog)["`t`"].files == 1
+    version = table.refresh().version
+    clock.days_later(4)
+    assert vacuumed(catalog)["`t`"].fence is None and table.refresh().version == version
+
+
+def test_without_a_limit_every_write_that_has_begun_is_fenced_off(
+    catalog: Catalog, store: ObjectStore
+) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    write, files = begun(table, 2)
+    assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
+    with pytest.raises(WriteFenced):
+        table.commit_write(write, "append", files)
+    assert ids(table.refresh().append(rows(3))) == [1, 3]
+
+
+def test_an_append_that_lands_during_a_vacuum_keeps_its_files(
+    client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch, store: ObjectStore
+) -> None:
+    catalog, writer = client(), client()
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    slow = writer.load_table("t")
+    write, files = begun(slow, 2)
+    begun(slow, 3)
+    tracked = catalog.load_table("t")._tracked
+    commit = type(tracked).commit
+
+    def late(self: Any, *arguments: Any, **named: Any) -> Any:
+        if self is tracked:
+            # Its file was listed and belonged to nothing; it is committed before the fence.
+            slow.commit_write(write, "append", files)
+        return commit(self, *arguments, **named)
+
+    monkeypatch.setattr(type(tracked), "commit", late)
+    assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
+    assert ids(catalog.load_table("t")) == [1, 2]
+
+
+def test_a_file_that_a_fenced_off_writer_puts_after_the_listing_is_the_next_runs(
+    client: Callable[[], Catalog], store: ObjectStore
+) -> None:
+    catalog, writer = client(), client()
+    slow = catalog.create_table("t", SCHEMA).append(rows(1))
+    write = writer.load_table("t").begin_write()
+    begun(slow, 5)
+    assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
+    files = written_files(slow._tracked, slow.metadata, write, rows(2))
+    with pytest.raises(WriteFenced):
+        writer.load_table("t").commit_write(write, "append", files)
+    assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
+    assert ids(slow.refresh()) == [1]
+
+
+def test_an_unknown_outcome_is_asked_again_with_success_after_a_vacuum(
+    client: Callable[[], Catalog], store: ObjectStore
+) -> None:
+    catalog, writer = client(), client()
+    table = catalog.create_table("t", SCHEMA)
+    write, files = begun(writer.load_table("t"), 1)
+    writer.load_table("t").commit_write(write, "append", files)
+    begun(table.refresh(), 2)
+    vacuumed(catalog, older_than=NOW)
+    # The same write again, as by whoever did not hear the answer: it is there, once.
+    assert ids(client().load_table("t").commit_write(write, "append", files)) == [1]
+
+
+def test_a_file_is_committed_by_no_other_write_than_its_own(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    _, files = begun(table, 2)
+    newer = table.append(rows(3))
+    # Its name says that a fence may have let it go, while this write is behind no fence.
+    with pytest.raises(InvalidInput, match="was not written by write"):
+        newer.commit_write(newer.begin_write(), "append", files)
+    with pytest.raises(InvalidInput, match="which has no id"):
+        newer.commit_write(None, "append", files)
+    stage = catalog.stage("replace", "t", SCHEMA)
+    with pytest.raises(InvalidInput, match="was not written by write"):
+        catalog.commit_stage(stage, files)
+    assert ids(newer.refresh()) == [1, 3]
+
+
+def test_foreign_files_are_counted_and_stay(catalog: Catalog, store: ObjectStore) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    place = table._tracked.prefix
+    foreign = [
+        f"{place}/data/notes.txt",
+        f"{place}/data/{0:020d}-nobody-1.parquet",
+        f"{place}/data/sub/{0:020d}-{'a' * 26}-1.parquet",
+        f"{place}/other/{0:020d}-{'a' * 26}-1.parquet",
+        f"{place}/_log/sidecars/notes.bin",
+    ]
+    for key in foreign:
+        store.put(key, b"mine")
+    own = f"{place}/data/{0:020d}-{'a' * 26}-1.parquet"
+    store.put(own, b"ours")
+    told = vacuumed(catalog, older_than=NOW)["`t`"]
+    assert (told.files, told.foreign) == (1, 3)
+    assert store.get(own) is None and all(store.get(key) == b"mine" for key in foreign)
+
+
+def test_sidecars_of_attempts_that_lost_go_and_those_of_commits_to_come_stay(
+    catalog: Catalog, store: ObjectStore
+) -> None:
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    place = f"{table._tracked.prefix}/_log/sidecars/"
+    lost = f"{place}{2:020d}-{'a' * 26}-{'0' * 16}.bin"
+    to_come = f"{place}{9:020d}-{'a' * 26}-{'0' * 16}.bin"
+    for key in (lost, to_come):
+        store.put(key, b"bulk")
+    told = vacuumed(catalog)["`t`"]
+    assert (told.objects, told.object_bytes) == (1, 4)
+    assert store.get(lost) is None and store.get(to_come) == b"bulk"
+
+
+def test_sidecars_of_retained_commits_stay(
+    catalog: Catalog, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakelog.catalog.logs.commits.SIDECAR_FROM_FILES", 1)
+    table = catalog.create_table("t", SCHEMA, partition_by=["region"])
+    write = table.begin_write()
+    parts = [rows(number, region=region) for number, region in enumerate(["EU", "US"])]
+    files = written_files(table._tracked, table.metadata, write, pa.concat_tables(parts))
+    table.commit_write(write, "append", files).append(rows(7))
+    before = files_in(store, "/sidecars/")
+    assert len(before) == 1 and vacuumed(catalog, older_than=NOW)["`t`"].objects == 0
+    assert files_in(store, "/sidecars/") == before
+    assert ids(catalog.load_table("t", version=2)) == [0, 1]
+
+
+def test_late_snapshots_and_manifests_of_expired_versions_go(
+    client: Callable[[], Catalog], store: ObjectStore
+) -> None:
+    catalog = client()
+    table = catalog.create_table("t", SCHEMA)
+    for number in range(30):
+        table = table.append(rows(number))
+    old = {
+        key: store.get(key) for key in store.list_after("") if "/snapshots/" in key or "/manifests/" in key
+    }
+    catalog.expire("t", version=25, dry_run=False)
+    again = {key for key in old if store.get(key) is None}
+    for key in again:
+        store.put(key, old[key] or b"")
+    assert again and set(catalog.vacuum("t", keys=True)[0].keys) == again
+    assert vacuumed(catalog)["`t`"].objects == len(again)
+    assert not again & set(store.list_after(""))
+    assert ids(client().load_table("t")) == list(range(30)) == ids(table.refresh())
+
+
+def test_a_table_that_is_dropped_meanwhile_is_left_alone(
+    client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch, store: ObjectStore
+) -> None:
+    catalog = client()
+    begun(catalog.create_table("t", SCHEMA).append(rows(1)), 2)
+    tracked = catalog.load_table("t")._tracked
+    other, commit = client(), type(tracked).commit
+
+    def late(self: Any, *arguments: Any, **named: Any) -> Any:
+        if self is tracked:
+            other.drop_table("t")
+        return commit(self, *arguments, **named)
+
+    before = files_in(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(tracked), "commit", late)
+        assert "dropped meanwhile" in vacuumed(catalog, older_than=NOW)["`t`"].error
+    assert files_in(store) == before
+    other.undrop_table("t")
+    assert ids(catalog.load_table("t")) == [1]
+
+
+def test_a_reopened_place_keeps_what_its_retained_versions_reach_and_takes_new_writes(
+    client: Callable[[], Catalog], warehouse: str, store: ObjectStore
+) -> None:
+    catalog = client()
+    place = f"{warehouse}/mine"
+    old = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    begun(old, 2)
+    assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
+    catalog.drop_table("t")
+    stage = catalog.stage("create", "t", SCHEMA, location=place)
+    files = written_files(old._tracked, old.metadata, stage.write, rows(3))
+    new = catalog.commit_stage(stage, files)
+    assert ids(new) == [3]
+    assert vacuumed(catalog, older_than=NOW)["`t`"].files == 0 and len(files_in(store, "mine/data")) == 2
+    catalog.expire("t", retain_last=1, dry_run=False)
+    assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
+    assert ids(client().load_table("t")) == [3]
+
+
+def test_a_creation_at_a_place_that_was_fenced_meanwhile_is_refused(
+    client: Callable[[], Catalog], warehouse: str
+) -> None:
+    catalog, creator = client(), client()
+    place = f"{warehouse}/mine"
+    old = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
+    catalog.drop_table("t")
+    stage = creator.stage("create", "t", SCHEMA, location=place)
+    files = written_files(old._tracked, old.metadata, stage.write, rows(3))
+    other = catalog.create_table("u", SCHEMA, location=place)
+    assert vacuumed(catalog, older_than=NOW)["`u`"].files == 1
+    catalog.drop_table("u")
+    with pytest.raises(WriteFenced):
+        creator.commit_stage(stage, files)
+    assert not catalog.table_exists("t") and other.location == place
+    assert ids(catalog.create_table("t", SCHEMA, location=place).append(rows(4))) == [4]
+
+
+def test_a_table_can_be_vacuumed_by_its_place(catalog: Catalog, warehouse: str) -> None:
+    begun(catalog.create_table("t", SCHEMA, location=f"{warehouse}/mine"), 1)
+    [told] = catalog.vacuum(location=f"{warehouse}/mine", older_than=NOW, dry_run=False)
+    assert (told.files, told.name) == (1, f"{warehouse}/mine")
+    with pytest.raises(NoSuchTable, match="no table at"):
+        catalog.vacuum(location=f"{warehouse}/nowhere")
+
+
+def test_what_a_table_without_work_costs_does_not_depend_on_its_size(
+    warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores: list[CountingStore] = []
+
+    def counting(url: str, options: dict[str, str]) -> ObjectStore:
+        stores.append(CountingStore(open_store(url, options)))
+        return stores[-1]
+
+    table = Catalog(warehouse).create_table("t", SCHEMA)
+    for number in range(30):
+        table = table.append(rows(number))
+    wait_for_background()
+    monkeypatch.setattr(places, "open_store", counting)
+    catalog = Catalog(warehouse)
+    for expired, lists, gets in ((False, 2, 5), (True, 4, 6)):
+        if expired:
+            catalog.expire("t", retain_last=2, dry_run=False)
+        catalog.load_table("t").to_arrow()
+        stores[0].reset()
+        assert catalog.vacuum("t")[0].files == 0
+        assert stores[0].by_kind["list"] == lists and stores[0].by_kind["get"] <= gets
+        stores[0].reset()
+        assert catalog.expire("t", retain_last=50)[0].versions == 0
+        assert stores[0].by_kind["list"] == 0 and stores[0].by_kind["get"] <= gets
+
+
+def test_what_cannot_be_meant_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(InvalidInput, match="older_than is .* 0 or more"):
+        catalog.vacuum(older_than=dt.timedelta(days=-1))
+    with pytest.raises(InvalidInput, match="dropped_older_than"):
+        catalog.vacuum(dropped_older_than=dt.timedelta(days=-1))
+    with pytest.raises(NoSuchTable):
+        catalog.vacuum("nothing")
+
+
+def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
+    warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    catalog = Catalog(warehouse)
+    for name in ("a", "b"):
+        catalog.create_table(name, SCHEMA)
+    store = open_store(warehouse)
+    seen: list[set[str]] = []
+
+    def look() -> None:
+        if not seen:
+            before = set(store.list_after(""))
+            Catalog(warehouse).vacuum(older_than=dt.timedelta(0), dropped_older_than=dt.timedelta(0))
+            seen.append(set(store.list_after("")) - before)
+
+    changes = []
+    for name in ("a", "b"):
+        table = catalog.load_table(name)
+        draft = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
+        changes.append(Change(table._tracked, table._view, lambda view, passed, draft=draft: draft))
+    catalog._logs.commit_together(changes, validate=look)
+    assert seen == [set()]

@@ -1,0 +1,284 @@
+"""Creations that never came to their end: what they left goes, and whoever merely took long fails cleanly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.integration.catalog.clock import Clock
+from tests.integration.catalog.conftest import SCHEMA, rows
+
+from lakelog.catalog import Catalog, Table
+from lakelog.catalog.ddl import staging
+from lakelog.catalog.ddl.staging import Stage
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.logs import scope
+from lakelog.catalog.maintenance import orphans
+from lakelog.catalog.parquet.ingest import written_files
+from lakelog.catalog.state.table_state import Metadata
+from lakelog.log import CountingStore, NotFound, ObjectStore, open_store
+
+
+class Death(BaseException):
+    """Nobody catches it by accident."""
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock().govern(monkeypatch)
+
+
+@pytest.fixture
+def client(warehouse: str, clock: Clock) -> Callable[[], Catalog]:
+    return lambda: clock.client(warehouse)
+
+
+@pytest.fixture
+def store(warehouse: str) -> ObjectStore:
+    return open_store(warehouse)
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.to_arrow().column("id").to_pylist())
+
+
+def written(catalog: Catalog, stage: Stage, *numbers: int) -> Any:
+    """The files of a CREATE TABLE AS SELECT before its commit."""
+    metadata = Metadata(
+        schema=stage.schema, specs=(stage.spec,), sort_order=stage.sort_order, properties=stage.properties
+    )
+    return written_files(catalog._logs.table(stage.location), metadata, stage.write, rows(*numbers))
+
+
+def unlinked(answers: list[Any]) -> list[tuple[str, int, int]]:
+    return [(a.kind, a.files, a.waiting) for a in answers if a.kind.startswith("unlinked")]
+
+
+@pytest.fixture
+def stuck(client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """Creates the log of a table `a.t` and stops before its link; returns what goes on with it."""
+
+    def stop(stage: Any, namespace: Any) -> None:
+        raise Death
+
+    def begin() -> Any:
+        creator = client()
+        stage = creator.stage("create", "a.t", SCHEMA)
+        files = written(creator, stage, 1)
+        with monkeypatch.context() as patch, pytest.raises(Death):
+            patch.setattr(staging, "_link", stop)
+            creator.commit_stage(stage, files)
+        return lambda: creator.commit_stage(stage, files)
+
+    return begin
+
+
+def test_a_log_that_was_never_linked_is_purged_after_the_limit(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore, stuck: Callable[[], Any]
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+    go_on = stuck()
+    clock.days_later(2)
+    assert unlinked(catalog.vacuum(dry_run=False)) == []
+    clock.days_later(2)
+    assert unlinked(catalog.vacuum()) == [("unlinked-table", 1, 0)]
+    assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 1, 0)]
+    assert not [key for key in store.list_after("") if "/data/" in key]
+    with pytest.raises((CommitConflict, NotFound), match="took so long|dropped"):
+        go_on()
+    assert catalog.list_tables("a") == [] and unlinked(catalog.vacuum()) == []
+    assert ids(catalog.create_table("a.t", SCHEMA).append(rows(2))) == [2]
+
+
+def test_a_link_that_lands_before_it_is_forgotten_keeps_the_table(
+    client: Callable[[], Catalog],
+    clock: Clock,
+    stuck: Callable[[], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+    go_on, note = stuck(), orphans.note
+
+    def late(namespace: Any, found: Any) -> None:
+        if namespace.path == ("a",):
+            assert len(found.logs) == 1
+            go_on()
+        note(namespace, found)
+
+    clock.days_later(4)
+    monkeypatch.setattr(orphans, "note", late)
+    assert unlinked(catalog.vacuum(dry_run=False)) == []
+    assert ids(client().load_table("a.t")) == [1]
+
+
+def test_a_link_after_it_was_forgotten_fails_even_before_the_log_is_sealed(
+    client: Callable[[], Catalog], clock: Clock, stuck: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+    go_on, do = stuck(), orphans.purge.do
+
+    def late(tree: Any, planned: Any, **how: Any) -> bool:
+        with pytest.raises(CommitConflict, match="took so long that vacuum took it for abandoned"):
+            go_on()
+        return do(tree, planned, **how)
+
+    clock.days_later(4)
+    monkeypatch.setattr(orphans.purge, "do", late)
+    assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 1, 0)]
+    assert catalog.list_tables("a") == []
+
+
+def test_a_namespace_that_was_never_linked_is_purged_after_the_limit(
+    client: Callable[[], Catalog], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+
+    def stop(*arguments: Any) -> None:
+        raise Death
+
+    with monkeypatch.context() as patch, pytest.raises(Death):
+        patch.setattr("lakelog.catalog.ddl.namespaces.commit_in", stop)
+        client().create_namespace("a.lost")
+    clock.days_later(4)
+    assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-namespace", 0, 0)]
+    assert unlinked(catalog.vacuum(dry_run=False)) == []
+    catalog.create_namespace("a.lost")
+
+
+def test_files_without_a_log_go_when_they_were_met_longer_ago_than_the_limit(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore
+) -> None:
+    catalog, creator = client(), client()
+    catalog.create_namespace("a")
+    stage = creator.stage("create", "a.t", SCHEMA)
+    files = written(creator, stage, 1)
+    clock.days_later(30)
+    # Nothing tells how old they are: the age counts from here on.
+    assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 0, 1)]
+    clock.days_later(2)
+    assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 0, 1)]
+    clock.days_later(2)
+    assert unlinked(catalog.vacuum()) == [("unlinked-table", 1, 0)]
+    assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 1, 0)]
+    assert not [key for key in store.list_after("") if "/data/" in key]
+    with pytest.raises(CommitConflict, match="took so long"):
+        creator.commit_stage(stage, files)
+    assert catalog.list_tables("a") == []
+    # The log that this attempt made all the same is the next run's.
+    clock.days_later(4)
+    assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 0, 0)]
+    assert unlinked(catalog.vacuum(dry_run=False)) == []
+
+
+def test_a_slow_create_as_select_that_ends_in_time_is_not_disturbed(
+    client: Callable[[], Catalog], clock: Clock
+) -> None:
+    catalog, creator = client(), client()
+    catalog.create_namespace("a")
+    stage = creator.stage("create", "a.t", SCHEMA)
+    files = written(creator, stage, 1)
+    clock.days_later(2)
+    catalog.vacuum(dry_run=False)
+    clock.days_later(2)
+    assert ids(creator.commit_stage(stage, files)) == [1]
+    clock.days_later(30)
+    catalog.vacuum(dry_run=False)
+    assert ids(client().load_table("a.t")) == [1]
+    assert not client()._tree.namespace(("a",)).view.state.begun
+
+
+def test_a_table_that_moved_away_is_not_taken_for_unlinked(
+    client: Callable[[], Catalog], clock: Clock
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+    catalog.create_namespace("b")
+    catalog.create_table("a.t", SCHEMA).append(rows(1))
+    catalog.rename_table("a.t", "b.t")
+    clock.days_later(30)
+    assert unlinked(client().vacuum(namespace="a", dry_run=False)) == []
+    # Also when its creation has expired, so that only the move tells where it belongs.
+    catalog.expire("b.t", retain_last=2, dry_run=False)
+    assert unlinked(client().vacuum(namespace="a", dry_run=False)) == []
+    catalog.expire("b.t", retain_last=1, dry_run=False)
+    assert unlinked(client().vacuum(namespace="a", dry_run=False)) == []
+    assert ids(client().load_table("b.t")) == [1]
+    catalog.drop_table("b.t")
+    clock.days_later(1)
+    assert unlinked(client().vacuum(namespace="a", dry_run=False)) == []
+    catalog.undrop_table("b.t")
+    assert ids(client().load_table("b.t")) == [1]
+
+
+def test_a_table_that_is_only_known_by_its_place_is_not_taken_for_unlinked(
+    client: Callable[[], Catalog], clock: Clock, warehouse: str
+) -> None:
+    catalog = client()
+    place = f"{warehouse}/mine"
+    catalog.commit_stage(catalog.stage("create", None, SCHEMA, location=place)).append(rows(1))
+    clock.days_later(30)
+    assert unlinked(catalog.vacuum(dry_run=False)) == []
+    assert ids(client().table_at(place)) == [1]
+
+
+def test_a_move_between_the_look_and_the_seal_keeps_the_table(
+    client: Callable[[], Catalog], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, other = client(), client()
+    for namespace in ("a", "b"):
+        catalog.create_namespace(namespace)
+    table = catalog.create_table("a.t", SCHEMA).append(rows(1))
+    clock.days_later(4)
+    home = catalog._logs.namespace(table._tracked.location.split("/")[0])
+    planned = orphans.purge.plan(
+        catalog._tree,
+        "table",
+        "t",
+        orphans.Entry(kind="table", id=table.id, location=table._tracked.location),
+    )
+    assert planned is not None
+    # As after a look that came between two steps of somebody's moves.
+    other.rename_table("a.t", "b.t")
+    assert not orphans.remove(catalog._tree, orphans.Orphan(table.id, home, planned))
+    assert ids(client().load_table("b.t")) == [1]
+    # And what was forgotten in a namespace by mistake can still come back there by a move.
+    other.rename_table("b.t", "a.t")
+    assert ids(client().load_table("a.t").append(rows(2))) == [1, 2]
+
+
+def test_what_nobody_can_judge_is_told_and_left_alone(
+    client: Callable[[], Catalog], clock: Clock, store: ObjectStore, stuck: Callable[[], Any]
+) -> None:
+    catalog = client()
+    catalog.create_namespace("a")
+    stuck()
+    clock.days_later(4)
+    [commit] = [key for key in store.list_after("n-") if "/t-" in key and key.endswith(f"{1:020d}.json")]
+    store.put(commit, b"nonsense")
+    before = dict(store.list_sizes("n-"))
+    [told] = [a for a in catalog.vacuum(dry_run=False) if a.kind.startswith("unlinked")]
+    assert "truncated or altered" in told.error
+    assert {key: size for key, size in store.list_sizes("n-") if "/t-" in key} == {
+        key: size for key, size in before.items() if "/t-" in key
+    }
+
+
+def test_a_purged_folder_costs_one_get_in_later_runs(client: Callable[[], Catalog], clock: Clock) -> None:
+    catalog = client()
+    for number in range(5):
+        catalog.create_table(f"t{number}", SCHEMA)
+        catalog.drop_table(f"t{number}")
+    clock.days_later(8)
+    catalog.vacuum(dry_run=False)
+    fresh = client()
+    found = scope.chosen(fresh._tree)
+    places = fresh._logs.places
+    counting = places.stores[fresh.warehouse] = CountingStore(places.store(fresh.warehouse))
+    looked = orphans.find(fresh._tree, found.namespaces[0], set(), clock.now_us, clock.now_us)
+    assert looked == orphans.Orphans()
+    assert counting.by_kind == {"list": 1, "get": 5} and counting.rounds == 2

@@ -1,0 +1,306 @@
+"""Compaction: fewer files, the same rows with the same ids, whoever changes the table meanwhile."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.rows_changed import deleted
+
+from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog.files.data_file import DataFile, file_path
+from lakelog.catalog.logs.commits import Token
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.parquet.copying import copied_files
+from lakelog.catalog.planning.bound import Constant
+from lakelog.catalog.state.compaction import goal_of
+from lakelog.catalog.writes.compaction_commit import Rewritten
+from lakelog.log import WriteRef
+from lakelog.log.errors import CommitUnknown, InvalidInput, Unsupported
+
+SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
+BUCKETS = {"transform": "bucket", "args": [2], "column": ["id"]}
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]}, schema=SCHEMA)
+
+
+def known(table: Table) -> dict[int, tuple[int, int]]:
+    """Return id and version of each row, by its own number, which is there once."""
+    found = table.scan(row_ids=True).to_arrow()
+    numbers = found["id"].to_pylist()
+    assert max(Counter(numbers).values(), default=1) == 1
+    return dict(
+        zip(
+            numbers,
+            zip(found["_row_id"].to_pylist(), found["_row_version"].to_pylist(), strict=True),
+            strict=True,
+        )
+    )
+
+
+def check(catalog: Catalog, *, leftovers: bool = False) -> None:
+    """With `leftovers`, files of writes that gave up may be there."""
+    found = {each.kind for each in fsck.check(catalog._logs, deep=True, all_versions=True).found}
+    assert found <= ({"data-file-unused"} if leftovers else set())
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    """Ten files of ten rows in two partitions, some of them deleted."""
+    table = catalog.create_table("t", SCHEMA, partition_by=[BUCKETS])
+    for first in range(0, 50, 10):
+        table = table.append(rows(*range(first, first + 10)))
+    return deleted(table, [3, 14, 44])
+
+
+def test_small_files_become_one_in_each_partition_with_the_ids_of_their_rows(
+    catalog: Catalog, table: Table
+) -> None:
+    before, files = known(table), table.file_count
+    compacted = table.compact()
+    assert files > 4 and compacted.file_count == 2
+    assert known(compacted) == before
+    assert "deletes" not in compacted.plan().column_names
+    [last] = compacted.history(limit=1)
+    assert last.operation == "compact"
+    assert known(compacted.at(version=table.version)) == before
+    assert compacted.compact().version == compacted.version
+    check(catalog)
+
+
+def test_files_are_chosen_by_a_filter_and_by_what_is_known_of_them(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA, partition_by=["name"])
+    for id in range(6):
+        table = table.append(pa.table({"id": [id], "name": ["a" if id % 2 else "b"]}))
+    some = table.compact((col("name") == "a") & (col("id") > 1))
+    assert some.file_count == 5  # of a, 3 and 5 went together
+    assert some.compact(col("name") == "z").version == some.version
+    assert some.compact().file_count == 2
+    with pytest.raises(Unsupported, match="compare columns with values"):
+        table.compact({"op": "SPARK:Something", "args": [{"col": ["id"]}]})
+
+
+def test_large_files_stay_unless_many_of_their_rows_are_deleted(catalog: Catalog) -> None:
+    table = catalog.create_table("t", SCHEMA)
+    for first in (0, 1000, 2000):
+        table = table.append(rows(*range(first, first + 1000)))
+    size = table.size_bytes // 3
+    assert table.compact(target_size_bytes=size).version == table.version
+    few = deleted(table, list(range(100)))
+    assert few.compact(target_size_bytes=size).version == few.version
+    many = deleted(few, list(range(1500, 1900)))
+    after = many.compact(target_size_bytes=size)
+    assert known(after) == known(many)
+    assert after.file_count == 3 and sum(after.plan()["deletes"].is_valid().to_pylist()) == 1
+    assert after.compact(target_size_bytes=10 * size).file_count == 1
+    check(catalog)
+
+
+def test_all_deleted_rows_go_where_that_is_asked_for(catalog: Catalog) -> None:
+    table = deleted(catalog.create_table("t", SCHEMA).append(rows(*range(100))), [7])
+    assert table.compact().version == table.version
+    assert "deletes" not in table.compact(deleted_ratio=0).plan().column_names
+
+
+def test_files_of_an_earlier_partitioning_find_the_partitions_of_today(catalog: Catalog) -> None:
+    table = catalog.create_table("t", pa.schema({"id": pa.int64(), "k": pa.int64()}))
+    for first in range(0, 40, 10):
+        table = table.append(pa.table({"id": range(first, first + 10), "k": [id % 2 for id in range(10)]}))
+    before = known(table)
+    table = table.alter([{"change": "add-partition-field", "field": "k"}])
+    table = table.append(pa.table({"id": [100], "k": [0]}))
+    table = table.compact()
+    assert table.partitions().num_rows == 2
+    assert {id: known(table)[id] for id in before} == before
+    assert table.compact().file_count == 2
+    check(catalog)
+
+
+@pytest.mark.parametrize("given", [{"target_size_bytes": 0}, {"target_size_bytes": -5}, {"deleted_ratio": 1.5},
+                                   {"deleted_ratio": float("nan")}])  # fmt: skip
+def test_what_makes_no_sense_is_refused(table: Table, given: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput, match="give"):
+        table.compact(**given)
+    with pytest.raises(InvalidInput, match="past"):
+        table.at(version=2).compact()
+
+
+# Beside others
+
+
+def test_files_that_shall_be_as_large_as_can_be_said_have_sizes_that_fit_into_64_bits() -> None:
+    goal = goal_of({}, 2**63 - 1, None)
+    assert goal.target_size_bytes > 10**15
+    assert goal.most_bytes * 1000 < 2**63
+
+
+def written(table: Table) -> tuple[WriteRef, list[Rewritten]]:
+    """Write anew what is to be, a group in each partition."""
+    goal = goal_of(table.properties, None, None)
+    files, groups = table.plan_compaction(goal, None, until=table.version, limit_bytes=1 << 40)
+    write = table.begin_write()
+    found, start = [], 0
+    for number, group in enumerate(groups):
+        part = files.slice(start, group.files)
+        start += group.files
+        new = copied_files(table._tracked, table._view, part, Constant(False), write)
+        assert len(new) == 1
+        # Each call counts its files from 0 on, and the next one would write over them.
+        store, prefix, path = table._tracked.store, table._tracked.prefix, file_path(write, f"group-{number}")
+        store.put(f"{prefix}/{path}", store.get(f"{prefix}/{new[0].path}"))
+        store.delete([f"{prefix}/{new[0].path}"])
+        found.append(Rewritten(part["path"].to_pylist(), [msgspec.structs.replace(new[0], path=path)]))
+    return write, found
+
+
+def test_a_request_that_is_asked_again_when_its_version_has_expired_keeps_its_files(
+    catalog: Catalog, table: Table
+) -> None:
+    write, groups = written(table)
+    table.commit_compaction(write, groups)
+    catalog.load_table("t").append(rows(50))
+    catalog.expire("t", retain_last=1, dry_run=False)
+    with pytest.raises(CommitUnknown, match="let go of"):
+        table.commit_compaction(write, groups)
+
+
+def test_appends_and_deletes_of_other_files_stand_in_nobodys_way(catalog: Catalog, table: Table) -> None:
+    write, groups = written(table)
+    assert len(groups) == 2
+    other = catalog.load_table("t").append(rows(100, 101))
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [] and known(after) == known(other)
+    check(catalog)
+
+
+def test_a_group_whose_rows_others_delete_gives_way_alone(catalog: Catalog, table: Table) -> None:
+    write, groups = written(table)
+    other = Catalog(catalog.warehouse)
+    before = known(other.load_table("t").delete(col("id") == 20))
+    token = Token(commit_id=write.id, bases={table._tracked.location: table.version})
+    after, lost = table.commit_compaction(write, groups, token=token)
+    assert len(lost) == 1 and 20 not in before
+    assert known(after) == before
+    live = set(after.plan()["path"].to_pylist())
+    assert live.issuperset(groups[lost[0]].removed) and live.isdisjoint(groups[1 - lost[0]].removed)
+    # Asked again, it is the same, whatever has happened since.
+    other.load_table("t").append(rows(500)).compact()
+    assert other.load_table("t").file_count == 2
+    for asking in (table, Catalog(catalog.warehouse).load_table("t")):
+        assert asking.commit_compaction(write, groups, token=token)[1] == lost
+    assert set(known(catalog.load_table("t"))) == {*before, 500}
+    check(catalog, leftovers=True)
+
+
+def test_nothing_is_committed_where_others_have_changed_all_of_it(catalog: Catalog, table: Table) -> None:
+    write, groups = written(table)
+    catalog.load_table("t").truncate()
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [0, 1] and after.row_count == 0
+    assert [entry.operation for entry in after.history(limit=1)] == ["truncate"]
+
+
+def test_it_gives_up_where_others_are_always_faster(catalog: Catalog, table: Table) -> None:
+    numbers = iter(range(20, 40))
+
+    def meanwhile(*arguments: Any, **named: Any) -> list[DataFile]:
+        gone = [next(numbers) for _ in range(3)]
+        Catalog(catalog.warehouse).load_table("t").delete(col("id").is_in(gone))
+        return copied_files(*arguments, **named)
+
+    with (
+        patch("lakelog.catalog.parquet.copying.copied_files", meanwhile),
+        pytest.raises(CommitConflict, match="5 times"),
+    ):
+        table.compact()
+    assert table.refresh().row_count == 47 - 15
+    check(catalog)
+
+
+def test_what_others_change_meanwhile_is_planned_anew(catalog: Catalog, table: Table) -> None:
+    gone, fresh = [20, 21], iter(range(1000, 2000))
+
+    def meanwhile(*arguments: Any, **named: Any) -> list[DataFile]:
+        other = Catalog(catalog.warehouse)
+        if gone:
+            other.load_table("t").delete(col("id") == gone.pop())
+        other.load_table("t").append(rows(next(fresh)))
+        return copied_files(*arguments, **named)
+
+    with patch("lakelog.catalog.parquet.copying.copied_files", meanwhile):
+        after = table.compact()
+    assert set(known(after)) == set(range(50)) - {3, 14, 44, 20, 21} | set(range(1000, next(fresh)))
+    assert next(fresh) < 1010
+    check(catalog)
+
+
+def test_it_is_a_step_of_a_transaction(catalog: Catalog, table: Table) -> None:
+    before = known(table)
+    with catalog.transaction() as tx:
+        mine = tx.load_table("t").append(rows(100)).compact(target_size_bytes=2048)
+        assert mine.row_count == 48
+        catalog.load_table("t").append(rows(200))
+    after = catalog.load_table("t")
+    assert set(known(after)) == {*before, 100, 200}
+    assert {id: known(after)[id] for id in before} == before
+    with pytest.raises(CommitConflict), catalog.transaction() as tx:
+        tx.load_table("t").delete(col("id") == 1)
+        tx.load_table("t").compact()
+        catalog.load_table("t").delete(col("id") == 2)
+    assert set(known(catalog.load_table("t"))) == {*before, 100, 200} - {2}
+    check(catalog, leftovers=True)
+
+
+def test_columns_that_are_renamed_meanwhile_fit_and_others_may_not(catalog: Catalog, table: Table) -> None:
+    write, groups = written(table)
+    rename = {"change": "rename-column", "name": ["name"], "new_name": "title"}
+    catalog.load_table("t").alter([rename])
+    after, lost = table.commit_compaction(write, groups)
+    assert lost == [] and after.schema.fields[1].name == "title"
+    table = after.append(pa.table({"id": [60, 62], "title": ["a", "b"]}))
+    write, groups = written(table)
+    required = {"change": "update-column-nullability", "name": ["title"], "nullable": False}
+    catalog.load_table("t").alter([required])
+    with pytest.raises(CommitConflict, match="NOT NULL"):
+        table.commit_compaction(write, groups)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_compacted_the_rows_stay_and_it_ends(catalog: Catalog, seed: int) -> None:
+    rng = random.Random(seed)
+    table = catalog.create_table("t", SCHEMA, partition_by=[BUCKETS])
+    taken = 0
+    for _ in range(12):
+        count = rng.choice((1, 5, 200))
+        table = table.append(rows(*range(taken, taken + count)))
+        taken += count
+        if rng.random() < 0.4:
+            table = table.delete(col("id").is_in(rng.sample(range(taken), min(taken, rng.choice((1, 50))))))
+    before = known(table)
+    target = rng.choice((1024, 4096, 1 << 20))
+    after = table.compact(target_size_bytes=target)
+    assert known(after) == before and after.file_count <= table.file_count
+    again = after.compact(target_size_bytes=target)
+    assert again.compact(target_size_bytes=target).file_count == again.file_count
+    assert known(again) == before
+    check(catalog)
+
+
+def test_a_branch_is_compacted_by_itself(catalog: Catalog, table: Table) -> None:
+    table.create_branch("b")
+    branch = catalog.load_table("t", ref="b").append(rows(100))
+    before, main = known(branch), known(table.refresh())
+    branch = branch.compact()
+    assert branch.file_count == 2 and known(branch) == before
+    assert catalog.load_table("t").file_count == table.file_count
+    assert catalog.load_table("t").compact().file_count == 2
+    assert known(catalog.load_table("t")) == main
+    assert known(catalog.load_table("t", ref="b")) == before
+    check(catalog)

@@ -1,0 +1,224 @@
+"""Overwriting rows of files that hold others too: which go and which stay, and what others may do meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.integration.catalog.rows_changed import (
+    compacted,
+    deleted,
+    path_with,
+    positions,
+    rows,
+    rows_of,
+    two_files,
+)
+
+from lakelog.catalog import Catalog, CommitConflict, Table, col
+from lakelog.catalog.maintenance import fsck
+from lakelog.catalog.schema.predicate import Predicate
+from lakelog.log import InvalidInput, Unsupported
+
+MODES = ("merge-on-read", "copy-on-write")
+
+
+@pytest.fixture(params=MODES)
+def table(catalog: Catalog, request: pytest.FixtureRequest) -> Table:
+    """The rows 0 to 9 in one file, 10 to 19 in another."""
+    mode = {"change": "set-property", "key": "lakelog.write.delete.mode", "value": request.param}
+    return two_files(catalog).alter([mode])
+
+
+def copies(table: Table) -> bool:
+    return table.properties["lakelog.write.delete.mode"] == "copy-on-write"
+
+
+def ids(table: Table) -> list[int]:
+    return [id for id, _ in rows_of(table.refresh())]
+
+
+def row_facts(table: Table) -> dict[int, tuple[int, int]]:
+    found = table.scan(row_ids=True).to_arrow().to_pydict()
+    columns = (found["_row_id"], found["_row_version"])
+    return dict(zip(found["id"], zip(*columns, strict=True), strict=True))
+
+
+def test_rows_that_match_are_replaced_and_those_beside_them_stay_as_they_are(
+    catalog: Catalog, table: Table
+) -> None:
+    before = row_facts(table)
+    after = table.overwrite(rows(range(100, 102)), ((col("id") >= 8) & (col("id") <= 12)) | (col("id") == 3))
+    assert ids(after) == [*range(3), *range(4, 8), *range(13, 20), 100, 101]
+    now = row_facts(after)
+    assert {id: now[id] for id in now if id < 100} == {id: before[id] for id in now if id < 100}
+    assert {now[100][1], now[101][1]} == {after.version}
+    assert len({row_id for row_id, _ in now.values()}) == len(now)
+    assert ("deletes" in after.plan().column_names) == (not copies(table))
+    assert [id for id, _ in rows_of(after.at(version=table.version))] == list(range(20))
+    assert fsck.check(catalog._logs, deep=True, all_versions=True).found == []
+
+
+def test_columns_of_structs_and_what_became_of_them_stay_as_they_are(catalog: Catalog, table: Table) -> None:
+    """Their parts are called otherwise in files."""
+    kind = {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}
+    table = table.alter([{"change": "add-column", "name": ["s"], "type": kind}])
+    new = rows(range(20, 23)).append_column("s", pa.array([{"x": 1}, {"x": None}, None]))
+    table = table.append(new.cast(table.to_arrow().schema))
+    table = table.alter([{"change": "rename-column", "name": ["s", "x"], "new_name": "y"}])
+    before = row_facts(table)
+    table = table.overwrite(table.to_arrow().slice(0, 0), (col("s", "y") == 1) | (col("id") < 9))
+    assert dict(zip(ids(table), table.to_arrow().sort_by("id")["s"].to_pylist(), strict=True)) == {
+        **dict.fromkeys([*range(9, 20), 22]), 21: {"y": None},
+    }  # fmt: skip
+    assert row_facts(table) == {id: before[id] for id in ids(table)}
+    assert row_facts(table.delete(col("id") == 10).compact()) == {
+        id: before[id] for id in ids(table) if id != 10
+    }
+    assert fsck.check(catalog._logs, deep=True).found == []
+
+
+def test_rows_for_which_the_condition_is_null_stay(catalog: Catalog, table: Table) -> None:
+    table = table.append(pa.table({"id": [20, 21], "name": [None, "n21"]}))
+    table = table.overwrite(rows(range(0)), col("name") != "n3")
+    assert ids(table) == [3, 20]
+
+
+def test_rows_that_are_deleted_already_stay_deleted(table: Table) -> None:
+    table = deleted(table, [4, 5])
+    table = table.overwrite(rows(range(50, 51)), col("id") > 6)
+    assert ids(table) == [0, 1, 2, 3, 6, 50]
+    assert table.row_count == 6
+    table = table.overwrite(rows(range(51, 52)), col("name").is_in([f"n{id}" for id in range(5)]))
+    assert ids(table) == [6, 50, 51]
+
+
+def test_a_file_of_which_no_row_is_left_is_removed(table: Table) -> None:
+    # Statistics do not prove it: the names of the first file are not all of those between its extremes.
+    after = table.overwrite(rows(range(0)), col("name").contains("n"))
+    assert (after.file_count, after.row_count) == (0, 0)
+
+
+def test_files_without_rows_that_match_are_left_alone(table: Table) -> None:
+    paths = set(table.plan()["path"].to_pylist())
+    after = table.overwrite(rows(range(30, 31)), col("name") == "n1x")
+    assert paths < set(after.plan()["path"].to_pylist())
+    assert next(iter(after.history())).operation == "overwrite"
+
+
+def test_the_commit_says_how_many_rows_it_has_deleted(table: Table) -> None:
+    after = table.overwrite(rows(range(50, 52)), col("id") < 3)
+    entry = next(iter(after.history()))
+    if copies(table):
+        assert entry.operation == "delete, overwrite"
+        counts = [
+            (each.get("removed_rows", 0), each.get("added_rows", 0)) for each in changes_in(entry.details)
+        ]
+        assert counts == [(10, 7), (0, 2)]
+    else:
+        assert entry.operation == "overwrite"
+        assert (entry.details["added_rows"], entry.details["deleted_rows"]) == (2, 3)
+
+
+def changes_in(details: Any) -> list[Any]:
+    found: list[Any] = details["changes"]
+    return found
+
+
+def test_what_cannot_be_told_exactly_is_refused(table: Table) -> None:
+    unknown = Predicate("SPARK:Rand", ())
+    assert not table.can_overwrite(unknown)
+    with pytest.raises(Unsupported):
+        table.overwrite(rows(range(1)), unknown)
+    assert table.can_overwrite(col("id") == 1)
+
+
+def test_rows_that_others_add_or_delete_meanwhile_are_not_lost(client: Any, table: Table) -> None:
+    other = client().load_table("t")
+    write = table.begin_write()
+    other = other.append(rows(range(30, 32)))
+    assert ids(table.commit_write(write, "overwrite", (), filter=col("id").is_in([3, 4])))[-2:] == [30, 31]
+    for change in (
+        lambda: other.refresh().append(rows(range(5, 6))),
+        lambda: other.refresh().delete(col("id") == 7),
+        lambda: compacted(other.refresh()),
+    ):
+        stale = table.refresh()
+        write = stale.begin_write()
+        change()
+        with pytest.raises(CommitConflict):
+            stale.commit_write(write, "overwrite", (), filter=(col("id") >= 5) & (col("id") <= 8))
+    assert ids(table) == [0, 1, 2, 5, 5, 6, 8, 9, *range(10, 20), 30, 31]
+
+
+def test_others_cannot_change_rows_that_were_overwritten(client: Any, table: Table) -> None:
+    other = client().load_table("t")
+    table.overwrite(rows(range(50, 51)), col("id") < 3)
+    with pytest.raises(CommitConflict):
+        compacted(other)
+    with pytest.raises(CommitConflict):
+        other.overwrite(rows(range(60, 61)), col("id") == 5)
+    assert ids(table) == [*range(3, 20), 50]
+
+
+def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(table: Table) -> None:
+    path, other = path_with(table, 3), path_with(table, 13)
+    asked = {"operation": "overwrite", "files": (), "filter": col("name").is_in(["n3", "n5"])}
+    for wrong in ([positions(other, [3])], [positions(path, [10])], [positions(path, [3])] * 2):
+        with pytest.raises(InvalidInput):
+            table.commit_write(table.begin_write(), deletes=wrong, **asked)
+    table = table.commit_write(table.begin_write(), deletes=[positions(path, [3, 5])], **asked)
+    assert ids(table) == [0, 1, 2, 4, *range(6, 20)]
+
+
+def test_a_write_that_is_committed_again_is_one_commit(client: Any, table: Table) -> None:
+    write = table.begin_write()
+    first = table.commit_write(write, "overwrite", (), filter=col("id") < 3)
+    again = client().load_table("t").commit_write(write, "overwrite", (), filter=col("id") < 3)
+    assert again.version == first.version
+    assert ids(table) == list(range(3, 20))
+
+
+def test_steps_of_a_transaction_cut_files_of_each_other(catalog: Catalog, table: Table) -> None:
+    with catalog.transaction() as tx:
+        mine = tx.load_table("t").overwrite(rows(range(50, 53)), col("id") < 3)
+        mine = mine.overwrite(rows(range(60, 61)), col("id").is_in([4, 51]))
+        mine.append(rows(range(70, 71)))
+        catalog.load_table("t").append(rows(range(80, 81)))
+    assert ids(table) == [3, *range(5, 20), 50, 52, 60, 70, 80]
+
+
+def test_a_transaction_fails_where_others_deleted_rows_beside(catalog: Catalog, table: Table) -> None:
+    tx = catalog.begin()
+    tx.load_table("t").overwrite(rows(range(50, 51)), col("id") < 3)
+    catalog.load_table("t").delete(col("id") == 8)
+    with pytest.raises(CommitConflict):
+        tx.commit()
+    assert ids(table) == [*range(8), *range(9, 20)]
+
+
+def test_a_branch_is_overwritten_and_the_table_is_not(catalog: Catalog, table: Table) -> None:
+    table.create_branch("b")
+    branch = catalog.load_table("t", ref="b")
+    assert ids(branch.overwrite(rows(range(50, 51)), col("id") < 18)) == [18, 19, 50]
+    assert ids(table) == list(range(20))
+    table.refresh().fast_forward("main", "b")
+    assert ids(table) == [18, 19, 50]
+
+
+def test_files_of_an_older_partitioning_are_cut_by_partitions(catalog: Catalog, table: Table) -> None:
+    fields = [{"transform": "truncate", "args": [4], "column": ["id"]}]
+    table = table.alter([{"change": "set-partitioning", "fields": fields}])
+    table = table.overwrite_partitions(rows(range(5, 6)))
+    assert ids(table) == [*range(4), 5, *range(8, 20)]
+    table = table.overwrite_partitions(rows(range(6, 8)))
+    assert ids(table) == [*range(4), 6, 7, *range(8, 20)]
+
+
+@pytest.mark.parametrize("net", [False, True])
+def test_changes_tell_the_rows_that_came_and_went(table: Table, net: bool) -> None:
+    after = table.overwrite(rows(range(50, 52)), col("id").is_in([3, 14]))
+    found = after.changes(after.version, net=net).to_arrow()
+    told = sorted(zip(found["_change_type"].to_pylist(), found["id"].to_pylist(), strict=True))
+    assert told == [("delete", 3), ("delete", 14), ("insert", 50), ("insert", 51)]

@@ -1,0 +1,277 @@
+"""Rollback and set-current-version from Python: what comes back, what stays, and what others see."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.errors import CommitConflict, NoSuchTable
+from lakelog.catalog.files.column_statistics import ColumnEstimates, TableEstimates
+from lakelog.catalog.schema.arrow_types import schema_from_arrow
+from lakelog.catalog.schema.predicate import col
+from lakelog.catalog.writes.rollback import _missing_value
+from lakelog.log.errors import InvalidInput, NotFound
+
+
+def rows(table) -> list[tuple]:
+    return sorted((tuple(row.values()) for row in table.refresh().to_arrow().to_pylist()), key=repr)
+
+
+def ids(*values: int, **more: list) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int32()), **more})
+
+
+@pytest.fixture
+def catalog(tmp_path) -> Catalog:
+    return Catalog(tmp_path / "w", options={"fsync": "off"})
+
+
+@pytest.fixture
+def table(catalog):
+    """Versions: 1 created, 2 has row 1, 3 has rows 1 and 2."""
+    made = catalog.create_table("t", pa.schema([("id", pa.int32())]), partition_by=["id"])
+    made.append(ids(1))
+    return made.append(ids(2)).refresh()
+
+
+def test_a_rollback_brings_back_rows_columns_and_properties_as_a_new_version(catalog, table):
+    assert table.version == 3
+    table.alter(
+        [
+            {"change": "rename-column", "name": ["id"], "new_name": "key"},
+            {"change": "add-column", "name": ["note"], "type": "string"},
+            {"change": "set-property", "key": "owner", "value": "me"},
+            {"change": "set-property", "key": "comment", "value": "mine"},
+            {"change": "set-partitioning", "fields": []},
+        ]
+    )
+    catalog.load_table("t").overwrite(pa.table({"key": pa.array([9], pa.int32()), "note": ["n"]}))
+    now = catalog.load_table("t").rollback_to_version(2)
+    assert (now.version, rows(now), now.schema.names) == (6, [(1,)], ("id",))
+    assert (now.properties, now.comment, [f.name for f in now.spec.fields]) == ({}, None, ["id"])
+    other = Catalog(catalog.warehouse).load_table("t")
+    assert (rows(other), other.schema, other.specs) == ([(1,)], now.schema, now.specs)
+    assert other.at(version=5).to_arrow().to_pylist() == [{"key": 9, "note": "n"}]
+    assert (other.row_count, other.file_count) == (1, 1)
+    [entry] = other.history(limit=1)
+    assert (entry.operation, entry.details["version"]) == ("rollback", 2)
+
+
+def test_ids_given_since_are_not_given_again(catalog, table):
+    table.alter([{"change": "add-column", "name": ["note"], "type": "string"}])
+    with_note = catalog.load_table("t").append(ids(3, note=["x"]))
+    given = with_note.schema.find(("note",)).id
+    catalog.load_table("t").rollback_to_version(3)
+    again = catalog.load_table("t").alter([{"change": "add-column", "name": ["note"], "type": "long"}])
+    assert again.schema.find(("note",)).id > given
+    # Forward again, to what was undone: the first `note` is there, and the second one is not.
+    forward = catalog.load_table("t").rollback_to_version(with_note.version)
+    assert rows(forward) == [(1, None), (2, None), (3, "x")]
+
+
+def test_setting_the_current_version_brings_back_rows_only(catalog, table):
+    table.alter([{"change": "rename-column", "name": ["id"], "new_name": "key"}])
+    table.refresh().alter([{"change": "add-column", "name": ["note"], "type": "string"}])
+    catalog.load_table("t").truncate()
+    now = catalog.load_table("t").set_current_version(2)
+    assert (rows(now), now.schema.names) == ([(1, None)], ("key", "note"))
+    [entry] = now.history(limit=1)
+    assert (entry.operation, entry.details["version"]) == ("set-current-version", 2)
+
+
+def test_rows_from_before_a_widening_are_found_by_their_new_type(catalog):
+    made = catalog.create_table(
+        "d", pa.schema([("day", pa.date32()), ("price", pa.decimal128(5, 2)), ("n", pa.int32())])
+    )
+    first = made.append(
+        pa.table(
+            {
+                "day": [dt.date(2020, 1, 2)],
+                "price": pa.array([1.5], pa.float64()).cast(pa.decimal128(5, 2)),
+                "n": pa.array([3], pa.int32()),
+            }
+        )
+    )
+    wide = first.alter(
+        [
+            {"change": "update-column-type", "name": ["day"], "type": "timestamp_ntz"},
+            {"change": "update-column-type", "name": ["price"], "type": "decimal(10,3)"},
+            {"change": "update-column-type", "name": ["n"], "type": "long"},
+        ]
+    )
+    wide.truncate()
+    now = catalog.load_table("d").set_current_version(first.version)
+    for _ in range(2):
+        for each in (
+            col("day") == dt.datetime(2020, 1, 2),
+            col("price") == Decimal("1.5"),
+            col("n") == 3,
+        ):
+            assert now.scan(filter=each).to_arrow().num_rows == 1, each
+        now = Catalog(catalog.warehouse).load_table("d")
+    # And back to the narrow types, with the wide ones in between.
+    now.append(
+        pa.table({"day": [dt.datetime(2021, 1, 1)], "price": [Decimal("2.5")], "n": pa.array([2**40])})
+    )
+    narrow = catalog.load_table("d").rollback_to_version(first.version)
+    assert rows(narrow) == [(dt.date(2020, 1, 2), first.to_arrow()["price"][0].as_py(), 3)]
+    with pytest.raises(InvalidInput):
+        narrow.append(pa.table({"day": [dt.date(2021, 1, 1)], "n": pa.array([2**40])}))
+
+
+def test_a_rollback_undoes_a_replace_and_setting_rows_over_one_is_refused(catalog, table):
+    stage = catalog.stage("replace", "t", pa.schema([("other", pa.string())]))
+    catalog.commit_stage(stage)
+    replaced = catalog.load_table("t")
+    with pytest.raises(InvalidInput, match="was replaced after version 3.*rollback_to_version"):
+        replaced.set_current_version(3)
+    write = replaced.begin_write()
+    back = replaced.rollback_to_version(3)
+    assert (rows(back), back.schema.names) == ([(1,), (2,)], ("id",))
+    with pytest.raises(CommitConflict, match="replaced the table"):
+        replaced.commit_write(write, "append", [])
+    back.append(ids(7))
+    assert rows(back) == [(1,), (2,), (7,)]
+
+
+def test_rows_that_lack_what_is_required_now_are_refused():
+    part = pa.struct([pa.field("x", pa.int32(), nullable=False)])
+    now = schema_from_arrow(pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("s", part)]))
+    nullable = schema_from_arrow(pa.schema([pa.field("id", pa.int32()), pa.field("s", part)]))
+    without_s = msgspec.structs.replace(now, fields=now.fields[:1])
+    without_id = msgspec.structs.replace(now, fields=now.fields[1:])
+    assert _missing_value(now, now) is None
+    assert _missing_value(nullable, now) == "the column id is NOT NULL now, and was not"
+    assert _missing_value(without_id, now) == "the column id is required now, and was not there"
+    assert _missing_value(without_s, now) is None
+
+
+def test_rows_of_a_type_that_a_rollback_made_narrower_again_are_not_set(catalog):
+    fields = pa.schema([("id", pa.int32()), ("at", pa.list_(pa.date32()))])
+    made = catalog.create_table("u", fields).append(ids(1))
+    wider = made.alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
+    wider.append(pa.table({"id": [2**40]}))
+    table = catalog.load_table("u").rollback_to_version(2)
+    table.alter([{"change": "update-column-type", "name": ["at", "element"], "type": "timestamp_ntz"}])
+    table = catalog.load_table("u").rollback_to_version(2)
+    for version, words in {4: "column id is of type integer", 6: "column at.element is of type date"}.items():
+        with pytest.raises(InvalidInput, match=f"{words} now, and was of the wider type"):
+            table.set_current_version(version)
+    assert rows(table) == [(1, None)]
+    assert rows(table.set_current_version(1)) == []
+    assert rows(table.rollback_to_version(4)) == [(1, None), (2**40, None)]
+
+
+def test_what_is_so_already_makes_no_version(table):
+    assert table.rollback_to_version(3).version == 3
+    assert table.set_current_version(3).version == 3
+
+
+def test_versions_that_there_are_not_are_refused(catalog, table):
+    for go in (table.rollback_to_version, table.set_current_version):
+        with pytest.raises(NotFound, match="has no version 99"):
+            go(99)
+        with pytest.raises(NotFound):
+            go(0)
+    with pytest.raises(NotFound):
+        table.rollback_to_timestamp(0)
+    with pytest.raises(InvalidInput, match="read-only"):
+        table.at(version=2).rollback_to_version(1)
+    catalog.drop_table("t")
+    with pytest.raises(NoSuchTable):
+        table.rollback_to_version(2)
+
+
+def test_a_version_that_has_expired_cannot_come_back(catalog, table):
+    old = catalog.load_table("t")
+    then = old.at(version=2)
+    catalog.expire("t", version=3, dry_run=False)
+    with pytest.raises(NotFound):
+        old.rollback_to_version(2)
+    assert then.version == 2
+
+
+def test_a_rollback_to_a_time(catalog, table):
+    time_us = table.at(version=2).timestamp_us
+    assert rows(table.rollback_to_timestamp(time_us)) == [(1,)]
+
+
+def test_a_rollback_joins_a_transaction_and_conflicts_when_rows_changed_meanwhile(catalog, table):
+    with catalog.transaction() as tx:
+        tx.load_table("t").append(ids(5))
+        tx.load_table("t").rollback_to_version(2)
+        assert rows(tx.load_table("t")) == [(1,)]
+        assert rows(catalog.load_table("t")) == [(1,), (2,)]
+    assert rows(catalog.load_table("t")) == [(1,)]
+    tx = catalog.begin()
+    tx.load_table("t").rollback_to_version(3)
+    tx.load_table("t").rollback_to_version(1)
+    catalog.load_table("t").append(ids(6))
+    with pytest.raises(CommitConflict):
+        tx.commit()
+    assert rows(catalog.load_table("t")) == [(1,), (6,)]
+
+
+def test_a_write_under_way_goes_on_over_a_rollback_where_its_columns_still_fit(catalog, table):
+    newest = catalog.load_table("t")
+    catalog.load_table("t").rollback_to_version(2)
+    newest.append(ids(8))
+    assert rows(newest) == [(1,), (8,)]
+    widened = newest.refresh().alter([{"change": "update-column-type", "name": ["id"], "type": "long"}])
+    write = widened.begin_write()
+    widened.rollback_to_version(2)
+    from lakelog.catalog.parquet.ingest import written_files
+
+    files = written_files(widened._tracked, widened.metadata, write, pa.table({"id": [2**40]}))
+    with pytest.raises(CommitConflict, match="is a integer now, and was a long"):
+        widened.commit_write(write, "append", files)
+
+
+def test_files_that_came_back_are_vacuumed_only_when_nothing_has_them(catalog, table):
+    table.truncate()
+    back = catalog.load_table("t").rollback_to_version(2)
+    catalog.expire("t", retain_last=1, dry_run=False)
+    [found] = catalog.vacuum("t", older_than=dt.timedelta(0), dry_run=False)
+    assert found.files == 1
+    assert rows(back) == [(1,)]
+    assert not catalog.fsck(deep=True).found
+
+
+def test_estimates_stay_with_the_columns_that_they_are_of_and_go_with_a_replace(catalog, table):
+    def estimates(version: int, **columns: int) -> TableEstimates:
+        schema = catalog.load_table("t").schema
+        return TableEstimates(
+            version=version,
+            rows=2,
+            size_bytes=10,
+            columns={
+                schema.find((name,)).id: ColumnEstimates(type="integer", distinct=distinct)
+                for name, distinct in columns.items()
+            },
+        )
+
+    table.alter([{"change": "add-column", "name": ["n"], "type": "integer"}])
+    catalog.load_table("t").commit_statistics(estimates(4, n=0))
+    catalog.load_table("t").commit_statistics(estimates(4, id=2))
+    assert catalog.load_table("t").estimates.columns.keys() == {1, 2}
+    older = catalog.load_table("t")
+    catalog.load_table("t").append(ids(9))
+    older.commit_statistics(estimates(5, id=3))
+    now = Catalog(catalog.warehouse).load_table("t")
+    assert (now.estimates.version, now.estimates.added_since) == (5, 1)
+    assert {id: each.distinct for id, each in now.estimates.columns.items()} == {1: 3}
+    [entry] = now.history(limit=1)
+    assert (entry.operation, entry.details) == ("compute statistics", {"version": 5, "rows": 2})
+    for n in range(40):
+        now = now.append(ids(n))
+    assert Catalog(catalog.warehouse).load_table("t").estimates == now.estimates
+    catalog.commit_stage(catalog.stage("replace", "t", pa.schema([("other", pa.string())])))
+    assert catalog.load_table("t").estimates is None
+    with pytest.raises(CommitConflict, match="replaced the table"):
+        now.commit_statistics(now.estimates)
+    assert not catalog.fsck().found

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog.files.data_file import (
+    ColumnStats,
+    DataFile,
+    RemovedFile,
+    check_files,
+    decode_files,
+    decode_removed,
+    encode_files,
+    encode_removed,
+    files_from_arrow,
+    files_to_arrow,
+)
+from lakelog.catalog.files.file_set import FileSet
+from lakelog.catalog.schema.partitioning import PartitionSpec, spec_from_transforms
+from lakelog.catalog.schema.schema import Schema, assign_ids
+from lakelog.catalog.schema.types import AtomicType, Field
+from lakelog.log.errors import FormatError, InvalidInput
+
+SCHEMA = assign_ids([Field(name="a", type=AtomicType("long")), Field(name="d", type=AtomicType("date"))])
+SPEC = spec_from_transforms(["d"], SCHEMA)
+
+
+def a_file(number: int, **changes: object) -> DataFile:
+    values: dict[str, object] = {
+        "path": f"data/w-{number:05d}.parquet", "size_bytes": 100, "rows": 10, "partition": {1000: number},
+        "stats": {1: ColumnStats(nulls=0, min=number, max=number + 5)}, "write_id": "w",
+    }  # fmt: skip
+    return DataFile(**(values | changes))  # type: ignore[arg-type]
+
+
+def grown(count: int, every: int) -> tuple[FileSet, dict[str, bytes], list[int]]:
+    """Return a set that grew file by file with a dump after `every` files, all objects, and the size of each dump."""
+    files, objects, written = FileSet.empty(), dict[str, bytes](), list[int]()
+    for number in range(count):
+        files = files.added([a_file(number)], SCHEMA, [SPEC])
+        if number % every == every - 1:
+            _, blobs = files.dump(number)
+            files.stored(blobs)
+            objects |= blobs
+            written.append(sum(decode_files(blob).num_rows for blob in blobs.values()))
+    return files, objects, written
+
+
+def test_manifests_are_few_and_entries_are_rewritten_a_logarithmic_number_of_times() -> None:
+    files, _, written = grown(20_000, 100)
+    root, blobs = files.dump(20_001)
+    assert not blobs
+    assert len(root["manifests"]) <= 9
+    assert sum(written) <= 20_000 * 9
+
+
+def test_manifests_that_are_not_in_memory_are_left_alone_unless_they_can_be_read() -> None:
+    files, objects, _ = grown(200, 100)
+    root, _ = files.dump(201)
+    cold = FileSet.load(root).added([a_file(1000)], SCHEMA, [SPEC])
+    alone, _ = cold.dump(202)
+    merged, _ = cold.dump(202, lambda names: [objects[name] for name in names])
+    assert len(alone["manifests"]) == len(root["manifests"]) + 1
+    assert len(merged["manifests"]) == 1
+
+
+def test_planning_a_loaded_set_reads_all_manifests_in_one_round_and_only_once() -> None:
+    files, objects, _ = grown(3_000, 1_000)
+    rounds: list[Sequence[str]] = []
+
+    def fetch(names: Sequence[str]) -> list[bytes]:
+        rounds.append(names)
+        return [objects[name] for name in names]
+
+    loaded = FileSet.load(files.dump(3_001)[0])
+    assert loaded.table(fetch).num_rows == 3_000
+    assert loaded.added([a_file(9_999)], SCHEMA, [SPEC]).table(fetch).num_rows == 3_001
+    assert len(rounds) == 1
+
+
+def test_many_removed_files_make_their_manifests_be_rewritten() -> None:
+    files, _, _ = grown(8_000, 4_000)
+    removed = [RemovedFile(path=a_file(number).path, rows=10, size_bytes=100) for number in range(3_000)]
+    root, _ = files.removed(removed).dump(8_001)
+    assert root["removed"] == []
+    assert sum(each["entries"] for each in root["manifests"]) == 5_000
+    few, _ = files.removed(removed[:500]).dump(8_001)
+    assert [each["entries"] for each in few["removed"]] == [500]
+
+
+def test_an_altered_manifest_is_refused() -> None:
+    files, objects, _ = grown(100, 100)
+    loaded = FileSet.load(files.dump(101)[0])
+    with pytest.raises(FormatError, match="altered or truncated"):
+        loaded.table(lambda names: [objects[name][:-8] + b"12345678" for name in names])
+
+
+def test_a_long_chain_of_changes_is_released_without_recursion() -> None:
+    files = FileSet.empty()
+    for number in range(20_000):
+        files = files.added([a_file(number)], SCHEMA, [SPEC])
+    files = files.cleared()
+    assert files.file_count == 0
+
+
+def test_statistics_keep_the_type_of_their_time_until_they_meet_wider_ones() -> None:
+    wider = Schema(
+        fields=(SCHEMA.fields[0], Field(id=2, name="d", physical="d_2", type=AtomicType("timestamp_ntz"))),
+        last_id=2,
+    )
+    day, moment = a_file(1, partition={}, stats={2: ColumnStats(min=1, max=2)}), a_file(2, partition={}, stats={
+        2: ColumnStats(min=86_400_000_000, max=86_400_000_000)})  # fmt: skip
+    day_first = FileSet.empty().added([day], SCHEMA, ()).added([moment], wider, ())
+    moment_first = FileSet.empty().added([moment], wider, ()).added([day], SCHEMA, ())
+    for files in (day_first, moment_first):
+        table = files.table(lambda names: [])
+        assert table["lo2"].type == pa.timestamp("us")
+        assert table["lo2"].cast(pa.int64()).to_pylist() == [86_400_000_000, 86_400_000_000]
+
+
+def test_files_survive_arrow_and_bytes() -> None:
+    schema = assign_ids([
+        Field(name=name.split("(")[0].replace(" ", "_"), type=AtomicType(name))
+        for name in (
+            "boolean", "byte", "double", "decimal(30,2)", "string", "binary", "date", "timestamp", "time(6)",
+            "interval year to month", "interval day to second",
+        )
+    ])  # fmt: skip
+    values: list[object] = [True, -3, "Infinity", "-12345678901234567890.50", "é", "/w==", -5, -1, 5, 14, -7]
+    stats = {
+        field.id: ColumnStats(nulls=1, min=value, max=value)  # type: ignore[arg-type]
+        for field, value in zip(schema.fields, values, strict=True)
+    }
+    spec = spec_from_transforms([{"transform": "bucket", "args": [4], "column": ["string"]}, "date"], schema)
+    file = DataFile(
+        path="data/x", size_bytes=5, rows=7, spec_id=spec.id, partition={1000: 3, 1001: -5}, stats=stats
+    )
+    assert files_from_arrow(files_to_arrow([file], schema, [spec])) == [file]
+    assert files_from_arrow(decode_files(encode_files([file], schema, {spec.id: spec}))) == [file]
+
+
+def test_removed_files_survive_bytes() -> None:
+    files = [RemovedFile(path="data/é", rows=3, size_bytes=9)]
+    assert decode_removed(encode_removed(files)) == files
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="not of the type int64"):
+        files_to_arrow(
+            [a_file(1, partition={}, stats={1: ColumnStats(min="x", max="y")})], SCHEMA, [PartitionSpec()]
+        )
+
+
+def test_broken_bytes_are_refused() -> None:
+    with pytest.raises(FormatError, match="truncated or altered"):
+        decode_files(b"nothing of the kind")
+    with pytest.raises(FormatError, match="lacks the columns size"):
+        decode_files(encode_files(pa.table({"path": ["x"]}), SCHEMA, ()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"partition": {}}, r"fields \[\], but its spec 0 has the fields \[1000\]"),
+        ({"partition": {1000: 1, 1001: 2}}, r"fields \[1000, 1001\]"),
+        ({"spec_id": 7}, "partition spec 7"),
+        ({"rows": -1}, "-1 rows"),
+        ({"partition": {1000: "x"}}, "not of the type date32"),
+    ],
+)
+def test_a_file_that_would_be_read_wrong_is_refused(changes: dict[str, object], message: str) -> None:
+    check_files([a_file(1), a_file(2, partition={1000: None})], SCHEMA, [SPEC])
+    with pytest.raises(InvalidInput, match=message):
+        check_files([a_file(1, **changes)], SCHEMA, [SPEC])
+
+
+def test_a_file_is_not_added_twice_in_one_commit() -> None:
+    with pytest.raises(InvalidInput, match="twice"):
+        check_files([a_file(1), a_file(1)], SCHEMA, [SPEC])

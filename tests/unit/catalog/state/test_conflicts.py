@@ -1,0 +1,47 @@
+"""The conflict matrix: the code says what catalog/README.md says, about every pair."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lakelog.catalog.state.conflicts import Change, Operation, Rule, rule
+
+README = Path(__file__).parents[4] / "catalog" / "README.md"
+
+
+def documented() -> dict[tuple[Operation, Change], Rule]:
+    text = README.read_text()
+    table = re.search(r"^\| operation \\ since its base \|.*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
+    assert table is not None, "catalog/README.md holds the matrix"
+    header, _, *lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()
+    ]
+    changes = [Change(name) for name in header[1:]]
+    found: dict[tuple[Operation, Change], Rule] = {}
+    for operation, *cells in lines:
+        for change, cell in zip(changes, cells, strict=True):
+            found[Operation(operation), change] = Rule(cell)
+    return found
+
+
+@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize("change", Change)
+def test_every_pair_has_the_documented_rule(operation: Operation, change: Change) -> None:
+    assert rule(operation, change) is documented()[operation, change]
+
+
+def test_nothing_goes_on_in_a_table_that_is_gone() -> None:
+    assert {rule(operation, Change.DROPPED) for operation in Operation} == {Rule.GONE}
+
+
+def test_only_operations_on_rows_are_asked_about_rows() -> None:
+    asked = {
+        operation
+        for operation in Operation
+        for change in Change
+        if rule(operation, change) is Rule.CHECK_ROWS
+    }
+    assert asked == {Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT}

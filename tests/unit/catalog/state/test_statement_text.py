@@ -1,0 +1,89 @@
+"""What is kept of a statement's text, literal by literal."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from lakelog.catalog.state.statement_text import (
+    CUT,
+    FULL_LIMIT_BYTES,
+    NORMALIZED_LIMIT_BYTES,
+    kept,
+    normalized,
+)
+from lakelog.log.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT 'a'", "SELECT ?"),
+        ("SELECT 'it''s' , 'a\\'b'", "SELECT ? , ?"),
+        ('SELECT "a" FROM t', "SELECT ? FROM t"),
+        ("SELECT 'one' \n 'two' \"three\"", "SELECT ?"),
+        ("SELECT r'c:\\' AS path, R\"\\\"", "SELECT ? AS path, ?"),
+        ("SELECT bar'x'", "SELECT bar?"),
+        ("SELECT $$it's$$, $tag$ it's $$ $tag$ FROM t", "SELECT ?, ? FROM t"),
+        ("SELECT DATE '2020-01-01', timestamp_ntz'2020-01-01', X'1F', x '1F'", "SELECT ?, ?, ?, ?"),
+        (
+            "SELECT INTERVAL '1-2' YEAR TO MONTH, INTERVAL 5 days",
+            "SELECT INTERVAL ? YEAR TO MONTH, INTERVAL ? days",
+        ),
+        ("SELECT 1, -2L, 3.5, .5, 1e-5, 2.5E+3BD, 7Y, 8f", "SELECT ?, -?, ?, ?, ?, ?, ?, ?"),
+        ("SELECT col1, 2nd, t1.c2, _3 FROM db.1st", "SELECT col1, 2nd, t1.c2, _3 FROM db.1st"),
+        ("SELECT 1.e FROM t", "SELECT ?.e FROM t"),
+        ("SELECT a FROM t WHERE x>5 AND y=:p OR z=?", "SELECT a FROM t WHERE x>? AND y=:p OR z=?"),
+        ("INSERT INTO `a``b`.`it's` VALUES (1,'x')", "INSERT INTO `a``b`.`it's` VALUES (?,?)"),
+        ("SELECT a -- it's a secret\nFROM t", "SELECT a FROM t"),
+        ("SELECT a -- goes \\\n on\nFROM t", "SELECT a FROM t"),
+        ("SELECT a/* it's /* nested */ still */FROM t", "SELECT a FROM t"),
+        ("SELECT /*+ BROADCAST(t), X('a */ b') */ a", "SELECT /*+ BROADCAST(t), X(?) */ a"),
+        ("SELECT a /* never closed 'x'", "SELECT a"),
+        ("SELECT 'never closed", "SELECT ?"),
+        ("SELECT 'never closed\\", "SELECT ?"),
+        ("SELECT `never closed 'x'", "SELECT ?"),
+        ("SELECT $$never closed", "SELECT ?"),
+        ("LOCATION hdfs://node/it's?token=abc", "LOCATION ??"),
+        ("  SELECT\t a ,\r\n b  ;  ", "SELECT a , b ;"),
+        ("SELECT a\x00b, \x1b[31m, \ud800", "SELECT a\ufffdb, \ufffd[31m, \ufffd"),
+        ("", ""),
+        ("/* only */ -- comments", ""),
+    ],
+)
+def test_literals_and_comments_go_and_the_rest_stays(text: str, expected: str) -> None:
+    assert normalized(text) == expected
+
+
+def test_a_long_statement_is_cut_between_tokens_with_a_mark() -> None:
+    text = "SELECT " + ", ".join(f"`spalte {i} ü`" for i in range(1000))
+    found = normalized(text)
+    assert found.endswith(CUT) and len(found.encode()) <= NORMALIZED_LIMIT_BYTES
+    assert found.removesuffix(CUT) == text[: len(found) - len(CUT)]
+    assert normalized(found) == found
+    assert normalized("x" * 5000) == CUT
+
+
+def test_the_setting_says_what_is_kept() -> None:
+    text = "SELECT 'a' -- b"
+    assert kept(text, "full") == text
+    assert kept(text, "normalized") == "SELECT ?"
+    assert kept(text, "none") is None
+    with pytest.raises(InvalidInput, match="normalized, full, none"):
+        kept(text, "all")
+
+
+def test_a_full_text_is_limited_and_valid_utf_8() -> None:
+    found = kept("ü" * FULL_LIMIT_BYTES + "\udfff", "full")
+    assert found is not None and found.endswith(CUT) and len(found.encode()) <= FULL_LIMIT_BYTES
+    assert kept("a\ud800b\n", "full") == "a\ufffdb\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["'" * 300_000, "'" + "\\'" * 300_000, "/*" * 300_000, "1" * 600_000 + "a", "`" * 300_001]
+)
+def test_a_text_is_read_once_however_it_is_made(text: str) -> None:
+    begun = time.monotonic()
+    normalized(text)
+    assert time.monotonic() - begun < 2

@@ -1,0 +1,108 @@
+"""The front door: whoever imports `lakelog.catalog` has every error and every type that a public call takes or returns."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import lakelog.catalog
+import lakelog.log
+from lakelog.log.errors import LakelogError
+
+
+def _modules() -> Iterator[Any]:
+    for package in (lakelog.log, lakelog.catalog):
+        yield package
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(found.name)
+
+
+MODULES = list(_modules())
+OURS = {
+    name: value
+    for module in MODULES
+    for name, value in vars(module).items()
+    if not name.startswith("_")
+    and not inspect.ismodule(value)
+    and (
+        (inspect.isclass(value) and value.__module__.startswith("lakelog"))
+        or (
+            not callable(value)
+            and name[0].isupper()
+            and not name.isupper()
+            and "__future__" not in str(value)
+        )
+        or "Union" in type(value).__name__
+    )
+}
+
+
+def names_in(annotation: Any) -> set[str]:
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    found = set()
+    for node in ast.walk(ast.parse(text, mode="eval")):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= names_in(node.value)
+    return found
+
+
+def said_by(cls: type) -> Iterator[tuple[str, str]]:
+    """Yield the names in the annotations of a class's public members, with the member."""
+    for base in cls.__mro__:
+        if not base.__module__.startswith("lakelog"):
+            continue
+        for name, member in vars(base).items():
+            if name.startswith("_") and name != "__init__":
+                continue
+            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if inspect.isfunction(function):
+                for parameter, annotation in function.__annotations__.items():
+                    if not parameter.startswith("_"):
+                        for said in names_in(annotation):
+                            yield said, f"{cls.__name__}.{name}"
+        for name, annotation in vars(base).get("__annotations__", {}).items():
+            if not name.startswith("_"):
+                for said in names_in(annotation):
+                    yield said, f"{cls.__name__}.{name}"
+
+
+def test_types_of_public_calls_are_exported() -> None:
+    exported = set(lakelog.catalog.__all__)
+    missing: dict[str, str] = {}
+    for name in sorted(exported):
+        value = getattr(lakelog.catalog, name)
+        if inspect.isclass(value) and not issubclass(value, BaseException):
+            for said, where in said_by(value):
+                if said in OURS and said not in exported:
+                    missing.setdefault(said, where)
+        elif inspect.isfunction(value):
+            for annotation in value.__annotations__.values():
+                for said in names_in(annotation):
+                    if said in OURS and said not in exported:
+                        missing.setdefault(said, name)
+    assert missing == {}
+
+
+def test_errors_are_exported() -> None:
+    def below(cls: type) -> Iterator[type]:
+        for each in cls.__subclasses__():
+            yield each
+            yield from below(each)
+
+    every = {
+        cls.__name__
+        for cls in below(LakelogError)
+        if cls.__module__.startswith(("lakelog.log", "lakelog.catalog")) and not cls.__name__.startswith("_")
+    }
+    assert every | {"LakelogError"} <= set(lakelog.catalog.__all__)
+
+
+def test_what_is_exported_is_there() -> None:
+    assert all(hasattr(lakelog.catalog, name) for name in lakelog.catalog.__all__)
+    assert sorted(lakelog.catalog.__all__) == sorted(set(lakelog.catalog.__all__))

@@ -1,0 +1,180 @@
+"""The shape of the house: no circles of imports, small folders, rooms with a front door, pure rooms that stay pure.
+
+import-linter holds the direction between rooms; this holds what it cannot say.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+SOURCES = [TOP / "log/lakelog", TOP / "catalog/lakelog", TOP / "scripts/lakelog"]
+CATALOG = TOP / "catalog/lakelog/catalog"
+ROOMS = sorted(path.parent.name for path in CATALOG.glob("*/__init__.py"))
+PURE = ["files", "planning", "schema", "state"]
+FILES_MAX = 30
+LINES_MAX = 600
+
+PURE_IMPORTS_OF_THE_LOG = {"Commit", "Dump", "Json", "WriteRef"}
+"""What a pure room takes from `lakelog.log`, beside errors: values, and nothing that reads or writes."""
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for source in SOURCES:
+        for path in source.rglob("*.py"):
+            parts = path.relative_to(source.parent).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(name: str) -> Iterator[tuple[str, str, ast.ImportFrom]]:
+    """Yield what a module imports of ours, anywhere in it: the module, the name, the statement."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lakelog"):
+            assert node.module is not None and node.level == 0
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                if alias.name in EXPORTS.get(node.module, ()):
+                    whole = node.module
+                yield (whole if whole in MODULES else node.module), alias.name, node
+
+
+def exports(room: str) -> list[str]:
+    tree = ast.parse((CATALOG / room / "__init__.py").read_text())
+    return next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+
+
+EXPORTS = {f"lakelog.catalog.{room}": exports(room) for room in ROOMS}
+
+
+def room_of(name: str) -> str | None:
+    parts = name.split(".")
+    return parts[2] if parts[:2] == ["lakelog", "catalog"] and len(parts) > 2 and parts[2] in ROOMS else None
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Return the strongly connected parts of more than one module (Tarjan's algorithm, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+    for start in graph:
+        if start in index:
+            continue
+        work = [(start, iter(sorted(graph[start])))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        while work:
+            node, following = work[-1]
+            for other in following:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    work.append((other, iter(sorted(graph[other]))))
+                    break
+                if other in stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = stack.index(node)
+                    part, stack = stack[at:], stack[:at]
+                    if len(part) > 1:
+                        found.append(sorted(part))
+    return found
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a", "d"}}) == [["b", "c"]]
+
+
+def test_there_are_no_circles_of_imports() -> None:
+    """Also not by way of a room's front door, of imports for type checkers, or of imports within functions."""
+    graph: dict[str, set[str]] = {
+        name: {target for target, _, _ in imports(name) if target in MODULES} - {name} for name in MODULES
+    }
+    assert circles(graph) == []
+
+
+def test_no_folder_has_more_sources_than_a_reader_looks_through() -> None:
+    count: dict[str, int] = defaultdict(int)
+    for suffix in ("py", "scala"):
+        for top in ("log", "catalog", "scripts"):
+            for path in (TOP / top).rglob(f"*.{suffix}"):
+                count[str(path.parent.relative_to(TOP))] += 1
+    assert {folder: files for folder, files in count.items() if files > FILES_MAX} == {}
+
+
+def test_no_source_is_longer_than_a_reader_reads() -> None:
+    long = {}
+    for top in ("log", "catalog", "scripts", "tests"):
+        for suffix in ("py", "scala"):
+            for path in (TOP / top).rglob(f"*.{suffix}"):
+                lines = path.read_text().count("\n")
+                if lines > LINES_MAX:
+                    long[str(path.relative_to(TOP))] = lines
+    assert long == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_it_owns_and_exports_exactly_what_others_use(room: str) -> None:
+    text = ast.get_docstring(ast.parse((CATALOG / room / "__init__.py").read_text())) or ""
+    assert 3 <= len(text.splitlines()) <= 15
+    assert "Rule:" in text and "must not" in text
+    package = f"lakelog.catalog.{room}"
+    exported = EXPORTS[package]
+    used = {
+        name
+        for module in MODULES
+        if room_of(module) != room
+        for target, name, _ in imports(module)
+        if target == package and name in exported
+    }
+    assert sorted(exported) == sorted(used)
+    assert not set(exported) & {path.stem for path in (CATALOG / room).glob("*.py")}, "names of modules"
+
+
+def test_other_rooms_are_entered_by_their_front_door() -> None:
+    past = [
+        f"{module}: {ast.unparse(node)}"
+        for module in MODULES
+        for target, _, node in imports(module)
+        if (room := room_of(target)) is not None
+        and room != room_of(module)
+        and node.module != f"lakelog.catalog.{room}"
+    ]
+    assert past == []
+
+
+def test_pure_rooms_take_only_values_from_the_log() -> None:
+    taken = {
+        name
+        for module in MODULES
+        if room_of(module) in PURE
+        for target, name, _ in imports(module)
+        if target == "lakelog.log"
+    }
+    assert taken <= PURE_IMPORTS_OF_THE_LOG
+    deeper = {
+        target
+        for module in MODULES
+        if room_of(module) in PURE
+        for target, _, _ in imports(module)
+        if target.startswith("lakelog.log.")
+    }
+    assert deeper <= {"lakelog.log.errors"}
