@@ -118,7 +118,7 @@ def of_names(logs: dict[str, TrueLog]) -> list[str]:
 
 def of_fsck(world: CatalogWorld) -> list[str]:
     """The product's own check finds no damage, and what was created for a refused transaction was given up."""
-    findings = fsck.check(world.calm()._logs)
+    findings = fsck.check_warehouse(world.calm()._logs)
     told = [f"fsck: {each.kind} at {each.where}: {each.what}" for each in findings.of(Severity.DAMAGE)]
     return told
 

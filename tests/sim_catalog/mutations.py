@@ -13,7 +13,7 @@ from tests.sim.mutations import removing
 from lakelog.catalog import transaction
 from lakelog.catalog.ddl import definitions, drop, restore, staging
 from lakelog.catalog.logs import cache, commits, consistent_cut, name_tree, transaction_log, transaction_steps
-from lakelog.catalog.logs.cache import Change
+from lakelog.catalog.logs.cache import LogChange
 from lakelog.catalog.logs.commits import Token
 from lakelog.catalog.schema.identity import ValuesTaken, next_values
 from lakelog.catalog.state import table_state
@@ -49,7 +49,7 @@ def an_undrop_ignores_the_id(real: Any, tree: Any, identifier: Any, space: str, 
     return real(tree, identifier, space, None)
 
 
-def _judged_once(change: Change[Any]) -> Change[Any]:
+def _judged_once(change: LogChange[Any]) -> LogChange[Any]:
     """Return a change that is decided on the first state that it meets, and goes on with that on any other."""
     drafts: list[Draft] = []
 
@@ -58,21 +58,21 @@ def _judged_once(change: Change[Any]) -> Change[Any]:
             drafts.append(change.decide(view, passed))
         return drafts[0]
 
-    return Change(change.tracked, change.view, decide, change.base)
+    return LogChange(change.tracked, change.view, decide, change.base)
 
 
 @removes(staging, "commit_in")
 def a_link_does_not_look_at_the_name_again(
     real: Any, found: Any, namespace: Any, decide: Any, token: Any
 ) -> Any:
-    return real(found, namespace, _judged_once(Change(found.tracked, found.view, decide)).decide, token)
+    return real(found, namespace, _judged_once(LogChange(found.tracked, found.view, decide)).decide, token)
 
 
 @removes(definitions, "commit_in")
 def a_view_does_not_look_at_the_name_again(
     real: Any, found: Any, namespace: Any, decide: Any, token: Any
 ) -> Any:
-    return real(found, namespace, _judged_once(Change(found.tracked, found.view, decide)).decide, token)
+    return real(found, namespace, _judged_once(LogChange(found.tracked, found.view, decide)).decide, token)
 
 
 @removes(definitions, "check_free")
@@ -103,14 +103,14 @@ def what_was_only_read_is_not_validated(real: Any, self: Any, read: Any) -> None
 
 @contextmanager
 def _decided_once() -> Iterator[None]:
-    real = transaction_log.TakenLog.decide_all
+    real = transaction_log.TransactionLog.decide_all
 
     def decide_all(self: Any, view: Any, passed: Any) -> Any:
         if not hasattr(self, "drafted"):
             self.drafted = real(self, view, passed)
         return self.drafted
 
-    with patch.object(transaction_log.TakenLog, "decide_all", decide_all):
+    with patch.object(transaction_log.TransactionLog, "decide_all", decide_all):
         yield
 
 
@@ -130,7 +130,7 @@ def a_cascade_does_not_see_what_was_linked_meanwhile(
     if not cascade:
         return change
     sealed = Draft(events=encode([NamespaceDropped(cascade=cascade)]), seals=True)
-    return Change(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
+    return LogChange(change.tracked, change.view, lambda _view, _passed: sealed, change.base)
 
 
 @removes(file_changes, "check_new")
@@ -179,8 +179,8 @@ def values_that_others_took_are_committed(real: Any, identity: Any, value: int, 
 
 
 @removes(identity_rewrite, "reserved")
-def other_values_are_not_reserved(real: Any, tracked: Any, schema: Any, values: Any, name: str) -> Any:
-    begin = next_values(schema, tracked.outside.current().state.identities)
+def other_values_are_not_reserved(real: Any, head: Any, values: Any) -> Any:
+    begin = next_values(head.schema, head.tracked.outside.current().state.identities)
     return [
         ValuesTaken(
             column=each.column, first=begin[each.column], last=begin[each.column] + each.last - each.first

@@ -68,6 +68,6 @@ def vacuum_does_not_know_vectors(real: Any, listed: Any) -> Any:
     return real([])
 
 
-@removes(file_changes, "_replaced")
+@removes(file_changes, "_is_replaced")
 def overwrites_look_at_no_files(real: Any, *rest: Any) -> bool:
     return False

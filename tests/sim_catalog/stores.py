@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.sim.stores import UnreliableStore
 
-from lakelog.catalog import Table
+from lakelog.catalog import Table, parquet
 from lakelog.catalog.files.data_file import DataFile, file_path
 from lakelog.catalog.files.deletion_vectors import deletes_from_json
 from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
 from lakelog.catalog.logs.stored_vectors import read_vector
-from lakelog.catalog.parquet import copying, ingest
 from lakelog.catalog.schema.predicate import Filter
 from lakelog.catalog.writes import identity_rewrite
 from lakelog.log import MemoryStore, WriteRef
@@ -25,8 +24,8 @@ from lakelog.log import MemoryStore, WriteRef
 Row = tuple[Any, ...]
 READ_FAULTS = 0.2
 
-_real_written_files = ingest.written_files
-_real_copied_files = copying.copied_files
+_real_written_files = parquet.written_files
+_real_copied_files = parquet.copied_files
 _real_moved = identity_rewrite.moved
 _made: dict[bytes, list[tuple[bytes, DataFile]]] = {}
 _rows: dict[str, list[Row]] = {}
@@ -68,9 +67,9 @@ class CatalogStore(UnreliableStore):
         return iter(())
 
 
-def moved(tracked: Any, schema: Any, properties: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
-    """As `renumbering.moved`, which only changes a number that rows begin with."""
-    put = _real_moved(tracked, schema, properties, file, moves, mark)
+def moved(head: Any, file: DataFile, moves: Any, mark: int) -> DataFile:
+    """As `identity_rewrite.moved`, which only changes a number that rows begin with."""
+    tracked, put = head.tracked, _real_moved(head, file, moves, mark)
     ((_, by),) = moves.items()
     rows = rows_at[f"{tracked.prefix}/{file.path}"]
     key = f"{tracked.prefix}/{put.path}"
@@ -78,9 +77,9 @@ def moved(tracked: Any, schema: Any, properties: Any, file: DataFile, moves: Any
     return put
 
 
-def copied_files(tracked: Any, *how: Any, **more: Any) -> list[DataFile]:
-    """As `copying.copied_files`, of whose files the rows are then known."""
-    files = _real_copied_files(tracked, *how, **more)
+def copied_files(head: Any, *how: Any, **more: Any) -> list[DataFile]:
+    """As `parquet.copied_files`, of whose files the rows are then known."""
+    tracked, files = head.tracked, _real_copied_files(head, *how, **more)
     for file in files:
         key = f"{tracked.prefix}/{file.path}"
         content = tracked.store.get(key)
@@ -93,7 +92,7 @@ def copied_files(tracked: Any, *how: Any, **more: Any) -> list[DataFile]:
 def written_files(
     tracked: Any, metadata: Any, write: WriteRef, data: Any, numbering: Any = None
 ) -> list[DataFile]:
-    """As `ingest.written_files`: the same bytes at the same paths, put the same way."""
+    """As `parquet.written_files`: the same bytes at the same paths, put the same way."""
     if numbering is not None:
         data = numbering.fill(data)
     rows = data.to_pydict()

@@ -15,9 +15,9 @@ from tests.sim.world import START_US, YEAR_US, new_weather
 from tests.sim_catalog.stores import CatalogStore, copied_files, moved, written_files
 from tests.sim_catalog.truth import Truth
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, parquet
 from lakelog.catalog.logs import places
-from lakelog.catalog.parquet import copying, ingest, reading
+from lakelog.catalog.parquet import reading
 from lakelog.catalog.transaction import Transaction
 from lakelog.catalog.writes import identity_rewrite
 from lakelog.log import (
@@ -136,8 +136,8 @@ class CatalogWorld:
         """Inside, whoever opens the warehouse gets a way to it of his own."""
         with (
             patch.object(places, "open_store", self.open_store),
-            patch.object(copying, "copied_files", copied_files),
-            patch.object(ingest, "written_files", written_files),
+            patch.object(parquet, "copied_files", copied_files),
+            patch.object(parquet, "written_files", written_files),
             patch.object(reading, "in_order", one_by_one),
             patch.object(identity_rewrite, "moved", moved),
         ):

@@ -10,6 +10,7 @@ from lakelog.catalog import Catalog, col
 """
 
 from lakelog.catalog.catalog import Catalog
+from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.ddl import Stage
 from lakelog.catalog.errors import (
     ColumnExists,
@@ -26,11 +27,13 @@ from lakelog.catalog.logs import Token
 from lakelog.catalog.schema import Schema, col
 from lakelog.catalog.state import HistoryEntry
 from lakelog.catalog.table import Table
+from lakelog.catalog.transaction import Transaction
 from lakelog.catalog.writes import StreamBatch
 from lakelog.log.errors import CommitUnknown
 
 __all__ = [
     "Catalog",
+    "CatalogNames",
     "ColumnExists",
     "ColumnStats",
     "CommitConflict",
@@ -48,5 +51,6 @@ __all__ = [
     "Table",
     "TableExists",
     "Token",
+    "Transaction",
     "col",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakelog.catalog.ddl import definitions
 from lakelog.catalog.errors import FunctionExists, ViewExists
-from lakelog.catalog.logs import NameTree, Token
+from lakelog.catalog.logs import LogCache, NameTree, Token
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
 
@@ -12,7 +12,9 @@ from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionD
 class DefinedNames:
     """Views and functions. Each is a part of its namespace's log, so that a change of one is a plain commit there."""
 
-    _tree: NameTree
+    def __init__(self, logs: LogCache) -> None:
+        self._logs = logs
+        self._tree = NameTree(logs)
 
     # Views
 

@@ -28,7 +28,9 @@ def read_together(tables: Sequence[Table]) -> list[Table]:
     if len({(table.location, table.id) for table in tables}) <= 1 and len(set(map(_version, tables))) <= 1:
         return found
     for _ in range(ROUNDS):
-        tables[0]._logs.refresh(list({table.location: table._whole_log for table in tables}.values()))
+        tables[0].head.logs.refresh(
+            list({table.location: table.head.whole.tracked for table in tables}.values())
+        )
         newer = [_newest(table) for table in found]
         if list(map(_version, newer)) == list(map(_version, found)):
             return newer
@@ -45,7 +47,7 @@ def _version(table: Table) -> int:
 
 
 def _newest(table: Table) -> Table:
-    whole = table._whole_log.known
+    whole = table.head.whole.tracked.known
     assert whole is not None
     if whole.sealed or whole.log_id != table.id:
         raise NoSuchTable(f"there is no table {table.name} any more: it was dropped")
@@ -58,4 +60,4 @@ def _newest(table: Table) -> Table:
             "statement was prepared: run it again",
             version=view.version,
         )
-    return table._with(view)
+    return Table(table.head.logs, table.head.tracked, view, table.identifier)

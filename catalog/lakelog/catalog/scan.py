@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from lakelog.catalog.logs import TrackedLog, chunks_of
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet import read_files
-from lakelog.catalog.planning import Aggregate, aggregate, bind, decided, plan
+from lakelog.catalog.planning import Aggregate, aggregate, bind, decided
 from lakelog.catalog.schema import Filter, as_predicate
-from lakelog.catalog.state import TableState
-from lakelog.log import View
 from lakelog.log.errors import InvalidInput
 
 
@@ -20,8 +18,7 @@ class Scan:
 
     def __init__(
         self,
-        tracked: TrackedLog[TableState],
-        view: View[TableState],
+        head: TableHead,
         columns: Sequence[str] | None,
         filter: Filter | None,
         limit: int | None,
@@ -34,10 +31,9 @@ class Scan:
             raise InvalidInput(f"the columns {', '.join(columns)} name one of them twice: leave one out")
         if limit is not None and limit < 0:
             raise InvalidInput(f"a limit of {limit} rows is not possible: give 0 or more")
-        tracked.note_rows_read(filter)
-        metadata = view.state.current
-        self._tracked = tracked
-        self._view = view
+        head.note_rows_read(filter)
+        metadata = head.metadata
+        self._head = head
         self._metadata = metadata
         self._limit = limit
         self._row_ids = row_ids
@@ -46,20 +42,14 @@ class Scan:
 
     def plan(self) -> pa.Table:
         """Return the data files that may hold rows of this scan, a row each."""
-        fetch = self._tracked.log.read_blobs
-        return self._tracked.read(
-            self._view,
-            lambda view: plan(
-                view.state.files, fetch, self._predicate, self._metadata.specs, limit=self._limit
-            ),
-        )
+        return self._head.plan_bound(self._predicate, limit=self._limit)
 
     def aggregate(self, wanted: Sequence[Aggregate], group_by: Sequence[str] = ()) -> pa.Table | None:
         """Return what `aggregates.aggregate` tells of the rows that match, whatever columns are read.
 
         No rows are read: None where it takes that, or where the filter cuts through files.
         """
-        chunks = chunks_of(self._tracked, self._view)
+        chunks = self._head.chunks()
         if self._limit is not None:
             return None
         if self._predicate is not None:
@@ -71,15 +61,16 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a reader of record batches; files are read as it goes."""
+        tracked = self._head.tracked
         schema, batches = read_files(
-            self._tracked.store,
-            self._tracked.prefix,
+            tracked.store,
+            tracked.prefix,
             self.plan(),
             self._metadata.schema,
             self._metadata.specs,
             columns=self._columns,
             predicate=self._predicate,
-            open_url=self._tracked.log.replay.open_url,
+            open_url=tracked.log.replay.open_url,
             row_ids=self._row_ids,
         )
         return pa.RecordBatchReader.from_batches(schema, self._limited(batches))

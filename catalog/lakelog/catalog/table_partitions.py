@@ -6,12 +6,11 @@ Dropping and truncating are decided by files alone. A rename rewrites the rows o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import Token, TrackedLog, chunks_of, was_applied
+from lakelog.catalog.logs import TableHead, Token, was_applied
 from lakelog.catalog.parquet import kept_by_commit
 from lakelog.catalog.planning import (
     Values,
@@ -21,96 +20,80 @@ from lakelog.catalog.planning import (
     renamed_columns,
     with_values,
 )
-from lakelog.catalog.state import Operation, TableState
+from lakelog.catalog.scan import Scan
+from lakelog.catalog.state import Operation
 from lakelog.catalog.writes import file_changes
-from lakelog.log import View, WriteRef
+from lakelog.log import WriteRef
 from lakelog.log.errors import AlreadyExists, NotFound
 
-if TYPE_CHECKING:
-    from lakelog.catalog.table import Table
+
+def listed(head: TableHead, where: Values | None) -> pa.Table:
+    """Return the partitions of a version (see `list_partitions`)."""
+    head.note_rows_read(None)
+    return list_partitions(head.chunks(), head.metadata, where)
 
 
-def listed(tracked: TrackedLog[TableState], view: View[TableState], where: Values | None) -> pa.Table:
-    """Return the partitions of a view (see `list_partitions`)."""
-    tracked.note_rows_read(None)
-    return list_partitions(chunks_of(tracked, view), view.state.current, where)
-
-
-def add(
-    table: Table, tracked: TrackedLog[TableState], partitions: Sequence[Values], token: Token | None
-) -> Table:
+def add(head: TableHead, partitions: Sequence[Values], token: Token | None) -> TableHead:
     """Add partitions without rows; one that is there already stays as it is. Costs a PUT for each, and the commit."""
-    write = table.begin_write()
-    files = _empty(table, tracked, write, partitions)
-    with kept_by_commit(tracked, files):
-        return table.commit_write(write, Operation.APPEND.value, files, token=token)
+    head = head.newest_known()
+    write = head.begin_write()
+    change = file_changes.ContentsChange(operation=Operation.APPEND, files=_empty(head, write, partitions))
+    with kept_by_commit(head.tracked, change.files):
+        return file_changes.commit_write(head, write, change, token)
 
 
-def drop(table: Table, partitions: Sequence[Values], token: Token | None) -> Table:
-    return table.delete(predicate_of(table.metadata, partitions), token=token)
-
-
-def truncate(
-    table: Table,
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    partitions: Sequence[Values],
-    token: Token | None,
-) -> View[TableState]:
+def truncate(head: TableHead, partitions: Sequence[Values], token: Token | None) -> TableHead:
     """Remove the rows of partitions, which stay as empty ones."""
-    write = table.begin_write()
-    predicate = predicate_of(table.metadata, partitions)
-    change = file_changes.Change(
+    write = head.begin_write()
+    predicate = predicate_of(head.metadata, partitions)
+    change = file_changes.ContentsChange(
         operation=Operation.DELETE,
-        files=_empty(table, tracked, write, partitions),
+        files=_empty(head, write, partitions),
         filter=predicate,
         filter_text=str(predicate),
     )
-    with kept_by_commit(tracked, change.files):
-        return file_changes.commit(tracked, view, change, name=table.name, write=write, token=token).view
+    with kept_by_commit(head.tracked, change.files):
+        return head.at(file_changes.commit(head, change, write=write, token=token).view)
 
 
-def rename(
-    table: Table, tracked: TrackedLog[TableState], old: Values, new: Values, token: Token | None
-) -> Table:
+def rename(head: TableHead, old: Values, new: Values, token: Token | None) -> TableHead:
     """Rewrite the rows of the partition `old` with the values of `new`. NotFound, AlreadyExists."""
-    if was_applied(tracked, token):
-        return table.refresh()
-    values = renamed_columns(table.metadata, old, new)
-    if not table.partitions(old).num_rows:
-        raise NotFound(f"{table.name} has no partition {_text(old)}")
-    if table.partitions(new).num_rows:
-        raise AlreadyExists(f"{table.name} has a partition {_text(new)} already")
-    write = table.begin_write()
-    files = _rewritten(table, tracked, write, old, values) or _empty(table, tracked, write, [new])
+    if was_applied(head.tracked, token):
+        return head.refreshed()
+    values = renamed_columns(head.metadata, old, new)
+    if not listed(head, old).num_rows:
+        raise NotFound(f"{head.name} has no partition {_text(old)}")
+    if listed(head, new).num_rows:
+        raise AlreadyExists(f"{head.name} has a partition {_text(new)} already")
+    write = head.begin_write()
+    files = _rewritten(head, write, old, values) or _empty(head, write, [new])
     # Rows that others add to the new partition meanwhile must not be joined with those that come.
-    both = predicate_of(table.metadata, [old, new])
-    with kept_by_commit(tracked, files):
-        return table.commit_write(write, Operation.OVERWRITE.value, files, filter=both, token=token)
+    both = predicate_of(head.metadata, [old, new])
+    change = file_changes.ContentsChange(
+        operation=Operation.OVERWRITE, files=files, filter=both, filter_text=str(both)
+    )
+    with kept_by_commit(head.tracked, files):
+        return file_changes.commit_write(head, write, change, token)
 
 
-def _rewritten(
-    table: Table, tracked: TrackedLog[TableState], write: WriteRef, old: Values, values: dict[str, pa.Scalar]
-) -> list[DataFile]:
+def _rewritten(head: TableHead, write: WriteRef, old: Values, values: dict[str, pa.Scalar]) -> list[DataFile]:
     from lakelog.catalog.parquet import written_files
 
-    rows = table.scan(filter=predicate_of(table.metadata, [old])).to_reader()
+    rows = Scan(head, None, predicate_of(head.metadata, [old]), None).to_reader()
 
     def changed() -> Iterator[pa.RecordBatch]:
         for batch in rows:
             yield with_values(batch, values)
 
     reader = pa.RecordBatchReader.from_batches(rows.schema, changed())
-    return written_files(tracked, table.metadata, write, reader)
+    return written_files(head.tracked, head.metadata, write, reader)
 
 
-def _empty(
-    table: Table, tracked: TrackedLog[TableState], write: WriteRef, partitions: Sequence[Values]
-) -> list[DataFile]:
+def _empty(head: TableHead, write: WriteRef, partitions: Sequence[Values]) -> list[DataFile]:
     from lakelog.catalog.parquet import written_partitions
 
-    keys = list(dict.fromkeys(key_of(table.metadata, values) for values in partitions))
-    return written_partitions(tracked, table.metadata, write, keys)
+    keys = list(dict.fromkeys(key_of(head.metadata, values) for values in partitions))
+    return written_partitions(head.tracked, head.metadata, write, keys)
 
 
 def _text(values: Values) -> str:

@@ -13,11 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from lakelog.catalog.catalog import Catalog
+from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.errors import CommitConflict, LocationTaken, NoSuchRef
-from lakelog.catalog.logs import Change, Cut, TakenLog, TakenLogs, Token, seen_on, writing_as
+from lakelog.catalog.logs import (
+    Cut,
+    LogCache,
+    LogChange,
+    Token,
+    TransactionLog,
+    TransactionLogs,
+    seen_on,
+    writing_as,
+)
+from lakelog.catalog.outside_only import OutsideOnly
 from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, SNAPSHOT, Filter, as_predicate, value_of
 from lakelog.catalog.state import PROPERTIES, NamespaceState, TableDropped, TableState, author_of, encode
@@ -31,14 +41,10 @@ from lakelog.log.errors import (
     LogSealed,
     NotFound,
     StorageError,
-    Unsupported,
 )
 
-if TYPE_CHECKING:
-    from lakelog.catalog.logs import LogCache
 
-
-class Transaction(Catalog):
+class Transaction(CatalogNames, OutsideOnly):
     """A catalog as of now, with changes that nobody else sees before `commit`. Made by `Catalog.begin`.
 
     `isolation` is snapshot or serializable; None leaves it to the property `lakelog.isolation` of each table. Under
@@ -51,16 +57,13 @@ class Transaction(Catalog):
         self._isolation = isolation
         if isolation not in (None, SNAPSHOT, SERIALIZABLE):
             raise InvalidInput(f"{isolation!r} is not an isolation: it is {SNAPSHOT} or {SERIALIZABLE}")
-        self._taken = TakenLogs(under, Cut(under, waits=self._is_serializable))
-        self._look_through(self._taken)
-        self._taken.validate_written = self._validate_written
+        self._overlay = TransactionLogs(under, Cut(under, waits=self._is_serializable))
+        super().__init__(self._overlay)
+        self._overlay.validate_written = self._validate_written
         self._under = under
         self._is_unknown = False
         self.commit_id = under.new_id()
         """Tells, in every log that the transaction changes, that it happened."""
-
-    def begin(self, isolation: str | None = None) -> NoReturn:
-        raise Unsupported("a transaction cannot begin within another one: commit or roll back this one first")
 
     def __enter__(self) -> Transaction:
         return self
@@ -68,7 +71,7 @@ class Transaction(Catalog):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._taken.closed is not None:
+        if self._overlay.closed is not None:
             return
         if kind is None:
             self.commit()
@@ -78,17 +81,11 @@ class Transaction(Catalog):
 
     @property
     def is_open(self) -> bool:
-        return self._taken.closed is None
-
-    def save_cut(self, name: str, *, token: Token | None = None) -> NoReturn:
-        raise Unsupported("a cut is of what is committed: save it before or after the transaction")
-
-    def drop_cut(self, name: str, *, token: Token | None = None) -> NoReturn:
-        raise Unsupported("saved cuts are not part of transactions: drop it before or after this one")
+        return self._overlay.closed is None
 
     def rollback(self) -> None:
         """Forget all changes. Data files that were written for them are left for vacuum."""
-        self._taken.check_open()
+        self._overlay.check_open()
         if self._is_unknown:
             raise InvalidInput(
                 f"it is not known whether commit {self.commit_id} of this transaction happened, so that it cannot be "
@@ -103,9 +100,9 @@ class Transaction(Catalog):
         them: nothing has happened then. After CommitUnknown, and only then, the same transaction may be committed
         again: it happens once.
         """
-        self._taken.check_open()
+        self._overlay.check_open()
         was_unknown, self._is_unknown = self._is_unknown, True
-        self._taken.refusal = (
+        self._overlay.refusal = (
             f"commit {self.commit_id} of this transaction was begun: only its outcome is open"
         )
         try:
@@ -129,8 +126,8 @@ class Transaction(Catalog):
         self._close("committed")
 
     def _commit(self, was_unknown: bool) -> None:
-        linked = _linked(self._taken.namespaces)
-        logs: list[TakenLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
+        linked = _linked(self._overlay.namespaces)
+        logs: list[TransactionLog[Any]] = [*self._overlay.namespaces, *self._overlay.tables]
         created = [log for log in logs if log.creation is not None and log.creation.log_id in linked]
         changed = [log for log in logs if log.creation is None and log.steps]
         read = [log for log in logs if not log.steps and log.creation is None and self._is_validated(log)]
@@ -149,19 +146,21 @@ class Transaction(Catalog):
                     _give_up(log)
             raise
 
-    def _has_happened(self, log: TakenLog[Any]) -> bool:
+    def _has_happened(self, log: TransactionLog[Any]) -> bool:
         """Look for this transaction's commit in a log that it changes. Where it is not, it may be under way."""
         assert log.start is not None
         head = log.under.settled()
         return log.log.find(self.commit_id, log.start.version + 1, head.version) is not None
 
-    def _create(self, created: Sequence[TakenLog[Any]]) -> None:
+    def _create(self, created: Sequence[TransactionLog[Any]]) -> None:
         if created:
             self._under.log_options.in_parallel([_creating(log) for log in created])
 
-    def _commit_changed(self, changed: Sequence[TakenLog[Any]], read: Sequence[TakenLog[Any]]) -> None:
+    def _commit_changed(
+        self, changed: Sequence[TransactionLog[Any]], read: Sequence[TransactionLog[Any]]
+    ) -> None:
         changes = [
-            Change(log.under, log.start, log.decide_all, log.start.version)
+            LogChange(log.under, log.start, log.decide_all, log.start.version)
             for log in changed
             if log.start is not None
         ]
@@ -178,7 +177,7 @@ class Transaction(Catalog):
                 )
         except LogSealed as error:
             gone = [(log, view) for log in changed if (view := log.under.current()).sealed]
-            what = ", ".join(self._taken.title_of(log) for log, _ in gone) or "something"
+            what = ", ".join(self._overlay.title_of(log) for log, _ in gone) or "something"
             by = self._author(*gone[0]) if gone else ""
             raise CommitConflict(
                 f"the transaction changes {what}, which was dropped since it began, by {by or 'an unknown writer'} "
@@ -187,23 +186,23 @@ class Transaction(Catalog):
                 by=by,
             ) from error
 
-    def own_token(self) -> Token:
-        """Return what `was_committed` needs to look for the outcome; it is to be kept elsewhere before the commit."""
-        every: list[TakenLog[Any]] = [*self._taken.namespaces, *self._taken.tables]
+    def commit_token(self) -> Token:
+        """Return the token of the commit, for `was_committed`: to be kept outside of this process before `commit`."""
+        every: list[TransactionLog[Any]] = [*self._overlay.namespaces, *self._overlay.tables]
         logs = [log for log in every if log.steps and log.creation is None]
         bases = {log.location: log.start.version for log in logs if log.start is not None}
         return Token(commit_id=self.commit_id, bases=bases)
 
     def _close(self, how: str) -> None:
-        self._taken.closed = f"this transaction was {how}: begin another one"
+        self._overlay.closed = f"this transaction was {how}: begin another one"
 
     # Isolation
 
-    def _is_validated(self, log: TakenLog[Any]) -> bool:
+    def _is_validated(self, log: TransactionLog[Any]) -> bool:
         if log.start is None or not self._is_serializable(log.start):
             return False
         # Whoever has a table has seen its columns and properties; of a namespace, only what was asked for.
-        return isinstance(log.start.state, TableState) or bool(log.names_read)
+        return isinstance(log.start.state, TableState) or bool(log.transaction.names_read)
 
     def _is_serializable(self, view: View[Any]) -> bool:
         if self._isolation is not None:
@@ -215,17 +214,17 @@ class Transaction(Catalog):
             and value_of(state.metadata.properties, ISOLATION) == SERIALIZABLE
         )
 
-    def _validate_read(self, read: Sequence[TakenLog[Any]]) -> None:
+    def _validate_read(self, read: Sequence[TransactionLog[Any]]) -> None:
         """Look at what was only read, between the last intent and the decision."""
         for log in read:
             assert log.start is not None
             self._validate(log, log.under.settled())
 
-    def _validate_written(self, log: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
+    def _validate_written(self, log: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
         if passed and self._is_validated(log):
             self._validate(log, view)
 
-    def _validate(self, log: TakenLog[Any], now: View[Any]) -> None:
+    def _validate(self, log: TransactionLog[Any], now: View[Any]) -> None:
         then = log.start
         assert then is not None
         if now.version <= then.version:
@@ -233,7 +232,7 @@ class Transaction(Catalog):
         if now.log_id != then.log_id or now.sealed != then.sealed:
             self._changed(log, now, "was dropped")
         if isinstance(then.state, NamespaceState):
-            for space, name in log.names_read:
+            for space, name in log.transaction.names_read:
                 before, after = (_named(view.state, space, name) for view in (then, now))
                 if before != after:
                     self._changed(
@@ -242,18 +241,18 @@ class Transaction(Catalog):
         else:
             if then.state.current != now.state.current:
                 self._changed(log, now, "has other columns or properties, or was replaced")
-            for predicate in log.rows_read:
+            for predicate in log.transaction.rows_read:
                 bound = (
                     None if predicate is None else bind(as_predicate(predicate), then.state.current.schema)
                 )
                 if changed_rows(log, then, now, bound):
                     self._changed(log, now, "has other rows now")
-            for name, id, predicate in log.lines_read:
+            for name, id, predicate in log.transaction.lines_read:
                 self._validate_line(log, then, now, name, id, predicate)
 
     def _validate_line(
         self,
-        log: TakenLog[Any],
+        log: TransactionLog[Any],
         then: View[TableState],
         now: View[TableState],
         name: str,
@@ -271,7 +270,7 @@ class Transaction(Catalog):
         if changed_rows(log, before, after, bound):
             self._changed(log, now, f"has other rows on {name} now")
 
-    def _author(self, log: TakenLog[Any], now: View[Any]) -> str:
+    def _author(self, log: TransactionLog[Any], now: View[Any]) -> str:
         """Return who committed last in a log, as far as that is known."""
         first = log.start.version + 1 if log.start is not None else 1
         try:
@@ -281,11 +280,11 @@ class Transaction(Catalog):
         except NotFound:
             return ""  # expired by now
 
-    def _changed(self, log: TakenLog[Any], now: View[Any], what: str) -> NoReturn:
+    def _changed(self, log: TransactionLog[Any], now: View[Any], what: str) -> NoReturn:
         assert log.start is not None
         by = self._author(log, now)
         raise CommitConflict(
-            f"{self._taken.title_of(log)}, which this serializable transaction read at version "
+            f"{self._overlay.title_of(log)}, which this serializable transaction read at version "
             f"{log.start.version}, {what} (version {now.version}, by {by or 'an unknown writer'}). Nothing was "
             "changed: run the transaction again",
             version=now.version,
@@ -302,7 +301,7 @@ def _named(state: NamespaceState, space: str, name: str | None) -> Any:
     return state.entry(space, name), state.definition(space, name)
 
 
-def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:
+def _linked(namespaces: Sequence[TransactionLog[NamespaceState]]) -> set[str]:
     """Return the ids that the transaction's own view of the catalog leads to."""
     return {
         entry.id
@@ -313,7 +312,7 @@ def _linked(namespaces: Sequence[TakenLog[NamespaceState]]) -> set[str]:
     }
 
 
-def _creating(log: TakenLog[Any]) -> Any:
+def _creating(log: TransactionLog[Any]) -> Any:
     creation = log.creation
     assert creation is not None
 
@@ -330,7 +329,7 @@ def _creating(log: TakenLog[Any]) -> Any:
     return create
 
 
-def _give_up(log: TakenLog[Any]) -> None:
+def _give_up(log: TransactionLog[Any]) -> None:
     """Let the place of a log that nothing will ever lead to be used again. What fails here, vacuum does later."""
     assert log.creation is not None
     if not isinstance(log.log.projection.initial(), TableState):

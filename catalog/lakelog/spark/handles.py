@@ -19,7 +19,7 @@ from lakelog.spark.requests.base import LoadedTable, Ref
 from lakelog.spark.requests.tables import TableFacts
 
 if TYPE_CHECKING:
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import CatalogNames
     from lakelog.catalog.table import Table
     from lakelog.spark.open_catalog import OpenCatalog
 
@@ -114,7 +114,7 @@ def on_named(table: Table, name: str, kind: str | None) -> Table:
     return found
 
 
-def load_named(catalog: Catalog, path: Identifier) -> Table:
+def load_named(catalog: CatalogNames, path: Identifier) -> Table:
     """Return the table of that name or, where there is none, the one on a tag or branch that the last part names.
 
     Names are as in SQL, see `RefTables.scala`. NoSuchTable, NoSuchNamespace.

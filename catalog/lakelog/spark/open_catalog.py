@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from lakelog.catalog import Catalog, Table
+from lakelog.catalog import Catalog, Table, Transaction
 from lakelog.catalog.changelog import Changelog, Versions
 from lakelog.catalog.logs import writer_facts
 from lakelog.catalog.state import with_statement
@@ -63,7 +63,7 @@ class OpenCatalog:
         self.open_transactions.abandon_all()
         self._background.close()
 
-    def of(self, transaction: str | None) -> Catalog:
+    def of(self, transaction: str | None) -> Catalog | Transaction:
         """Return the catalog that a request is about: its session's transaction where one is open. TransactionLost."""
         return self.outside if transaction is None else self.open_transactions.get(transaction).transaction
 

@@ -71,7 +71,8 @@ class Projection(Protocol[S]):
 class View(Generic[S]):
     """The log as of one version. `base` is the number of the base that `state` was derived from, 0: none.
 
-    `purged` implies `sealed`. `settles` is what became of the intent at `version`: the next commit says so.
+    `purged` implies `sealed`. `settles` is what became of the intent at `version`: the next commit says so. `steps` is
+    not the log's: an overlay that folds changes onto a version before they are committed counts them here.
     """
 
     log_id: str
@@ -85,6 +86,7 @@ class View(Generic[S]):
     base: int = 0
     purged: bool = False
     settles: Settled | None = None
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def advance(
 
     Raises FormatError where the commit does not continue this log.
     """
+    assert not view.steps, "a commit continues a version, not what an overlay has made of it"
     check_succession(view, commit, location)
     check_settled(commit, settled, location)
     effect = effective(commit, settled)
@@ -202,6 +205,7 @@ def view_of(root: Root, projection: Projection[S]) -> View[S]:
 
 
 def root_of(view: View[S], dump: Dump, *, base: int | None = None) -> Root:
+    assert not view.steps, "a snapshot is of a version, not of what an overlay has made of it"
     return Root(
         format=FORMAT,
         log_id=view.log_id,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from lakelog.catalog.logs import LogCache, Places
-from lakelog.catalog.maintenance import Findings, Severity, check
+from lakelog.catalog.maintenance import Findings, Severity, check_warehouse
 from lakelog.catalog.names import identifier
 from lakelog.cli import answer
 from lakelog.cli.options import Place, is_location, takes_place
@@ -80,7 +80,7 @@ def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool
     if warehouse is None:
         warehouse = place.required_warehouse
     logs = LogCache(Places(warehouse, place.store_options), {"engine": "lakelog fsck"}, LogOptions())
-    return check(
+    return check_warehouse(
         logs,
         identifier(name),
         location=location,

@@ -21,7 +21,7 @@ class Client:
 
     def __init__(self, warehouse: str) -> None:
         self.catalog = Catalog(warehouse)
-        places = self.catalog._logs.places
+        places = self.catalog.places
         self.store = places.stores[places.warehouse] = CountingStore(places.store(places.warehouse))
 
     def measure(self, work: Callable[[], object]) -> list[str]:

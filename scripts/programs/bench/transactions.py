@@ -119,7 +119,7 @@ def _requests(tables: int) -> list[str]:
         store.rounds = before + longest
 
     catalog = Catalog(f"memory://{uuid.uuid4().hex}", log_options=LogOptions(in_parallel=side_by_side))
-    places = catalog._logs.places
+    places = catalog.places
     store = CountingStore(places.store(places.warehouse))
     places.stores[places.warehouse] = store
     catalog.create_namespace("a")

@@ -11,7 +11,7 @@ import pytest
 
 from lakelog.catalog import Catalog, CommitConflict, NamespaceExists, NoSuchTable, TableExists, col
 from lakelog.catalog.logs import cache
-from lakelog.catalog.logs.cache import Change
+from lakelog.catalog.logs.cache import LogChange
 from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
 
 Client = Callable[[], Catalog]
@@ -330,7 +330,7 @@ def test_only_a_serializable_reader_does_not_pass_over_what_is_about_to_be_decid
     for name in ("a", "b"):
         table = catalog.load_table(name)
         decide = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
-        changes.append(Change(table._tracked, table._view, lambda view, passed, draft=decide: draft))
+        changes.append(LogChange(table._tracked, table._view, lambda view, passed, draft=decide: draft))
     logs.commit_together(changes, validate=read_meanwhile)
     assert len(seen) == attempts
     assert seen[0] == 0

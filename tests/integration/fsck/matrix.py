@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tests.integration.fsck.world import World, build, lies
 
-from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity, check
+from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity, check_warehouse
 from lakelog.log.format import Tombstone, decode_entry
 
 FLIPS = 7
@@ -127,7 +127,7 @@ def run(world: World, case: Case) -> Outcome:
     """Break what the case breaks, ask everything, check, and mend it again."""
     case.do()
     try:
-        findings = check(world.logs(), deep=True, all_versions=True)
+        findings = check_warehouse(world.logs(), deep=True, all_versions=True)
         wrong = [
             question
             for question, ask in world.questions().items()
@@ -197,7 +197,7 @@ class Tally:
 
 
 def clean(world: World) -> Findings:
-    return check(world.logs(), deep=True, all_versions=True)
+    return check_warehouse(world.logs(), deep=True, all_versions=True)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from tests.integration.fsck.world import OPTIONS, SCHEMA, altered, create_with_r
 from lakelog.catalog import Catalog
 from lakelog.catalog.logs.cache import LogCache
 from lakelog.catalog.logs.places import Places
-from lakelog.catalog.maintenance.fsck import Findings, Severity, check
+from lakelog.catalog.maintenance.fsck import Findings, Severity, check_warehouse
 from lakelog.catalog.schema.definition import ViewColumn, ViewDefinition
 from lakelog.catalog.state import namespace_state
 from lakelog.catalog.state.events import EntryDefined, TableDropped, encode
@@ -44,7 +44,7 @@ class Folder:
     def check(
         self, *name: str, deep: bool = False, all_versions: bool = False, repair: bool = False
     ) -> Findings:
-        return check(self.logs(), name, deep=deep, all_versions=all_versions, repair=repair)
+        return check_warehouse(self.logs(), name, deep=deep, all_versions=all_versions, repair=repair)
 
     def table(self, name: str, appends: int = 3) -> Path:
         """Make a table with a row for each append and return its folder."""

@@ -158,7 +158,7 @@ def applied(rows: dict[int, Row], changes: pa.Table, *, net: bool = False) -> di
 
 def rows_at(table: Table, version: int, columns_of: int) -> dict[int, Row]:
     """Return the rows of a version by their ids, in the columns of another one."""
-    log = Changelog(table._tracked, table._view, columns_of + 1, columns_of, "t")
+    log = Changelog(table.head, columns_of + 1, columns_of)
     assert log.schema == changes_schema(table.at(version=columns_of).schema)
     found = read(table, table.at(version=version).plan(), log, table.at(version=columns_of).schema.names)
     return {row["_row_id"]: tuple(row.values()) for row in found.to_pylist()}

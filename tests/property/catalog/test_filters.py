@@ -34,7 +34,7 @@ from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.bound import Bound
 from lakelog.catalog.planning.pruning import match, may_match
 from lakelog.catalog.planning.row_filter import evaluate
-from lakelog.catalog.planning.scan_plan import count_rows, plan
+from lakelog.catalog.planning.scan_plan import count_rows, plan_scan
 from lakelog.catalog.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms, with_schema
 from lakelog.catalog.schema.predicate import Predicate
@@ -199,10 +199,10 @@ def _check_one(
         assert not result.all[index].as_py() or set(of_file) == {True}
     matching = sum(list(of_file).count(True) for of_file in outcomes)
     everything = FileSet.empty().added(files, schema, specs)
-    planned = plan(everything, _no_fetch, bound, specs)
+    planned = plan_scan(everything, _no_fetch, bound, specs)
     assert planned["path"].to_pylist() == files.filter(pa.array(may))["path"].to_pylist()
     assert count_rows(everything, _no_fetch, bound, specs) in (None, matching)
-    limited = plan(everything, _no_fetch, bound, specs, limit=2)
+    limited = plan_scan(everything, _no_fetch, bound, specs, limit=2)
     assert len(_read(store, planned, schema, specs, bound)) == matching
     found = dict(read_positions(store, "t", planned, schema, bound))
     assert sum(map(len, found.values())) == matching

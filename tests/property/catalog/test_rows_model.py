@@ -146,7 +146,7 @@ class RowsModel(RuleBasedStateMachine):
         write, plan = table.begin_write(), table.plan()
         some = plan.filter(pa.array([path in removed for path in plan["path"].to_pylist()]))
         nothing = bind(ALWAYS_FALSE, table.schema)
-        files = copied_files(table._tracked, table._view, some, nothing, write)
+        files = copied_files(table.head, some, nothing, write)
         table = table.commit_rows(write, "compact", files, removed=removed)
         self.next_row = table._view.state.next_row
         self.committed(table, dict(self.rows))
@@ -212,7 +212,7 @@ class RowsModel(RuleBasedStateMachine):
         table = Catalog(self.clients[0].warehouse).load_table("t")
         for version, rows in self.past.items():
             assert seen(table.at(version=version)) == rows
-        found = fsck.check(self.clients[0]._logs, deep=True, all_versions=True).found
+        found = fsck.check_warehouse(self.clients[0]._logs, deep=True, all_versions=True).found
         # What a conflict or a later step of a transaction has made useless is left to vacuum.
         assert {finding.kind for finding in found} <= {"data-file-unused"}
 

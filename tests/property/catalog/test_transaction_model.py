@@ -212,4 +212,4 @@ def _at(late: tuple[int, Step]) -> int:
 
 
 def _changes(tx: Transaction) -> bool:
-    return any(log.steps for log in (*tx._taken.namespaces, *tx._taken.tables))
+    return any(log.steps for log in (*tx._overlay.namespaces, *tx._overlay.tables))

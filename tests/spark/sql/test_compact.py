@@ -22,7 +22,7 @@ def known(lake, name="t"):
 
 
 def sound(lake):
-    found = fsck.check(lake.catalog._logs, deep=True).found
+    found = fsck.check_warehouse(lake.catalog._logs, deep=True).found
     return {each.kind for each in found} <= {"data-file-unused"}
 
 
@@ -275,7 +275,7 @@ def test_what_others_change_meanwhile_is_kept_and_the_rest_is_compacted(make_lak
     assert sound(lake)
     # Nothing of what was given up is left behind.
     table = lake.catalog.load_table("t")
-    assert not {each.kind for each in fsck.check(lake.catalog._logs).found}
+    assert not {each.kind for each in fsck.check_warehouse(lake.catalog._logs).found}
     armed.write_text("\n".join(f"table.delete(col('id') == {id})" for id in range(20, 40, 2)))
     lake.sql("INSERT INTO lake.t VALUES (40, 0), (41, 1)")
     with pytest.raises(Exception, match="5 times"):

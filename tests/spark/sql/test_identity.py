@@ -20,7 +20,7 @@ def values(lake, name="t", column="id"):
 
 
 def damage(lake):
-    return [each.what for each in fsck.check(lake.catalog._logs, deep=True).of(Severity.DAMAGE)]
+    return [each.what for each in fsck.check_warehouse(lake.catalog._logs, deep=True).of(Severity.DAMAGE)]
 
 
 @pytest.mark.adapter

@@ -15,7 +15,6 @@ from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, named, of_wri
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
-from lakelog.catalog.logs import outcome
 from lakelog.log.errors import CommitUnknown, InvalidInput, NotFound
 from lakelog.spark.bridge import serve
 from lakelog.spark.dispatch import Dispatch, VersionMismatch
@@ -210,7 +209,7 @@ def test_what_is_asked_for_the_first_time_is_not_looked_for(fresh):
     dispatch = fresh()
     ask(dispatch, "drop_table", identifier=["t"], token=of_drop)
     with (
-        patch.object(outcome, "has_happened", side_effect=AssertionError),
+        patch.object(Catalog, "has_happened", side_effect=AssertionError),
         pytest.raises(NoSuchTable),
     ):
         dispatch.answer("truncate", {**reference(facts), "token": token}, is_first=True)

@@ -10,9 +10,7 @@ from lakelog.catalog.audit.arrow_audit import (
 )
 from lakelog.catalog.audit.audit import (
     AuditEntry,
-)
-from lakelog.catalog.audit.audited_logs import (
-    in_parallel,
+    audit_entries,
 )
 from lakelog.catalog.audit.metadata_tables import (
     METADATA_TABLES,
@@ -23,7 +21,7 @@ __all__ = [
     "AUDIT_SCHEMA",
     "AuditEntry",
     "METADATA_TABLES",
+    "audit_entries",
     "audit_table",
-    "in_parallel",
     "read_metadata",
 ]

@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from lakelog.catalog.audit.audited_logs import AuditedLog, every_log, in_parallel, logs_below, logs_of_table
-from lakelog.catalog.audit.chain import Extent, Step, extent_of, goes_on_expired, steps
+from lakelog.catalog.audit.audited_logs import AuditedLog, every_log, logs_below, logs_of_table
+from lakelog.catalog.audit.chain import AuditedVersion, Extent, audited_versions, extent_of, goes_on_expired
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.state import OPERATIONS, TABLE, details_of, operations_of, writer
@@ -75,7 +75,7 @@ _Key: TypeAlias = tuple[int, str, str, int]
 _Keyed: TypeAlias = tuple[_Key, AuditEntry]
 
 
-def audit(
+def audit_entries(
     tree: NameTree,
     *,
     since: Moment | None = None,
@@ -125,7 +125,7 @@ def audit(
 
 def _merged(tree: NameTree, streams: list[Iterator[_Keyed]], newest_first: bool) -> Iterator[AuditEntry]:
     # heapq asks one stream after another for its first entry: so all of them have read theirs before, side by side.
-    firsts = in_parallel(tree, lambda stream: next(stream, None), streams)
+    firsts = tree.logs.in_parallel(lambda stream: next(stream, None), streams)
     begun = [
         chain([first], stream) for first, stream in zip(firsts, streams, strict=True) if first is not None
     ]
@@ -182,7 +182,7 @@ class _Stream:
         extent = extent_of(self.read)
         newest_expired: Tombstone | None = None
         yield from self._of_the_whole(extent)
-        for step in steps(
+        for each in audited_versions(
             self.read,
             extent,
             since_us=self.wanted.since_us,
@@ -191,16 +191,16 @@ class _Stream:
             verify=self.verify,
             batch=self.batch,
         ):
-            if isinstance(step.entry, Tombstone):
+            if isinstance(each.entry, Tombstone):
                 # What expires is always the oldest, so that the newest of them stands for all.
                 if self.newest_first and newest_expired is None:
-                    yield from self._of_expired(step.entry, extent)
-                newest_expired = step.entry
+                    yield from self._of_expired(each.entry, extent)
+                newest_expired = each.entry
                 continue
             if not self.newest_first and newest_expired is not None:
                 yield from self._of_expired(newest_expired, extent)
             newest_expired = None
-            yield from self._of(step)
+            yield from self._of(each)
         if not self.newest_first and newest_expired is not None:
             yield from self._of_expired(newest_expired, extent)
 
@@ -216,16 +216,18 @@ class _Stream:
         for problem in problems:
             yield self.key, self._entry(None, what=DAMAGE, version=0, note=problem)
 
-    def _of(self, step: Step) -> Iterator[_Keyed]:
-        if step.problem is not None:
-            self.key = (*self.key[:3], step.version)
+    def _of(self, version: AuditedVersion) -> Iterator[_Keyed]:
+        if version.problem is not None:
+            self.key = (*self.key[:3], version.version)
             time_us = self.key[0] if 0 < self.key[0] < sys.maxsize else None
             yield (
                 self.key,
-                self._entry(None, what=DAMAGE, time_us=time_us, version=step.version, note=step.problem),
+                self._entry(
+                    None, what=DAMAGE, time_us=time_us, version=version.version, note=version.problem
+                ),
             )
             return
-        commit = step.entry
+        commit = version.entry
         assert isinstance(commit, Commit)
         self.key = (commit.time_us, commit.commit_id, self.log.location, commit.version)
         if self._concerns(commit) and self._says_something(commit):

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
-from lakelog.catalog.audit.chain import extent_of, steps
+from lakelog.catalog.audit.chain import audited_versions, extent_of
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, quoted
@@ -74,7 +73,7 @@ def every_log(tree: NameTree) -> list[AuditedLog]:
                     below.append((child, now))
                 elif link.kind == TABLE:
                     _add(found, child)
-        level = [one for one in in_parallel(tree, _looked_into_one(tree), below) if one is not None]
+        level = [one for one in tree.logs.in_parallel(_looked_into_one(tree), below) if one is not None]
     return list(found.values())
 
 
@@ -113,17 +112,6 @@ def logs_below(tree: NameTree, everything: Sequence[AuditedLog], path: Identifie
     below = [log for log in everything if log.location in tops or not tops.isdisjoint(log.above)]
     parents = parents | {log.above[-1] for log in everything if log.location in tops}
     return below + _saying(everything, parents - {log.location for log in below}, ids)
-
-
-def in_parallel(tree: NameTree, work: Callable[[T], U], inputs: Sequence[T]) -> list[U]:
-    """Return what `work` makes of each of the inputs, several of them at a time."""
-    results: list[Any] = [None] * len(inputs)
-
-    def run(index: int) -> None:
-        results[index] = work(inputs[index])
-
-    tree.logs.log_options.in_parallel([partial(run, index) for index in range(len(inputs))])
-    return results
 
 
 def _saying(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
@@ -231,8 +219,8 @@ def _ever_linked(tree: NameTree, location: str, state: NamespaceState | None) ->
 
 def _events(tree: NameTree, location: str) -> Iterator[dict[str, Any]]:
     log = tree.logs.unread(location).log
-    for step in steps(
+    for each in audited_versions(
         log, extent_of(log), since_us=None, until_us=None, newest_first=False, verify=False, batch=64
     ):
-        if isinstance(step.entry, Commit):
-            yield from step.entry.events
+        if isinstance(each.entry, Commit):
+            yield from each.entry.events

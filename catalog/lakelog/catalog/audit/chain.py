@@ -27,7 +27,7 @@ Read: TypeAlias = Commit | Tombstone | str
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AuditedVersion:
     """One version, as it counts. `entry` is None where nothing can be told of it but the `problem`."""
 
     version: int
@@ -69,7 +69,7 @@ def extent_of(log: Log[Any]) -> Extent:
     return Extent(head, expired, anchors, tuple(problems))
 
 
-def steps(
+def audited_versions(
     log: Log[Any],
     extent: Extent,
     *,
@@ -78,7 +78,7 @@ def steps(
     newest_first: bool,
     verify: bool,
     batch: int,
-) -> Iterator[Step]:
+) -> Iterator[AuditedVersion]:
     """Yield the versions of a time range, the newest or the oldest first. Aborted intents are verified, not told.
 
     Reads `batch` versions at once, and one beyond each end of the range.
@@ -89,17 +89,17 @@ def steps(
         last = last if until_us is None else _last_at(log, extent.head, until_us)
     chain = _Chain(log, extent, verify)
     for version, this, following in _with_following(log, first, last, extent.head, newest_first, batch):
-        for step in chain.told(version, this, following, newest_first):
-            if step.entry is not None:
-                if since_us is not None and step.entry.time_us < since_us:
+        for each in chain.told(version, this, following, newest_first):
+            if each.entry is not None:
+                if since_us is not None and each.entry.time_us < since_us:
                     if newest_first:
                         return
                     continue
-                if until_us is not None and step.entry.time_us > until_us:
+                if until_us is not None and each.entry.time_us > until_us:
                     if not newest_first:
                         return
                     continue
-            yield step
+            yield each
 
 
 def goes_on_expired(log: Log[Any], version: int, head: int) -> bool:
@@ -161,9 +161,11 @@ class _Chain:
         self.expired = extent.expired
         self.verify = verify
 
-    def told(self, version: int, this: Read, following: Read | None, newest_first: bool) -> list[Step]:
+    def told(
+        self, version: int, this: Read, following: Read | None, newest_first: bool
+    ) -> list[AuditedVersion]:
         """Return what is to be said of one version and of its link with the `following` one, in the order asked for."""
-        told: list[Step] = []
+        told: list[AuditedVersion] = []
         if (
             self.verify
             and not isinstance(this, str)
@@ -172,27 +174,29 @@ class _Chain:
         ):
             link = self._broken_link(this, following)
             if link is not None:
-                told.append(Step(version + 1, problem=link))
+                told.append(AuditedVersion(version + 1, problem=link))
         if isinstance(this, str):
-            told.append(Step(version, problem=this))
+            told.append(AuditedVersion(version, problem=this))
         else:
             told += self._of_entry(this, following)
         return told if newest_first else told[::-1]
 
-    def _of_entry(self, entry: Commit | Tombstone, following: Read | None) -> list[Step]:
+    def _of_entry(self, entry: Commit | Tombstone, following: Read | None) -> list[AuditedVersion]:
         told = (
-            [Step(entry.version, problem=problem) for problem in self._misfits(entry)] if self.verify else []
+            [AuditedVersion(entry.version, problem=problem) for problem in self._misfits(entry)]
+            if self.verify
+            else []
         )
         settled: Settled | None = None
         if isinstance(entry, Commit) and entry.intent is not None:
             try:
                 settled = self._settled(entry, following)
             except (FormatError, InvalidInput) as error:
-                return [*told, Step(entry.version, problem=str(error))]
+                return [*told, AuditedVersion(entry.version, problem=str(error))]
             if settled is None:
                 return told
         effect = effective(entry, settled)
-        return told if effect is None else [*told, Step(entry.version, entry=effect)]
+        return told if effect is None else [*told, AuditedVersion(entry.version, entry=effect)]
 
     def _settled(self, intent: Commit, following: Read | None) -> Settled | None:
         """Return what became of an intent: the commit after it says so, else the decision; None while undecided."""

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import converted, is_elsewhere, measured_columns
-from lakelog.catalog.logs import TableVersion
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.planning import array_of, partition_values
 from lakelog.catalog.schema import Metadata, PartitionField, shown_names, value_type
+from lakelog.log.keys import Keys
 
 ROWS_PER_CHUNK = 16_384
 
@@ -71,7 +72,7 @@ def _shown(type: pa.DataType | None) -> pa.DataType:
     return pa.string() if type is None or pa.types.is_time(type) else type
 
 
-def files_schema(table: TableVersion) -> pa.Schema:
+def files_schema(table: TableHead) -> pa.Schema:
     metadata = table.metadata
     metrics = [
         pa.field(column.name, _metrics_type(column.name, metadata), nullable=False)
@@ -97,17 +98,18 @@ def _metrics_type(name: str, metadata: Metadata) -> pa.DataType:
     return pa.struct([*parts, pa.field("lower_bound", _shown(type)), pa.field("upper_bound", _shown(type))])
 
 
-def files(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
-    for chunk in table.file_chunks():
+def files(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+    table.note_rows_read(None)
+    for chunk in table.chunks():
         for start in range(0, chunk.num_rows, ROWS_PER_CHUNK):
             part = chunk.slice(start, ROWS_PER_CHUNK).combine_chunks()
             yield pa.Table.from_arrays([_column(part, field, table) for field in wanted], schema=wanted)
 
 
-def _column(files: pa.Table, field: pa.Field, table: TableVersion) -> pa.Array:
+def _column(files: pa.Table, field: pa.Field, table: TableHead) -> pa.Array:
     match field.name:
         case "file_path":
-            return _urls(array_of(files, "path"), table.location)
+            return _urls(array_of(files, "path"), table.url)
         case "file_format":
             return pa.repeat(pa.scalar("PARQUET"), files.num_rows)
         case "spec_id":
@@ -173,13 +175,13 @@ def _statistic(files: pa.Table, name: str, kept: pa.DataType, shown: pa.DataType
     return _as_shown(values if name.startswith("n") else converted(values, kept), shown)
 
 
-def partitions_schema(table: TableVersion) -> pa.Schema:
+def partitions_schema(table: TableHead) -> pa.Schema:
     partition = _partition_field(table.metadata)
     spec = [pa.field("spec_id", pa.int32(), nullable=False)] if partition else []
     return pa.schema([*partition, *spec, *_COUNTS])
 
 
-def partitions(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+def partitions(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     """Yield a row for each partition of each spec that has files; of a table without partitioning, one for all."""
     metadata = table.metadata
     named = partition_names(metadata)
@@ -188,7 +190,8 @@ def partitions(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
     types = [pa.int32(), *(value_type(field.result) for field in named.values())] if named else []
     schema = pa.schema(list(zip([*keys, *counts], [*types, *[pa.int64()] * len(counts)], strict=True)))
     found = [schema.empty_table()]
-    for chunk in table.file_chunks():
+    table.note_rows_read(None)
+    for chunk in table.chunks():
         values = (
             [array_of(chunk, "spec"), *(partition_values(chunk, field) for field in named.values())]
             if named
@@ -198,7 +201,7 @@ def partitions(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
         arrays = [*values, array_of(chunk, "rows"), ones, array_of(chunk, "size")]
         found.append(_grouped(pa.Table.from_arrays(arrays, schema=schema), keys, counts))
     grouped = _grouped(pa.concat_tables(found), keys, counts).combine_chunks()
-    if not grouped.num_rows or not (keys or table.file_count):
+    if not grouped.num_rows or not (keys or table.state.files.file_count):
         return
     columns = dict(zip(counts, (array_of(grouped, name) for name in counts), strict=True))
     for field in wanted:
@@ -216,13 +219,13 @@ def _grouped(files: pa.Table, keys: list[str], counts: list[str]) -> pa.Table:
     return summed.select([*keys, *(f"{name}_sum" for name in counts)]).rename_columns([*keys, *counts])
 
 
-def manifests(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+def manifests(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     """Yield a row for each manifest that a cold reader of this version would read, and what commits have beyond."""
-    stored = table.stored_in()
+    stored = table.state.files.stored_in()
     rows = [
         {
             "content": content,
-            "path": table.manifest_url(each.name),
+            "path": f"{table.url.rstrip('/')}/{Keys('').manifest(each.name)}",
             "added_version": each.seq,
             "entries_count": each.entries,
         }

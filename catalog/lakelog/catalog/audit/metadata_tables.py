@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakelog.catalog.audit import metadata_files, metadata_versions
-from lakelog.catalog.logs import TableVersion
+from lakelog.catalog.logs import TableHead
 from lakelog.log.errors import InvalidInput, NotFound
 
 Chunks = Iterator[pa.Table]
@@ -26,8 +26,8 @@ class MetadataTable:
     One that is not `of_a_line` tells of the table with all its tags and branches, whichever of them it is asked of.
     """
 
-    schema: Callable[[TableVersion], pa.Schema]
-    read: Callable[[TableVersion, pa.Schema], Chunks]
+    schema: Callable[[TableHead], pa.Schema]
+    read: Callable[[TableHead, pa.Schema], Chunks]
     of_a_line: bool = False
 
 
@@ -43,14 +43,12 @@ METADATA_TABLES = {
 """All metadata tables by their names."""
 
 
-def metadata_schema(table: TableVersion, name: str) -> pa.Schema:
+def metadata_schema(table: TableHead, name: str) -> pa.Schema:
     """Return the columns of the metadata table `name` of `table`. NotFound where there is none of that name."""
     return _named(name).schema(table)
 
 
-def read_metadata(
-    table: TableVersion, name: str, columns: Sequence[str] | None = None
-) -> pa.RecordBatchReader:
+def read_metadata(table: TableHead, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
     """Return the rows of the metadata table `name`, all columns or these in their order.
 
     Rows are made as they are asked for. NotFound, InvalidInput for a column that is not there.

@@ -10,9 +10,10 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.files import FileSet
-from lakelog.catalog.logs import TableVersion
-from lakelog.catalog.state import MAIN, details_of, operations_of
-from lakelog.log import Commit
+from lakelog.catalog.logs import TableHead
+from lakelog.catalog.state import MAIN, TableState, details_of, operations_of
+from lakelog.log import Commit, View
+from lakelog.log.errors import NotFound
 
 ROWS_PER_CHUNK = 1024
 
@@ -82,7 +83,7 @@ _SUMMARY = {
 _TOTALS = ("total-data-files", "total-records", "total-files-size")
 
 
-def history(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+def history(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     return _chunks(_history_rows(table.commits(newest_first=True)), wanted)
 
 
@@ -116,16 +117,16 @@ def _goes_on_from(commit: Commit) -> int | None:
     return None
 
 
-def snapshots(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+def snapshots(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     return _chunks(_snapshot_rows(table), wanted)
 
 
-def _snapshot_rows(table: TableVersion) -> Iterator[dict[str, Any]]:
-    if table.is_new:
+def _snapshot_rows(table: TableHead) -> Iterator[dict[str, Any]]:
+    if table.tracked.transaction.creates_log:
         return
     commits = table.commits()
     first = next(commits, None)
-    oldest = table.before(first)
+    oldest = _before(table, first)
     if oldest is not None:
         totals = _totals(oldest.state.files)
         yield _snapshot(oldest.version, oldest.time_us, None, totals)
@@ -133,7 +134,11 @@ def _snapshot_rows(table: TableVersion) -> Iterator[dict[str, Any]]:
         return
     for commit in chain([first], commits):
         is_start = commit is first and oldest is None
-        totals = _totals(table.at(first).state.files) if is_start else _after(totals, commit)
+        totals = (
+            _totals(table.tracked.log.view_at(first.version).state.files)
+            if is_start
+            else _after(totals, commit)
+        )
         counted = {
             spelling: sum(
                 int(event.get(name, 0)) for event in commit.events if event["event"] == "files-changed"
@@ -142,6 +147,20 @@ def _snapshot_rows(table: TableVersion) -> Iterator[dict[str, Any]]:
         }
         summary = {name: count for name, count in counted.items() if count} | totals
         yield _snapshot(commit.version, commit.time_us, _operation(commit), summary)
+
+
+def _before(table: TableHead, first: Commit | None) -> View[TableState] | None:
+    """Return the oldest version that can be read, where it is older than `first`, the oldest commit that is left.
+
+    What expiry keeps of it is its state, and no commit.
+    """
+    if first is not None and first.version <= max(1, table.state.expired):
+        return None
+    try:
+        found = table.tracked.log.view_at(table.version if first is None else first.version - 1)
+    except NotFound:
+        return None
+    return found if found.log_id == table.id else None
 
 
 def _snapshot(
@@ -175,14 +194,18 @@ def _operation(commit: Commit) -> str:
     return ", ".join(operations_of(commit)) or "nothing"
 
 
-def refs(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
-    rows = [] if table.is_new else [{"name": MAIN, "type": "BRANCH", "version": table.version}]
-    for name, ref in sorted(table.view.state.refs.items()):
+def refs(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
+    rows = (
+        []
+        if table.tracked.transaction.creates_log
+        else [{"name": MAIN, "type": "BRANCH", "version": table.version}]
+    )
+    for name, ref in sorted(table.state.refs.items()):
         rows.append({"name": name, "type": ref.kind.upper(), "version": ref.version})
     return _chunks(iter(rows), wanted)
 
 
-def log(table: TableVersion, wanted: pa.Schema) -> Iterator[pa.Table]:
+def log(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
     rows = (
         {
             "version": commit.version,

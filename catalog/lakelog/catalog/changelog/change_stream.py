@@ -64,17 +64,17 @@ class ChangeStream(Stream):
     @property
     def _oldest(self) -> int:
         # What a replace did to rows cannot be told; that of a version which created the table, too, was done to none.
-        generation = self.table.metadata.generation
+        generation = self.newest.metadata.generation
         return generation + 1 if generation > 1 else generation
 
     def head(self) -> Position:
-        return self._first(self._newest + 1)
+        return self._first(self._last + 1)
 
     def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
         """As `Stream.next`, at the end of a version always: one that is larger than `limits` is a batch of its own."""
         assert isinstance(position, ChangePosition)
         self._check_same(position)
-        last = self._newest if until is None else min(self._newest, until.version - 1)
+        last = self._last if until is None else min(self._last, until.version - 1)
         spent, here = Spent(), position
         if here.whole:
             files = self._whole(here.version)
@@ -115,12 +115,12 @@ class ChangeStream(Stream):
         return pa.concat_tables(found)
 
     @property
-    def _newest(self) -> int:
+    def _last(self) -> int:
         """The last of the versions that there are, and that the stream is to read."""
-        newest = self.table.version if self.last is None else min(self.table.version, self.last)
-        if self.last_us is None or self.table.timestamp_us <= self.last_us:
+        newest = self.newest.version if self.last is None else min(self.newest.version, self.last)
+        if self.last_us is None or self.newest.time_us <= self.last_us:
             return newest
-        return min(newest, self.versions.at_time(self.table._tracked, self.table.id, self.last_us))
+        return min(newest, self.versions.at_time(self.newest, self.last_us))
 
     def _behind(
         self, here: ChangePosition, start: ChangePosition, version: int, time_us: int
@@ -138,7 +138,7 @@ class ChangeStream(Stream):
         return max(-(-time_us // 1000), start.time_ms + 1) * 1000
 
     def _time_us(self, version: int) -> int:
-        return self.table.at(version=version).timestamp_us
+        return self.newest.at_version(version).time_us
 
     def _inserts(self, start: ChangePosition) -> pa.Table:
         version = start.version
@@ -147,9 +147,8 @@ class ChangeStream(Stream):
         return pa.Table.from_pylist(rows, schema=ENTRY)
 
     def _changes(self, start: ChangePosition, first: int, last: int) -> pa.Table:
-        view = self.table._view
         try:
-            log = Changelog(self.table._tracked, view, first, last, self.name, columns_of=view)
+            log = Changelog(self.newest, first, last, columns_of_newest=True)
             return log.plan(time_of=lambda diff: self._told_us(start, diff.time_us))
         except NotFound as error:
             raise StreamStopped(

@@ -28,7 +28,7 @@ from lakelog.catalog.files import (
     deletes_to_json,
     inline_deletes,
 )
-from lakelog.catalog.logs import TrackedLog, read_vector
+from lakelog.catalog.logs import HasHead, TableHead, read_vector
 from lakelog.catalog.parquet import in_order
 from lakelog.catalog.planning import Bound, bind, may_match
 from lakelog.catalog.schema import (
@@ -41,15 +41,11 @@ from lakelog.catalog.schema import (
     children,
     with_children,
 )
-from lakelog.catalog.state import TableState
 from lakelog.catalog.writes import wider_type
-from lakelog.log import View
 from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-    from lakelog.catalog.table import Table
 
 CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 _ADDED = tuple(
@@ -103,32 +99,33 @@ class Asked:
         return None if self.end_us is None else self.end_us - (not self.with_end)
 
 
-def changelog_of(table: Table, asked: Asked) -> Changelog:
+def changelog_of(table: HasHead, asked: Asked) -> Changelog:
     """Return the changes of a table, or branch, that are asked for: in a transaction, without what that has changed.
 
     InvalidInput for those of a tag.
     """
     first, last = asked_versions(table, asked)
-    table = table.at(version=table.version)
-    return Changelog.of(table, first, last)
+    return Changelog(table.head.at_version(table.head.version), first, last)
 
 
-def asked_versions(table: Table, asked: Asked) -> tuple[int, int]:
+def asked_versions(table: HasHead, asked: Asked) -> tuple[int, int]:
     """As `versions_of`, of a table or branch. InvalidInput for a tag."""
-    if table.is_tag:
+    head = table.head
+    if head.is_tag:
         raise InvalidInput(
-            f"{table.name} is on {table.ref}, which is a tag and never changes: ask for the changes of the table, or "
+            f"{head.name} is on {head.ref}, which is a tag and never changes: ask for the changes of the table, or "
             "of a branch"
         )
-    return versions_of(asked, table._tracked, table.version, table.name)
+    return versions_of(asked, head)
 
 
-def versions_of(asked: Asked, tracked: TrackedLog[TableState], newest: int, name: str) -> tuple[int, int]:
+def versions_of(asked: Asked, head: TableHead) -> tuple[int, int]:
     """Return the first and the last version whose changes are asked for; the last is before the first where none are.
 
     NotFound for a version that does not exist.
     """
-    if tracked.is_new:
+    tracked, newest, name = head.tracked, head.version, head.name
+    if tracked.transaction.creates_log:
         raise NotFound(f"{name} has no version yet: it is created by this transaction")
     for version in (asked.start_version, asked.end_version):
         if version is not None and not 1 <= version <= newest:
@@ -180,8 +177,9 @@ def _may_be_null(field: Field) -> Field:
 
 
 class Changelog:
-    """What the versions from `first` to `last` of a table changed. `name` is what messages call the table; changes have
-    the columns of the version `columns_of`, else of `last`. `line_id` is the id of the branch that this is on, if any.
+    """What the versions from `first` to `last` of a table changed, or of the branch that `newest` is on.
+
+    Changes have the columns of `newest` with `columns_of_newest`, else those of `last`.
 
     NotFound where a version was let go of, InvalidInput where rows of different versions cannot be those
     of one table.
@@ -189,40 +187,34 @@ class Changelog:
 
     def __init__(
         self,
-        tracked: TrackedLog[TableState],
-        newest: View[TableState],
+        newest: TableHead,
         first: int,
         last: int,
-        name: str,
         *,
-        columns_of: View[TableState] | None = None,
-        line_id: str | None = None,
+        columns_of_newest: bool = False,
     ) -> None:
-        self._tracked = tracked
-        self._newest = newest
+        self.newest = newest
         self.first = first
         self.last = last
-        self._name = name
-        self._line_id = line_id
-        tracked.note_rows_read(None)
-        if columns_of is not None or not 1 <= last < newest.version:
-            self._end = columns_of or newest
+        newest.note_rows_read(None)
+        if columns_of_newest or not 1 <= last < newest.version:
+            self._end = newest
         else:
-            self._end = tracked.view_at(last)
-            if self._end.log_id != newest.log_id:
-                raise NotFound(f"version {last} at the place of {name} is of another table")
+            self._end = newest.at(newest.tracked.view_at(last))
+            if self._end.id != newest.id:
+                raise NotFound(f"version {last} at the place of {newest.name} is of another table")
         self.schema = changes_schema(self.metadata.schema)
         self._diffs = self._compared()
 
     @classmethod
-    def of(cls, table: Table, first: int, last: int) -> Changelog:
+    def of(cls, table: HasHead, first: int, last: int) -> Changelog:
         """Return those of a table, or of the branch that it is on."""
-        return cls(table._tracked, table._view, first, last, table.name, line_id=table.ref_id)
+        return cls(table.head, first, last)
 
     @property
     def metadata(self) -> Metadata:
         """That of the version whose columns the changes have."""
-        return self._end.state.current
+        return self._end.metadata
 
     @property
     def end_version(self) -> int:
@@ -258,7 +250,7 @@ class Changelog:
     ) -> pa.Table:
         """Return the files that hold the changes of these versions (None: all), in order, as far as they may match.
 
-        They have the columns of `planning.plan`, and are to be read by `schema`. Only versions and times are compared
+        They have the columns of `plan_scan`, and are to be read by `schema`. Only versions and times are compared
         with the predicate. `time_of` tells the time of a version in microseconds. Reads the vectors of files of which
         other rows are deleted than before.
         """
@@ -269,7 +261,7 @@ class Changelog:
             if versions is None or diff.version in versions
         ]
         rows = [
-            told(entry, change, diff.version, time_of(diff), self._name)
+            told(entry, change, diff.version, time_of(diff), self.newest.name)
             for diff, change, found in in_order(wanted, self._entries, _VECTORS_AT_ONCE)
             for entry in found
         ]
@@ -313,8 +305,8 @@ class Changelog:
         """Return the positions of the rows that are deleted in the second only, and in the first only."""
         before, after = (
             read_vector(
-                self._tracked.store,
-                self._tracked.prefix,
+                self.newest.tracked.store,
+                self.newest.tracked.prefix,
                 None if entry[DELETES] is None else deletes_from_json(entry[DELETES]),
                 _physical_rows(entry),
             )
@@ -327,48 +319,46 @@ class Changelog:
     def _compared(self) -> Sequence[FileDiff]:
         if self.last < self.first:
             return ()
-        expired = self._newest.state.expired
+        name, expired = self.newest.name, self.newest.state.expired
         if self.first <= expired != 1:
             # Of the oldest version that is kept, there are the rows, and no commit.
             raise NotFound(
-                f"what version {self.first} of {self._name} changed is not known any more: versions before {expired} "
+                f"what version {self.first} of {name} changed is not known any more: versions before {expired} "
                 f"were let go of by expire. Ask for changes from version {expired + 1} on, and let expire keep more"
             )
         try:
-            found = file_diffs(
-                self._tracked, self._newest.log_id, self.first, self.last, self._before, self._line_id
-            )
+            found = file_diffs(self.newest, self.first, self.last, self._before)
         except NotFound as error:
             raise NotFound(
-                f"{self._name} has no changes from version {self.first} to {self.last} any more: {error}"
+                f"{name} has no changes from version {self.first} to {self.last} any more: {error}"
             ) from error
         if found.made is not None:
             raise InvalidInput(
-                f"{self._name} is on a branch that was made in version {found.made}: ask for its changes after that "
+                f"{name} is on a branch that was made in version {found.made}: ask for its changes after that "
                 "version, and for those of before of the table itself"
             )
         if found.replaced:
             at = found.replaced[-1]
             raise InvalidInput(
-                f"{self._name} was replaced in version {at}: rows of before have none of its columns. Ask for the "
+                f"{name} was replaced in version {at}: rows of before have none of its columns. Ask for the "
                 f"changes up to version {at - 1}, or after version {at}"
             )
         self._check_types(found)
         return found.diffs
 
-    def _before(self) -> View[TableState]:
+    def _before(self) -> TableHead:
         assert self.first > 1, "the first version removes nothing"
-        view = self._tracked.view_at(self.first - 1)
-        if view.log_id != self._newest.log_id:
+        before = self.newest.at(self.newest.tracked.view_at(self.first - 1))
+        if before.id != self.newest.id:
             raise NotFound(f"version {self.first - 1} is of another table")
-        return view
+        return before
 
     def _check_types(self, found: Diffs) -> None:
         for version, schema in found.schemas:
             wider = wider_type(schema, self.metadata.schema)
             if wider is not None:
                 raise InvalidInput(
-                    f"rows of version {version} of {self._name} do not fit the columns that it has at version "
+                    f"rows of version {version} of {self.newest.name} do not fit the columns that it has at version "
                     f"{self.end_version}: {wider}. Ask for the changes up to a version before it went back"
                 )
 

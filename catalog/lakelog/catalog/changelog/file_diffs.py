@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import CONSTANTS, DELETES, FIRST_ROW, FOOTER, NAMES, VERSION
-from lakelog.catalog.logs import CommitFiles, TrackedLog, chunks_of, files_of_commits
+from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import (
     FastForwarded,
@@ -26,9 +26,7 @@ from lakelog.catalog.state import (
     TableCreated,
     TableEvent,
     TableReplaced,
-    TableState,
 )
-from lakelog.log import View
 from lakelog.log.errors import NotFound
 
 Entry = dict[str, Any]
@@ -110,32 +108,25 @@ class Diffs:
     made: int | None = None
 
 
-def file_diffs(
-    tracked: TrackedLog[TableState],
-    log_id: str,
-    first: int,
-    last: int,
-    before: Callable[[], View[TableState]],
-    line_id: str | None,
-) -> Diffs:
-    """Return the diffs of versions that exist. `line_id` is the id of the branch that the log is on, if any.
+def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], TableHead]) -> Diffs:
+    """Return the diffs of versions that exist, of a table or of the branch that `head` is on.
 
     `before` gives the version before `first`, and is asked only where a file of it is removed or changed.
 
-    NotFound where a version has expired, or is of another table than `log_id`. Costs a GET for each version.
+    NotFound where a version has expired, or is of another table. Costs a GET for each version.
     """
     steps: list[_Step] = []
     schemas: list[tuple[int, Schema]] = []
     replaced: list[int] = []
     goes_back = False
     made: int | None = None
-    for files in files_of_commits(tracked, first, last):
+    for files in files_of_commits(head.tracked, first, last):
         is_created = any(isinstance(event, TableCreated) for event in files.events)
-        if files.commit.log_id != log_id:
+        if files.commit.log_id != head.id:
             raise NotFound(f"version {files.commit.version} is of another table")
         steps.append(_step(files))
         for event in files.events:
-            if isinstance(event, RefSet) and event.id == line_id:
+            if isinstance(event, RefSet) and event.id == head.ref_id:
                 made = files.commit.version
             if isinstance(event, SchemaChanged | TableCreated | TableReplaced):
                 schemas.append((files.commit.version, event.schema))
@@ -150,9 +141,9 @@ def file_diffs(
     live: dict[str, Entry] = {}
     # Going back is what makes columns of the first versions unlike all that are told of here.
     if needed or (goes_back and first > 1):
-        view = before()
-        schemas.append((view.version, view.state.current.schema))
-        live = {entry["path"]: entry for entry in _entries_at(tracked, view, needed)}
+        then = before()
+        schemas.append((then.version, then.schema))
+        live = {entry["path"]: entry for entry in _entries_at(then, needed)}
     return Diffs(list(_paired(steps, live)), schemas, ())
 
 
@@ -215,10 +206,10 @@ def _of_before(steps: Sequence[_Step]) -> set[str]:
     return needed
 
 
-def _entries_at(tracked: TrackedLog[TableState], view: View[TableState], paths: set[str]) -> list[Entry]:
+def _entries_at(head: TableHead, paths: set[str]) -> list[Entry]:
     wanted = pa.array(sorted(paths), pa.string())
     found: list[Entry] = []
-    for chunk in chunks_of(tracked, view):
+    for chunk in head.chunks():
         found += entries(chunk.filter(pc.is_in(chunk["path"], value_set=wanted)))
     return found
 

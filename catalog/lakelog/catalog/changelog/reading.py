@@ -9,9 +9,7 @@ import pyarrow as pa
 from lakelog.catalog.changelog.changelog import Changelog
 from lakelog.catalog.changelog.file_diffs import FileDiff
 from lakelog.catalog.changelog.net_changes import as_updates, net, without_copies
-from lakelog.catalog.logs import TrackedLog
 from lakelog.catalog.parquet import ID_FIELDS, read_files
-from lakelog.catalog.state import TableState
 from lakelog.log.errors import InvalidInput
 
 
@@ -25,7 +23,6 @@ class Changes:
 
     def __init__(
         self,
-        tracked: TrackedLog[TableState],
         log: Changelog,
         columns: Sequence[str] | None,
         *,
@@ -35,7 +32,6 @@ class Changes:
         if columns is not None and not columns:
             raise InvalidInput("changes of no columns are not possible: name at least one, or leave them out")
         schema = log.schema
-        self._tracked = tracked
         self._log = log
         self._net = net
         self._updates = updates
@@ -84,13 +80,14 @@ class Changes:
             yield as_updates(found) if updates else found
 
     def _read(self, run: Sequence[FileDiff]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        tracked = self._log.newest.tracked
         return read_files(
-            self._tracked.store,
-            self._tracked.prefix,
+            tracked.store,
+            tracked.prefix,
             self._log.plan(versions={diff.version for diff in run}),
             self._log.schema,
             (),
-            open_url=self._tracked.log.replay.open_url,
+            open_url=tracked.log.replay.open_url,
             row_ids=True,
         )
 

@@ -8,8 +8,8 @@ versions are passed over; a compaction changes none. Nothing here is kept betwee
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -17,11 +17,9 @@ from lakelog.catalog.changelog.stream_positions import Limits, Position, Spent
 from lakelog.catalog.changelog.stream_versions import Seen, Versions, expired
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.files import joined
+from lakelog.catalog.logs import HasHead, TableHead
 from lakelog.catalog.state import MAIN, form_of
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
-
-if TYPE_CHECKING:
-    from lakelog.catalog.table import Table
 
 LATEST = "latest"
 LOOKED_AT_ONCE = 1000
@@ -37,7 +35,7 @@ class Stream:
 
     kind: ClassVar[type[Position]] = Position
 
-    table: Table
+    table: HasHead
     name: str
     form: str
     since: int
@@ -45,10 +43,15 @@ class Stream:
     versions: Versions = field(default_factory=Versions)
 
     def __post_init__(self) -> None:
-        if self.table.ref != MAIN:
+        if self.newest.ref != MAIN:
             raise Unsupported(
-                f"a stream follows a table itself, and {self.name} is on {self.table.ref}: leave that out"
+                f"a stream follows a table itself, and {self.name} is on {self.newest.ref}: leave that out"
             )
+
+    @property
+    def newest(self) -> TableHead:
+        """The newest version of the table, by the name that the query has for it."""
+        return replace(self.table.head, name=self.name)
 
     # Where it begins, and what there is
 
@@ -63,9 +66,9 @@ class Stream:
 
         InvalidInput, StreamStopped where the stream cannot begin there.
         """
-        newest = self.table.version
+        newest = self.newest.version
         if version is None and timestamp_us is None:
-            if newest > self.since and form_of(self.table.schema) != self.form:
+            if newest > self.since and form_of(self.newest.schema) != self.form:
                 raise self._other_columns(f"since version {self.since}")
             return self._first(newest, whole=True)
         if version == LATEST:
@@ -81,7 +84,7 @@ class Stream:
         if version < self._oldest:
             raise InvalidInput(
                 f"the stream is to start from version {version} of {self.name}, which was replaced in version "
-                f"{self.table.metadata.generation}: start from version {self._oldest} or a later one"
+                f"{self.newest.metadata.generation}: start from version {self._oldest} or a later one"
             )
         if version <= self._expired != 1:
             # Of the oldest version that is kept, there are the rows, and not what it added.
@@ -94,25 +97,25 @@ class Stream:
 
     def head(self) -> Position:
         """Return the position after all that there is."""
-        return self._first(self.table.version + 1)
+        return self._first(self.newest.version + 1)
 
     @property
     def _oldest(self) -> int:
         """The first version that the stream can have read, as far as the table is the one that it is now."""
-        return self.table.metadata.generation
+        return self.newest.metadata.generation
 
     def _first(self, version: int, *, whole: bool = False) -> Position:
-        return self.kind.first(self.table.id, self.table.metadata.generation, version, whole=whole)
+        return self.kind.first(self.newest.id, self.newest.metadata.generation, version, whole=whole)
 
     def _version_from(self, timestamp_us: int) -> int:
         try:
-            return self.table._tracked.version_at_time(timestamp_us - 1) + 1
+            return self.newest.tracked.version_at_time(timestamp_us - 1) + 1
         except NotFound:
             return 1
 
     @property
     def _expired(self) -> int:
-        return self.table._view.state.expired
+        return self.newest.state.expired
 
     # Going on
 
@@ -123,7 +126,7 @@ class Stream:
         each version that no stream of this process has asked about.
         """
         self._check_same(position)
-        last = min(self.table.version, until.version - 1) if until is not None else self.table.version
+        last = min(self.newest.version, until.version - 1) if until is not None else self.newest.version
         spent, here = Spent(), position
         if here.whole:
             taken, spent = self._taken(self._whole(here.version), here.index, spent, limits)
@@ -145,7 +148,7 @@ class Stream:
         return here if here.version > last else here.moved(last + 1)
 
     def files(self, start: Position, end: Position) -> pa.Table:
-        """Return the files (in the form of `planning.plan`) between two positions, in the order in which they come."""
+        """Return the files (in the form of `plan_scan`) between two positions, in the order in which they come."""
         self._check_same(end)
         if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
             # A first batch that is asked for again, by a process that does not know where it began.
@@ -209,27 +212,27 @@ class Stream:
         )
 
     def _check_same(self, position: Position) -> None:
-        if position.table != self.table.id:
+        if position.table != self.newest.id:
             raise StreamStopped(
                 f"the checkpoint is of another table (with the id {position.table}) than {self.name} (with the id "
-                f"{self.table.id}), which was created since: start the query with a new checkpoint"
+                f"{self.newest.id}), which was created since: start the query with a new checkpoint"
             )
-        generation = self.table.metadata.generation
+        generation = self.newest.metadata.generation
         if position.generation != generation:
             raise StreamStopped(
                 f"{self.name} was replaced in version {generation}, and the stream has read of it what it was before: "
                 "start the query with a new checkpoint"
             )
-        if position.version > self.table.version + 1:
+        if position.version > self.newest.version + 1:
             raise StreamStopped(
                 f"the checkpoint is at version {position.version} of {self.name}, whose newest is "
-                f"{self.table.version}: was the table restored from a backup? Start the query with a new checkpoint"
+                f"{self.newest.version}: was the table restored from a backup? Start the query with a new checkpoint"
             )
 
     def _whole(self, version: int) -> pa.Table:
         if version >= self._expired:
             try:
-                return self.versions.whole(self.table._tracked, self.table.id, version)
+                return self.versions.whole(self.newest, version)
             except NotFound:
                 pass
         raise expired(self.name, version)
@@ -238,7 +241,7 @@ class Stream:
         if first <= last and first < self._expired:
             raise expired(self.name, first)
         try:
-            yield from self.versions.seen(self.table._tracked, self.table.id, first, last)
+            yield from self.versions.seen(self.newest, first, last)
         except NotFound as error:
             raise expired(self.name, first) from error
 

@@ -13,14 +13,13 @@ import pyarrow.compute as pc
 from lakelog.catalog.changelog.stream_positions import Spent
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.files import empty, joined
-from lakelog.catalog.logs import CommitFiles, TrackedLog, files_of_commits
+from lakelog.catalog.logs import CommitFiles, TableHead, files_of_commits
 from lakelog.catalog.state import (
     FilesChanged,
     Operation,
     RolledBack,
     SchemaChanged,
     TableReplaced,
-    TableState,
     author_of,
     form_of,
     operations_of,
@@ -33,7 +32,7 @@ CACHED_FILES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One version: the files that it added (in the form of `planning.plan`, as far as they have rows), in order.
+    """One version: the files that it added (in the form of `plan_scan`, as far as they have rows), in order.
 
     `changes` tells whether it took rows away or brought some back; `form` is that of its schema where it gave the table
     one (see `form_of`). `spent` counts what it added, removed and changed, for who reads all of that.
@@ -58,51 +57,51 @@ class Versions:
         self._files = 0
         self._lock = threading.Lock()
 
-    def seen(self, tracked: TrackedLog[TableState], log_id: str, first: int, last: int) -> Iterator[Seen]:
+    def seen(self, head: TableHead, first: int, last: int) -> Iterator[Seen]:
         """Yield the versions from `first` to `last`, without those that were aborted. Costs a GET for each that is new.
 
         NotFound where one has expired.
         """
         version = first
         while version <= last:
-            known = self._get((tracked.location, log_id, version, False))
+            known = self._get((head.tracked.location, head.id, version, False))
             if isinstance(known, Seen):
                 yield known
                 version += 1
                 continue
-            for files in files_of_commits(tracked, version, last):
+            for files in files_of_commits(head.tracked, version, last):
                 one = _seen(files)
-                self._put((tracked.location, log_id, one.version, False), one, one.files.num_rows)
+                self._put((head.tracked.location, head.id, one.version, False), one, one.files.num_rows)
                 yield one
             return
 
-    def at_time(self, tracked: TrackedLog[TableState], log_id: str, time_us: int) -> int:
+    def at_time(self, head: TableHead, time_us: int) -> int:
         """Return the newest version at or before a time that has passed: there is a later version. 0 for none."""
-        key = (tracked.location, log_id, time_us)
+        key = (head.tracked.location, head.id, time_us)
         known = self._times.get(key)
         if known is None:
             try:
-                known = tracked.version_at_time(time_us)
+                known = head.tracked.version_at_time(time_us)
             except NotFound:
                 known = 0
             # One for each query that ends at a time.
             self._times[key] = known
         return known
 
-    def whole(self, tracked: TrackedLog[TableState], log_id: str, version: int) -> pa.Table:
+    def whole(self, head: TableHead, version: int) -> pa.Table:
         """Return the files with rows that the table has at `version`, in an order that never changes. NotFound."""
-        key = (tracked.location, log_id, version, True)
+        tracked = head.tracked
+        key = (tracked.location, head.id, version, True)
         known = self._get(key)
         if not isinstance(known, pa.Table):
             newest = tracked.known
             view = (
                 newest if newest is not None and newest.version == version else tracked.log.view_at(version)
             )
-            if view.log_id != log_id:
+            if view.log_id != head.id:
                 raise NotFound(f"version {version} is of another table")
-            chunks = tracked.read(view, lambda view: view.state.files.chunks(tracked.log.read_blobs))
             # Names begin with the version that a write started from, so that older rows come first.
-            known = _with_rows(joined(chunks)).sort_by("path")
+            known = _with_rows(head.at(view).all_files()).sort_by("path")
             self._put(key, known, known.num_rows)
         return known
 

@@ -6,7 +6,7 @@ It must not know rows: contents of a staged table come as finished entries of fi
 
 from lakelog.catalog.ddl.dropped import (
     DroppedEntry,
-    dropped,
+    list_dropped,
 )
 from lakelog.catalog.ddl.saved_cuts import (
     CutVersions,
@@ -20,6 +20,6 @@ __all__ = [
     "CutVersions",
     "DroppedEntry",
     "Stage",
-    "dropped",
+    "list_dropped",
     "needed_versions",
 ]

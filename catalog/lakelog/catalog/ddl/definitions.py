@@ -45,7 +45,7 @@ def find(tree: NameTree, kind: str, identifier: Identifier) -> Defined | None:
     found = tree.find_namespace(identifier[:-1])
     if found is None:
         return None
-    found.tracked.note_name_read(space, name)
+    found.tracked.transaction.note_name_read(space, name)
     return _of_kind(found.view.state, kind, name)
 
 

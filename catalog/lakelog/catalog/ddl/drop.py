@@ -11,8 +11,8 @@ from typing import Any
 
 from lakelog.catalog.errors import CommitConflict, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs import (
-    Change,
     Found,
+    LogChange,
     NameTree,
     Token,
     TrackedLog,
@@ -69,7 +69,7 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> 
     name = identifier[-1]
     parent = tree.find_namespace(identifier[:-1])
     if parent is not None:
-        parent.tracked.note_name_read(RELATION, name)
+        parent.tracked.transaction.note_name_read(RELATION, name)
     entry = parent.view.state.entry(RELATION, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
@@ -77,7 +77,7 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> 
     if was_applied_elsewhere(tree.logs, tracked, token):
         return True
     view = _head(tracked, entry)
-    changes: list[Change[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
+    changes: list[LogChange[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
     if view is not None and not view.sealed:
         changes.append(_sealing_table(tracked, view, entry, identifier, token))
     commit_changes(tree.logs, changes, token)
@@ -120,7 +120,7 @@ def drop_namespace(tree: NameTree, namespace: Identifier, *, cascade: bool, toke
 def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token: Token | None) -> bool:
     name, parent = namespace[-1], tree.find_namespace(namespace[:-1])
     if parent is not None:
-        parent.tracked.note_name_read(NAMESPACE, name)
+        parent.tracked.transaction.note_name_read(NAMESPACE, name)
     entry = parent.view.state.entry(NAMESPACE, name) if parent is not None else None
     if parent is None or entry is None:
         return was_applied_anywhere(tree.logs, token)
@@ -131,7 +131,7 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     view = tracked.current()
     if view.sealed or view.log_id != entry.id:
         return was_applied(tracked, token)
-    changes: list[Change[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
+    changes: list[LogChange[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
     changes.append(_sealing_namespace(tree, tracked, view, namespace, cascade, token))
     if cascade:
         changes.extend(_below(tree, namespace, view.state, token))
@@ -152,9 +152,9 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
 
 def _below(
     tree: NameTree, namespace: Identifier, state: NamespaceState, token: Token | None
-) -> list[Change[Any]]:
+) -> list[LogChange[Any]]:
     """Return the changes that seal all tables and namespaces below one, level by level."""
-    changes: list[Change[Any]] = []
+    changes: list[LogChange[Any]] = []
     level = [(namespace, state)]
     while level:
         below: list[tuple[Identifier, TrackedLog[NamespaceState], Entry]] = []
@@ -214,9 +214,9 @@ def _unlinking(
     entry: Entry,
     dropped: TrackedLog[Any],
     token: Token | None,
-) -> Change[NamespaceState]:
+) -> LogChange[NamespaceState]:
     # What the same transaction created never was there for others, and cannot be restored.
-    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.is_new)
+    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.transaction.creates_log)
     unlinked = Draft(events=encode([event]))
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
@@ -226,7 +226,7 @@ def _unlinking(
 
     tracked = parent.tracked
     view = tracked.at_least(parent.view.version)
-    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+    return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _sealing_table(
@@ -235,7 +235,7 @@ def _sealing_table(
     entry: Entry,
     identifier: Identifier,
     token: Token | None,
-) -> Change[TableState]:
+) -> LogChange[TableState]:
     sealed = Draft(events=encode([TableDropped()]), seals=True)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
@@ -243,7 +243,7 @@ def _sealing_table(
             raise no_such_table(identifier)
         return sealed
 
-    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+    return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _sealing_namespace(
@@ -253,21 +253,23 @@ def _sealing_namespace(
     namespace: Identifier,
     cascade: bool,
     token: Token | None,
-) -> Change[NamespaceState]:
+) -> LogChange[NamespaceState]:
     collected, collected_at = _linked(view.state), view.version
     # What the same transaction created will never be there: it must not come back with the namespace.
     events: list[NamespaceEvent] = [
         EntryUnlinked(space=space, name=name, id=entry.id)
         for space, entries in collected.items()
         for name, entry in entries.items()
-        if (tree.logs.table if space == RELATION else tree.logs.namespace)(entry.location).is_new
+        if (tree.logs.table if space == RELATION else tree.logs.namespace)(
+            entry.location
+        ).transaction.creates_log
     ]
     sealed = Draft(events=encode([*events, NamespaceDropped(cascade=cascade)]), seals=True)
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if not cascade and not view.state.is_empty:
             for space in (RELATION, NAMESPACE):
-                tracked.note_name_read(space, None)
+                tracked.transaction.note_name_read(space, None)
             raise _not_empty(namespace, view.state)
         if cascade and (_linked(view.state) != collected or _linked_after(collected_at, passed)):
             raise CommitConflict(
@@ -277,7 +279,7 @@ def _sealing_namespace(
             )
         return sealed
 
-    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+    return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _linked(state: NamespaceState) -> dict[str, dict[str, Entry]]:

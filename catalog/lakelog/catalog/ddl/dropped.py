@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import msgspec
 
-from lakelog.catalog.audit import in_parallel
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.retention import kept_until_us
@@ -42,7 +41,7 @@ class DroppedEntry(msgspec.Struct, frozen=True, kw_only=True):
         return None if said is None else str(said)
 
 
-def dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -> list[DroppedEntry]:
+def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -> list[DroppedEntry]:
     """Return what was dropped in a namespace, the latest drop first; with `recursive`, in all below it too.
 
     What lies in a dropped namespace comes back with that and is not listed by itself. NoSuchNamespace. Costs a look at
@@ -63,9 +62,9 @@ def dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -
                 children = state.entries.get(NAMESPACE, {})
                 below += [((*path, name), entry.location) for name, entry in children.items()]
         # One that was dropped since its parent was read is sealed: its parent tells of it the next time.
-        loaded = in_parallel(tree, lambda one: (one[0], tree.logs.namespace(one[1]).current()), below)
+        loaded = tree.logs.in_parallel(lambda one: (one[0], tree.logs.namespace(one[1]).current()), below)
         level = [(path, view.state) for path, view in loaded if not view.sealed]
-    entries = in_parallel(tree, lambda one: _entry(tree, *one), known)
+    entries = tree.logs.in_parallel(lambda one: _entry(tree, *one), known)
     return sorted(entries + definitions, key=lambda entry: (-entry.dropped_us, entry.name, entry.id))
 
 

@@ -14,8 +14,8 @@ from lakelog.catalog.logs import (
     TrackedLog,
     changes_of,
     check_at_place,
+    chosen_scope,
     commit_changes,
-    scope,
     was_applied_anywhere,
 )
 from lakelog.catalog.names import Identifier, check_name, quoted
@@ -144,7 +144,7 @@ def _check_unlinked(
 
 def _check_nowhere(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> None:
     """Refuse a table that any name in the warehouse leads to, where its own log does not tell any more."""
-    everything = scope.chosen(tree, None, None)
+    everything = chosen_scope(tree, None, None)
     for target in everything.tables:
         if target.tracked.location == tracked.location:
             raise TableExists(

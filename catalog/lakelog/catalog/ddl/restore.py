@@ -9,8 +9,8 @@ from lakelog.catalog.ddl.dropped import dropped_last
 from lakelog.catalog.ddl.staging import check_free
 from lakelog.catalog.errors import CommitConflict, NamespaceExists
 from lakelog.catalog.logs import (
-    Change,
     Found,
+    LogChange,
     NameTree,
     Token,
     TrackedLog,
@@ -52,7 +52,7 @@ def undrop_table(
     goal = tree.namespace(target[:-1])
     tracked = tree.logs.table(dropped.location)
     event = TableRestored(namespace=goal.tracked.location, name=target[-1])
-    changes: list[Change[Any]] = [
+    changes: list[LogChange[Any]] = [
         _restoring(tracked, id, quoted(identifier), Draft(events=encode([event]), restores=True), token)
     ]
     changes += _linking(source, goal, id, dropped, target, token)
@@ -78,7 +78,7 @@ def undrop_namespace(
     tracked = tree.logs.namespace(dropped.location)
     event = NamespaceRestored(parent=goal.tracked.location, name=target[-1])
     draft = Draft(events=encode([event, *_lost(tree, tracked.current().state)]), restores=True)
-    changes: list[Change[Any]] = [_restoring(tracked, id, quoted(namespace), draft, token)]
+    changes: list[LogChange[Any]] = [_restoring(tracked, id, quoted(namespace), draft, token)]
     changes += _linking(source, goal, id, dropped, target, token)
     changes += _below(tree, tracked, _sealed_by(tracked), token)
     commit_changes(tree.logs, changes, token)
@@ -87,9 +87,9 @@ def undrop_namespace(
 
 def _below(
     tree: NameTree, tracked: TrackedLog[NamespaceState], drop_id: str, token: Token | None
-) -> list[Change[Any]]:
+) -> list[LogChange[Any]]:
     """Return the changes that restore what is below a namespace and was sealed by the same drop as it was."""
-    changes: list[Change[Any]] = []
+    changes: list[LogChange[Any]] = []
     for name, entry in tracked.current().state.entries.get(RELATION, {}).items():
         table = tree.logs.table(entry.location)
         if _was_sealed_by(table, entry.id, drop_id):
@@ -150,7 +150,7 @@ def _dropped(
 
 def _restoring(
     tracked: TrackedLog[Any], id: str, title: str, draft: Draft, token: Token | None
-) -> Change[Any]:
+) -> LogChange[Any]:
     try:
         view = tracked.current()
     except NotFound as error:
@@ -163,7 +163,7 @@ def _restoring(
             raise NotFound(f"{title} cannot be restored any more: it was purged at version {view.version}")
         return draft
 
-    return Change(tracked, view, decide, base_past_seals(token, tracked, view))
+    return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))
 
 
 def _linking(
@@ -173,7 +173,7 @@ def _linking(
     dropped: Dropped,
     target: Identifier,
     token: Token | None,
-) -> list[Change[Any]]:
+) -> list[LogChange[Any]]:
     name, space = target[-1], dropped.space
     linked = EntryLinked(space=space, name=name, kind=dropped.kind, id=id, location=dropped.location)
     is_same = source.tracked.location == goal.tracked.location

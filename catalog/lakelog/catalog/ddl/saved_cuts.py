@@ -7,7 +7,7 @@ it, with its hash. Expiry keeps what saved cuts need.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -186,14 +186,14 @@ def collect(logs: LogCache) -> dict[str, int]:
 def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: dict[str, View[Any]]) -> None:
     level: list[TrackedLog[NamespaceState]] = [tracked]
     while level:
-        _take_all(logs, cut, level, views)
+        _choose_all(logs, cut, level, views)
         states = [views[each.location].state for each in level]
         tables = [
             logs.table(entry.location)
             for state in states
             for entry in state.entries.get(RELATION, {}).values()
         ]
-        _take_all(logs, cut, tables, views)
+        _choose_all(logs, cut, tables, views)
         level = [
             logs.namespace(entry.location)
             for state in states
@@ -201,17 +201,13 @@ def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: 
         ]
 
 
-def _take_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any]]) -> None:
+def _choose_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any]]) -> None:
     logs.refresh([tracked for tracked in wanted if tracked.known is not None])
     unknown = [tracked for tracked in wanted if tracked.known is None]
     if unknown:
-        logs.log_options.in_parallel([_current(tracked) for tracked in unknown])
+        logs.in_parallel(lambda tracked: tracked.current(), unknown)
     for tracked in wanted:
-        views[tracked.location] = cut.take(tracked, fresh=True)
-
-
-def _current(tracked: TrackedLog[Any]) -> Callable[[], Any]:
-    return tracked.current
+        views[tracked.location] = cut.view_of(tracked, fresh=True)
 
 
 def _cut_named(cuts: Mapping[str, SavedCut], name: str) -> SavedCut:

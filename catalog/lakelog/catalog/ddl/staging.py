@@ -16,15 +16,16 @@ from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, 
 from lakelog.catalog.files import DataFile, check_files, check_written_by, file_path, of_write, with_ids
 from lakelog.catalog.logs import (
     Found,
+    LogCache,
     NameTree,
+    TableHead,
     Token,
-    TrackedLog,
     Written,
-    check,
+    another_table,
+    check_conflicts,
     check_not_forgotten,
     commit_in,
     files_event,
-    gone_as_no_such_table,
     no_files,
     no_such_namespace,
     no_such_table,
@@ -113,7 +114,7 @@ def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Tab
     if namespace is not None and not _still_linked(stage, namespace):
         return _replace_what_is_gone(tree, stage, namespace, files)
     try:
-        return _replace(tree.logs.table(stage.location), stage, files)
+        return _replace(tree.logs, stage, files)
     except NoSuchTable:
         return _replace_what_is_gone(tree, stage, namespace, files)
 
@@ -165,12 +166,13 @@ def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
     return entry is not None
 
 
-def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
     assert stage.replaced is not None
+    tracked = logs.table(stage.location)
     written = Written(stage.replaced, stage.schema, no_files)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check(Operation.REPLACE, view, passed, written, stage.title)
+        check_conflicts(Operation.REPLACE, view, passed, written, stage.title)
         check_no_branches(view.state.branches, stage.title, "replaced")
         replaced = TableReplaced(
             schema=stage.schema,
@@ -185,15 +187,15 @@ def _replace(tracked: TrackedLog[TableState], stage: Stage, files: Sequence[Data
         events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
-    own = tracked.own_since_staged(stage.commit_id)
+    own = tracked.transaction.own_since_staged(stage.commit_id)
     if own:
-        check(Operation.REPLACE, tracked.current(), own, Written(-1, stage.schema, no_files), stage.title)
+        unversioned = Written(-1, stage.schema, no_files)
+        check_conflicts(Operation.REPLACE, tracked.current(), own, unversioned, stage.title)
     view = tracked.at_least(stage.replaced)
     if view.log_id != stage.table_id:
-        raise NoSuchTable(f"there is no table {stage.title} any more: another one is at its place")
-    with gone_as_no_such_table(stage.title):
-        committed = tracked.commit(view, decide, commit_id=stage.commit_id, base=stage.replaced)
-    return Found(tracked, committed.view)
+        raise another_table(stage.title)
+    token = Token(commit_id=stage.commit_id, bases={tracked.location: stage.replaced})
+    return Found(tracked, TableHead(logs, tracked, view, stage.title).commit(decide, token).view)
 
 
 def _replace_what_is_gone(

@@ -214,7 +214,7 @@ def _stage(
     specs = metadata.specs if metadata is not None else ()
     commit_id = tree.logs.new_id()
     if existing is not None:
-        existing.tracked.note_staged(commit_id, existing.view)
+        existing.tracked.transaction.note_staged(commit_id, existing.view)
     version = existing.view.version if existing is not None else begun
     properties = dict(request.properties)
     property_comment = properties.pop(COMMENT, None)
@@ -324,7 +324,7 @@ def _move(
 
     def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         staging.check_free(view.state, new)
-        if found.tracked.is_new:
+        if found.tracked.transaction.creates_log:
             # It was to be linked elsewhere by the same transaction, and this is where it appears.
             check_not_forgotten(view.state, found.view.log_id, quoted(new))
         linked = EntryLinked(

@@ -56,7 +56,6 @@ from lakelog.catalog.files.deletion_vectors import (
 from lakelog.catalog.files.file_set import (
     FileSet,
     Root,
-    StoredIn,
 )
 from lakelog.catalog.files.file_tables import (
     converted,
@@ -119,7 +118,6 @@ __all__ = [
     "ROW_VERSION",
     "RemovedFile",
     "Root",
-    "StoredIn",
     "TEXT_LIMIT",
     "TableEstimates",
     "UNCOMMITTED",

@@ -5,15 +5,11 @@ It must not know how rows are stored in data files, or what a statement wants to
 """
 
 from lakelog.catalog.logs.branch_log import (
-    LineLog,
     seen_on,
-    whole,
 )
 from lakelog.catalog.logs.cache import (
-    Change,
     LogCache,
-    TrackedLog,
-    writing_as,
+    LogChange,
 )
 from lakelog.catalog.logs.commit_files import (
     CommitFiles,
@@ -24,7 +20,7 @@ from lakelog.catalog.logs.commits import (
     Token,
     Written,
     base_past_seals,
-    check,
+    check_conflicts,
     commit_changes,
     files_event,
     gone_as_no_such_table,
@@ -40,15 +36,16 @@ from lakelog.catalog.logs.consistent_cut import (
     Cut,
 )
 from lakelog.catalog.logs.file_entries import (
-    entries_of,
     with_deletes,
 )
 from lakelog.catalog.logs.live_files import (
-    all_files,
     as_removed,
     chunks_of,
     file_keys,
     files_only_in,
+)
+from lakelog.catalog.logs.name_path import (
+    follow,
 )
 from lakelog.catalog.logs.name_tree import (
     Found,
@@ -69,69 +66,81 @@ from lakelog.catalog.logs.places import (
     Places,
 )
 from lakelog.catalog.logs.scope import (
+    NO_MAINTENANCE,
     Progress,
     Scope,
     Target,
     Unreadable,
+    chosen_scope,
     no_progress,
 )
 from lakelog.catalog.logs.stored_vectors import (
     read_vector,
 )
-from lakelog.catalog.logs.table_version import (
-    TableVersion,
+from lakelog.catalog.logs.table_head import (
+    HasHead,
+    TableHead,
+    another_table,
 )
 from lakelog.catalog.logs.this_process import (
     writer_facts,
 )
+from lakelog.catalog.logs.tracked_log import (
+    TrackedLog,
+)
 from lakelog.catalog.logs.transaction_log import (
-    TakenLog,
-    TakenLogs,
+    TransactionLog,
+    TransactionLogs,
 )
 from lakelog.catalog.logs.transaction_steps import (
-    merged,
+    merged_drafts,
+)
+from lakelog.catalog.logs.writer_now import (
+    writing_as,
 )
 
 __all__ = [
-    "Change",
     "CommitFiles",
     "Cut",
     "FOREVER_US",
     "Found",
-    "LineLog",
+    "HasHead",
     "LogCache",
+    "LogChange",
+    "NO_MAINTENANCE",
     "NameTree",
     "NothingToDo",
     "Places",
     "Progress",
     "Scope",
-    "TableVersion",
-    "TakenLog",
-    "TakenLogs",
+    "TableHead",
     "Target",
     "Token",
     "TrackedLog",
+    "TransactionLog",
+    "TransactionLogs",
     "Unreadable",
     "Written",
-    "all_files",
+    "another_table",
     "as_removed",
     "base_past_seals",
     "changes_of",
-    "check",
     "check_at_place",
+    "check_conflicts",
     "check_not_forgotten",
+    "chosen_scope",
     "chunks_of",
     "commit_changes",
-    "files_of_commits",
     "commit_in",
-    "entries_of",
     "file_keys",
     "files_event",
+    "files_of_commits",
     "files_only_in",
+    "follow",
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",
-    "merged",
+    "merged_drafts",
     "new_token",
     "no_files",
     "no_progress",
@@ -144,7 +153,6 @@ __all__ = [
     "was_applied_anywhere",
     "was_applied_elsewhere",
     "was_committed",
-    "whole",
     "with_deletes",
     "writer_facts",
     "writing_as",

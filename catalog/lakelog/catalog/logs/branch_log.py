@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from lakelog.catalog.errors import NoSuchRef
-from lakelog.catalog.logs.cache import TrackedLog
+from lakelog.catalog.logs.in_transaction import NoTransaction
+from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import MAIN, Operation, TableState
 from lakelog.log import Commit, Committed, Draft, Json, View
 from lakelog.log.errors import CommitUnknown, LogSealed, NotFound
@@ -31,11 +33,6 @@ def seen_on(view: View[TableState], name: str, id: str | None = None) -> View[Ta
     return replace(view, state=seen)
 
 
-def whole(view: View[TableState]) -> View[TableState]:
-    """Return the view that another one was seen on."""
-    return replace(view, state=view.state.on(MAIN))
-
-
 class LineLog(TrackedLog[TableState]):
     """The log of a table on one tag or branch, told apart from others of the same name by its id.
 
@@ -47,6 +44,7 @@ class LineLog(TrackedLog[TableState]):
         self.under = under
         self.name = name
         self.id = id
+        self.transaction = _LineInTransaction(self)
 
     def _here(self, view: View[TableState]) -> View[TableState]:
         if view.sealed:
@@ -88,7 +86,7 @@ class LineLog(TrackedLog[TableState]):
         return self.under.version_at_time(time_us)
 
     def as_seen(self, commit: Commit) -> Commit:
-        return self._as_seen(self.under.as_seen(commit))
+        return self.seen_here(self.under.as_seen(commit))
 
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         return self.under.find(commit_id, first, last)
@@ -102,10 +100,10 @@ class LineLog(TrackedLog[TableState]):
         base: int | None = None,
     ) -> Committed[TableState]:
         def decide_here(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-            draft = decide(self._here(view), [self._as_seen(commit) for commit in passed])
+            draft = decide(self._here(view), [self.seen_here(commit) for commit in passed])
             return replace(draft, events=self._as_said(draft.events))
 
-        done = self.under.commit(whole(view), decide_here, commit_id=commit_id, base=base)
+        done = self.under.commit(seen_on(view, MAIN), decide_here, commit_id=commit_id, base=base)
         try:
             return Committed(self._here(done.view), done.version)
         except (NoSuchRef, LogSealed) as gone:
@@ -120,24 +118,10 @@ class LineLog(TrackedLog[TableState]):
                     location=self.location,
                 ) from gone
 
-    def own_since(self, view: View[TableState]) -> list[Commit]:
-        return [self._as_seen(commit) for commit in self.under.own_since(whole(view))]
-
-    @property
-    def in_transaction(self) -> bool:
-        return self.under.in_transaction
-
     @property
     def outside(self) -> TrackedLog[TableState]:
         outside = self.under.outside
         return self if outside is self.under else outside
-
-    @property
-    def is_new(self) -> bool:
-        return self.under.is_new
-
-    def note_rows_read(self, predicate: Any) -> None:
-        self.under.note_rows_of_line_read(self.name, self.id, predicate)
 
     def _as_said(self, events: Sequence[dict[str, Json]]) -> tuple[dict[str, Json], ...]:
         """Return the events of a change of the table as those of a change of the branch."""
@@ -150,7 +134,7 @@ class LineLog(TrackedLog[TableState]):
             for event in said
         )
 
-    def _as_seen(self, commit: Commit) -> Commit:
+    def seen_here(self, commit: Commit) -> Commit:
         """Return a commit with the changes of this line as such of the table, and none of any other line."""
         return msgspec.structs.replace(
             commit, events=tuple(each for event in commit.events for each in self._event_seen(event))
@@ -170,3 +154,25 @@ class LineLog(TrackedLog[TableState]):
         if event["operation"] == Operation.SET_CURRENT.value:
             return [{"event": "rolled-back", "version": 0}, changed]
         return [changed]
+
+
+class _LineInTransaction(NoTransaction[TableState]):
+    """The part of a transaction in a table's log, as seen on a tag or branch; a replace is staged on main only."""
+
+    def __init__(self, line: LineLog) -> None:
+        self._line = line
+        self._whole = line.under.transaction
+
+    @property
+    def is_open(self) -> bool:
+        return self._whole.is_open
+
+    @property
+    def creates_log(self) -> bool:
+        return self._whole.creates_log
+
+    def own_since(self, view: View[TableState]) -> Sequence[Commit]:
+        return [self._line.seen_here(commit) for commit in self._whole.own_since(seen_on(view, MAIN))]
+
+    def note_rows_read(self, predicate: Filter | None) -> None:
+        self._whole.note_rows_of_line_read(self._line.name, self._line.id, predicate)

@@ -7,20 +7,19 @@ question. A change of one log goes through its `TrackedLog`, a change of several
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, cast
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.logs.places import Places
+from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.logs.writer_now import Facts, as_here
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NamespaceProjection, NamespaceState, TableProjection, TableState
 from lakelog.log import (
     Commit,
-    Committed,
     Decisions,
-    Draft,
     Dump,
     Json,
     Log,
@@ -31,201 +30,22 @@ from lakelog.log import (
     commit_together,
     refresh_many,
 )
-from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
-from lakelog.log.stores import ObjectStore
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-RELOAD_AFTER_VERSIONS = 1000
-"""A state that was folded forward for so long is read anew from its snapshot: it no longer holds on to its past."""
-
-_FACTS: ContextVar[Mapping[str, Json] | None] = ContextVar("lakelog_writer_facts", default=None)
+U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[S]):
+class LogChange(Generic[S]):
     """What a change of several logs does in one of them; the arguments are those of `Log.commit`."""
 
     tracked: TrackedLog[S]
     view: View[S]
     decide: Decide[S]
     base: int | None = None
-
-
-class TrackedLog(Generic[S]):
-    """One log and the newest view that this process has of it. Safe to share between threads."""
-
-    def __init__(
-        self, log: Log[S], location: str, store: ObjectStore, prefix: str, seen: Callable[[int], None]
-    ) -> None:
-        self.log = log
-        self.location = location
-        self.store = store
-        self.prefix = prefix
-        self._seen = seen
-        self._view: View[S] | None = None
-        self._loaded_at = 0
-        self._lock = threading.Lock()
-
-    @property
-    def known(self) -> View[S] | None:
-        """The newest view that is known, without a request."""
-        return self._view
-
-    def offer(self, view: View[S]) -> View[S]:
-        """Remember `view` if it is the newest; return the newest."""
-        self._seen(view.time_us)
-        with self._lock:
-            if self._view is None or self._view.version < view.version:
-                self._view = view
-            return self._view
-
-    def reset(self, view: View[S]) -> View[S]:
-        """Remember `view` whatever was known: its log was just created at this place."""
-        self._seen(view.time_us)
-        with self._lock:
-            self._view = view
-            return view
-
-    def at_least(self, version: int) -> View[S]:
-        """Return a view that is not older than `version`: the known one where it will do, else the head."""
-        known = self._view
-        return known if known is not None and known.version >= version else self.current()
-
-    def current(self) -> View[S]:
-        """Return the head: 1 GET when known and unchanged, 2 round trips when not known. NotFound without a log."""
-        known = self._view
-        if known is None or known.version - self._loaded_at >= RELOAD_AFTER_VERSIONS:
-            view = self.log.load()
-            self._loaded_at = view.version
-        else:
-            view = self.log.refresh(known)
-        return self.offer(view)
-
-    def settled(self) -> View[S]:
-        """Return the head once nothing stands undecided after it (see `Log.refresh_settled`)."""
-        return self.offer(self.log.refresh_settled(self._view or self.log.load()))
-
-    def anew(self) -> View[S]:
-        """Return the head as one finds it who knows nothing: what is known may be of a log that was removed."""
-        with self._lock:
-            self._view = None
-        return self.current()
-
-    def at_its_place(self) -> View[S]:
-        """Return the head of what is there now: where a sealed log is known, it may have been removed since."""
-        view = self.current()
-        return self.anew() if view.sealed else view
-
-    def read(self, view: View[S], look: Callable[[View[S]], T]) -> T:
-        """Return what `look` finds in a view whose parts are still in the store; where expiry has replaced them, in the
-        same version read anew. NotFound, with the versions that there are, when that has expired."""
-        try:
-            return look(view)
-        except NotFound:
-            fresh = self.anew()
-            if fresh.hash != view.hash:
-                fresh = self.log.view_at(view.version)
-            if fresh.hash != view.hash:
-                raise
-            return look(as_seen_in(view, fresh))
-
-    # Changes
-
-    def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
-        """Create the log (see `Log.create`) and remember it."""
-        return self.reset(self.log.create(draft, log_id=log_id, commit_id=commit_id))
-
-    def commit(
-        self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
-    ) -> Committed[S]:
-        """Commit (see `Log.commit`) and remember what that led to."""
-        committed = self.log.commit(view, decide, commit_id=commit_id, base=base)
-        self.offer(committed.view)
-        return committed
-
-    def find(self, commit_id: str, first: int, last: int) -> int | None:
-        """Return which version from `first` to `last` is that commit (see `Log.find`)."""
-        return self.log.find(commit_id, first, last)
-
-    def view_at(self, version: int) -> View[S]:
-        """Return the log as of `version` (see `Log.view_at`)."""
-        return self.log.view_at(version)
-
-    def version_at_time(self, time_us: int) -> int:
-        """Return the newest version at or before `time_us` (see `Log.version_at_time`)."""
-        return self.log.version_at_time(time_us)
-
-    def as_seen(self, commit: Commit) -> Commit:
-        """Return a commit as it is seen here: on a tag or branch, with the changes of that as those of the table."""
-        return commit
-
-    def own_since(self, view: View[S]) -> Sequence[Commit]:
-        """Return what the transaction at hand did after `view`, as commits; outside of transactions, nothing."""
-        return ()
-
-    def note_staged(self, commit_id: str, view: View[S]) -> None:
-        """Take note that what will be committed under this id is prepared on `view`."""
-
-    def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
-        """As `own_since`, after the view that `note_staged` was told."""
-        return ()
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether what is committed here is a step of a transaction, which may have read and done other things."""
-        return False
-
-    @property
-    def outside(self) -> TrackedLog[S]:
-        """The log that everybody sees, where this is a transaction's."""
-        return self
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the log is only being created by a transaction that is not committed yet."""
-        return False
-
-    # What a transaction takes down to validate it later; nobody else needs it.
-
-    def note_rows_read(self, predicate: Any) -> None:
-        """Take note that the rows which match were read; None stands for all rows."""
-
-    def note_rows_of_line_read(self, name: str, id: str, predicate: Any) -> None:
-        """As `note_rows_read`, of the tag or branch of that name and id."""
-
-    def note_name_read(self, space: str, name: str | None) -> None:
-        """Take note that this name was looked up in this namespace."""
-
-
-def as_seen_in(view: View[S], fresh: View[S]) -> View[S]:
-    """Return a view that was read anew as it was seen before: on a tag or branch, where it was."""
-    seen, state = view.state, fresh.state
-    if not isinstance(seen, TableState) or not isinstance(state, TableState):
-        return fresh
-    return cast(View[S], replace(cast(View[TableState], fresh), state=state.on(seen.line)))
-
-
-class _Facts(Mapping[str, Json]):
-    """Who writes, as a commit made now says it: the catalog's writer, and what `writing_as` adds."""
-
-    def __init__(self, writer: Mapping[str, Json]) -> None:
-        self._writer = writer
-
-    def _now(self) -> Mapping[str, Json]:
-        return {**self._writer, **(_FACTS.get() or {})}
-
-    def __getitem__(self, key: str) -> Json:
-        return self._now()[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._now())
-
-    def __len__(self) -> int:
-        return len(self._now())
 
 
 class _Unread:
@@ -262,7 +82,7 @@ class LogCache:
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
             # Threads do not inherit who is writing.
-            in_parallel([_as_here(work) for work in works])
+            in_parallel([as_here(work) for work in works])
 
         self.log_options = replace(
             log_options,
@@ -316,7 +136,7 @@ class LogCache:
                 store,
                 prefix,
                 projection,
-                writer=_Facts(self.writer),
+                writer=Facts(self.writer),
                 options=self.log_options,
                 open_url=self.places.open_url,
             )
@@ -335,6 +155,16 @@ class LogCache:
             self._seen_us = max(self._seen_us, time_us)
 
     # Several logs at once
+
+    def in_parallel(self, work: Callable[[T], U], inputs: Sequence[T]) -> list[U]:
+        """Return what `work` makes of each of the inputs, several of them at a time."""
+        results: dict[int, U] = {}
+
+        def run(index: int) -> None:
+            results[index] = work(inputs[index])
+
+        self.log_options.in_parallel([partial(run, index) for index in range(len(inputs))])
+        return [results[index] for index in range(len(inputs))]
 
     def check_writable(self) -> None:
         """Refuse a change where everything is as of the past. Unsupported."""
@@ -355,12 +185,12 @@ class LogCache:
     def check_cut(self) -> None:
         """Make sure that what was read is as of one moment, where that is what is shown. CommitConflict."""
 
-    def take_path(self, namespace: Identifier, table: str | None) -> None:
+    def prepare_path(self, namespace: Identifier, table: str | None) -> None:
         """Prepare a walk down that path: a cut reads all levels that are known in one round."""
 
     def commit_together(
         self,
-        changes: Sequence[Change[Any]],
+        changes: Sequence[LogChange[Any]],
         *,
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,
@@ -376,28 +206,3 @@ class LogCache:
         )
         for change, committed in zip(changes, done, strict=True):
             change.tracked.offer(committed.view)
-
-
-def facts_now() -> Mapping[str, Json]:
-    """Return what `writing_as` adds at this point."""
-    return _FACTS.get() or {}
-
-
-def write_as(facts: Mapping[str, Json]) -> None:
-    """Say from here on, until the enclosing `writing_as` ends, that `facts` are what it adds."""
-    _FACTS.set(facts)
-
-
-@contextmanager
-def writing_as(facts: Mapping[str, Json]) -> Iterator[None]:
-    """Inside, `facts` are added to what each commit of this thread says about its writer."""
-    token = _FACTS.set({**(_FACTS.get() or {}), **facts})
-    try:
-        yield
-    finally:
-        _FACTS.reset(token)
-
-
-def _as_here(work: Callable[[], T]) -> Callable[[], T]:
-    context = copy_context()
-    return lambda: context.run(work)

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.files import RemovedFile, decode_files, decode_removed, files_to_arrow, with_version
-from lakelog.catalog.logs.cache import TrackedLog
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import FilesChanged, TableEvent, TableState, table_events
 from lakelog.log import Commit

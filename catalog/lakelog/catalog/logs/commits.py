@@ -11,8 +11,8 @@ import msgspec
 
 from lakelog.catalog.errors import CommitConflict, NoSuchTable, ValuesGone
 from lakelog.catalog.files import DataFile, RemovedFile, encode_files, encode_removed, removed_file
-from lakelog.catalog.logs.cache import Change as LogChange
-from lakelog.catalog.logs.cache import LogCache, TrackedLog
+from lakelog.catalog.logs.cache import LogCache, LogChange
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import (
     AtomicType,
     Metadata,
@@ -25,7 +25,7 @@ from lakelog.catalog.schema import (
     ready,
 )
 from lakelog.catalog.state import (
-    Change,
+    ChangeKind,
     FilesChanged,
     IdentityTaken,
     Operation,
@@ -191,7 +191,7 @@ def _is_bulk(files: Sequence[DataFile] | Sequence[RemovedFile]) -> bool:
     return len(files) > SIDECAR_FROM_FILES or len(msgspec.json.encode(files)) > SIDECAR_FROM_BYTES
 
 
-def no_rows(change: Change) -> str | None:
+def no_rows(change: ChangeKind) -> str | None:
     """What `Written.touched` is for operations that the matrix never asks about rows."""
     raise AssertionError(f"the matrix asks nothing about rows where another commit {change.value}")
 
@@ -208,17 +208,17 @@ class Written:
 
     version: int
     schema: Schema | None
-    replaced: Callable[[Change], bool]
-    touched: Callable[[Change], str | None] = no_rows
+    replaced: Callable[[ChangeKind], bool]
+    touched: Callable[[ChangeKind], str | None] = no_rows
     values: Sequence[ValuesTaken] = ()
 
 
-def no_files(change: Change) -> bool:
+def no_files(change: ChangeKind) -> bool:
     """What `Written.replaced` is for operations that the matrix never asks about files."""
     raise AssertionError(f"the matrix asks nothing about {change.value} here")
 
 
-def check(
+def check_conflicts(
     operation: Operation, view: View[TableState], passed: Sequence[Commit], written: Written, name: str
 ) -> None:
     """Hold `operation` against what was committed since its base. CommitConflict names the other and its author."""
@@ -232,7 +232,7 @@ def check(
 def _check(
     verdict: Rule,
     operation: Operation,
-    change: Change,
+    change: ChangeKind,
     commit: Commit,
     view: View[TableState],
     written: Written,
@@ -297,7 +297,7 @@ def _gone(state: TableState, values: Sequence[ValuesTaken]) -> str | None:
 
 
 def conflict(
-    operation: Operation, change: Change, commit: Commit, name: str, why: str | None
+    operation: Operation, change: ChangeKind, commit: Commit, name: str, why: str | None
 ) -> CommitConflict:
     author = author_of(commit)
     reason = f" ({why})" if why else ""

@@ -2,8 +2,8 @@
 
 Each log's times strictly increase, and a transaction has one time in all of its logs, so all versions with times up to
 some moment are a state that the catalog could have been in. A cut is known as an interval of such moments: not before
-the newest version that was taken, and before the first version that was left out. Taking another log first re-checks
-those taken so far, for only a log that has not moved since is known to have nothing more to show.
+the newest version that was chosen, and before the first version that was left out. Choosing another log first re-checks
+those chosen so far, for only a log that has not moved since is known to have nothing more to show.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from lakelog.log import View
 from lakelog.log.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from lakelog.catalog.logs.cache import LogCache, S, TrackedLog
+    from lakelog.catalog.logs.cache import LogCache, S
+    from lakelog.catalog.logs.tracked_log import TrackedLog
 
 FOREVER_US = 2**62
 
 
 @dataclass(slots=True)
-class _Taken:
+class _Chosen:
     tracked: TrackedLog[Any]
     view: View[Any]
     is_head: bool
@@ -55,13 +56,13 @@ class Cut:
         self._versions = versions
         self._first_us = logs.seen_us if at_us == FOREVER_US and versions is None else 0
         self._last_us = at_us
-        self._taken: dict[str, _Taken] = {}
+        self._chosen: dict[str, _Chosen] = {}
         self._batch: set[str] = set()
         self._is_unchecked = False
         self._lock = threading.RLock()
 
     def begin_batch(self) -> None:
-        """What is taken from here on is read for one question. CommitConflict where there is no such cut any more.
+        """What is chosen from here on is read for one question. CommitConflict where there is no such cut any more.
 
         A question is answered without a check among what is read for it, for most ask no other; the next one, which may
         be about what is known already, comes after that check.
@@ -71,33 +72,35 @@ class Cut:
             if self._is_unchecked:
                 self.check()
 
-    def take(self, tracked: TrackedLog[S], *, fresh: bool = False) -> View[S]:
+    def view_of(self, tracked: TrackedLog[S], *, fresh: bool = False) -> View[S]:
         """Return the log's view at this cut. NotFound where there was none; CommitConflict where there is no such cut.
 
         `fresh` says that what is known of the log was read after the question was asked.
         """
         with self._lock:
-            taken = self._taken.get(tracked.location)
-            if taken is None:
-                taken = (
-                    self._take_saved(tracked) if self._versions is not None else self._take(tracked, fresh)
+            chosen = self._chosen.get(tracked.location)
+            if chosen is None:
+                chosen = (
+                    self._choose_saved(tracked)
+                    if self._versions is not None
+                    else self._choose(tracked, fresh)
                 )
-                self._taken[tracked.location] = taken
+                self._chosen[tracked.location] = chosen
                 self._batch.add(tracked.location)
-            return taken.view
+            return chosen.view
 
-    def _take(self, tracked: TrackedLog[S], fresh: bool) -> _Taken:
+    def _choose(self, tracked: TrackedLog[S], fresh: bool) -> _Chosen:
         known = tracked.known
         head = known if fresh and known is not None else tracked.current()
         if self._waits(head):
             head = tracked.settled()
-        self._is_unchecked = bool(self._taken)
-        if self._taken.keys() - self._batch:
+        self._is_unchecked = bool(self._chosen)
+        if self._chosen.keys() - self._batch:
             self.check()
         is_head = head.time_us <= self._last_us
         view = head if is_head else self._before(tracked)
         self._first_us = max(self._first_us, view.time_us)
-        return _Taken(tracked, view, is_head)
+        return _Chosen(tracked, view, is_head)
 
     @property
     def last_us(self) -> int:
@@ -105,22 +108,24 @@ class Cut:
         return self._last_us
 
     def check(self) -> None:
-        """Look whether the logs taken so far moved, in one round of GETs. CommitConflict where that tears the cut."""
+        """Look whether the logs chosen so far moved, in one round of GETs. CommitConflict where that tears the cut."""
         self._is_unchecked = False
-        heads = [taken for taken in self._taken.values() if taken.is_head]
-        self._logs.refresh([taken.tracked for taken in heads])
-        waiting = [taken.tracked for taken in heads if self._waits(taken.view)]
+        heads = [chosen for chosen in self._chosen.values() if chosen.is_head]
+        self._logs.refresh([chosen.tracked for chosen in heads])
+        waiting = [chosen.tracked for chosen in heads if self._waits(chosen.view)]
         if waiting:
-            self._logs.log_options.in_parallel([_settling(tracked) for tracked in waiting])
-        for taken in heads:
-            moved_us = _moved_us(taken)
+            self._logs.in_parallel(lambda tracked: tracked.settled(), waiting)
+        for chosen in heads:
+            moved_us = _moved_us(chosen)
             if moved_us is None:
                 continue
-            taken.is_head = False
+            chosen.is_head = False
             self._last_us = min(self._last_us, moved_us - 1)
         # A moment that was asked for is that moment: what turns out to have happened before it cannot be left out.
         if self._last_us < max(self._first_us, self._asked_us if self._asked_us < FOREVER_US else 0):
-            moved = ", ".join(self._logs.url(taken.tracked.location) for taken in heads if not taken.is_head)
+            moved = ", ".join(
+                self._logs.url(chosen.tracked.location) for chosen in heads if not chosen.is_head
+            )
             raise CommitConflict(
                 f"what was read together cannot be shown as of one moment, for it changed meanwhile ({moved}): "
                 "start again",
@@ -131,12 +136,12 @@ class Cut:
         version = tracked.log.version_at_time(self._last_us)
         return self._view_at(tracked, version)
 
-    def _take_saved(self, tracked: TrackedLog[S]) -> _Taken:
+    def _choose_saved(self, tracked: TrackedLog[S]) -> _Chosen:
         assert self._versions is not None
         version = self._versions.get(tracked.location)
         if version is None:
             raise NotFound(f"there was no log at {self._logs.url(tracked.location)} when the cut was saved")
-        return _Taken(tracked, self._view_at(tracked, version), False)
+        return _Chosen(tracked, self._view_at(tracked, version), False)
 
     def _view_at(self, tracked: TrackedLog[S], version: int) -> View[S]:
         try:
@@ -151,20 +156,13 @@ class Cut:
             raise InvalidInput(f"the catalog{when} cannot be shown any more: {error}") from error
 
 
-def _settling(tracked: TrackedLog[Any]) -> Callable[[], None]:
-    def settle() -> None:
-        tracked.settled()
-
-    return settle
-
-
-def _moved_us(taken: _Taken) -> int | None:
-    """Return when the first change after what was taken happened, None where there is none."""
-    now, then = taken.tracked.known, taken.view
+def _moved_us(chosen: _Chosen) -> int | None:
+    """Return when the first change after what was chosen happened, None where there is none."""
+    now, then = chosen.tracked.known, chosen.view
     if now is None or now.version <= then.version:
         return None
     # With their tombstones: the versions between may have expired.
-    effects = taken.tracked.log.replay.effects(then.version + 1, now.version)
+    effects = chosen.tracked.log.replay.effects(then.version + 1, now.version)
     return next((entry.time_us for entry in effects), None)
 
 

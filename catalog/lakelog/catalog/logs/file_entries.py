@@ -20,9 +20,9 @@ from lakelog.catalog.files import (
     removed_file,
     split_name,
 )
-from lakelog.catalog.logs.cache import TrackedLog
 from lakelog.catalog.logs.live_files import chunks_of
 from lakelog.catalog.logs.stored_vectors import write_vectors
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Metadata, value_type
 from lakelog.catalog.state import TableState
 from lakelog.log import View, WriteRef

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import DELETES, RemovedFile, empty, joined
-from lakelog.catalog.logs.cache import TrackedLog
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.state import TableState
 from lakelog.log import View
 

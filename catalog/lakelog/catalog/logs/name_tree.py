@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
-from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog
+from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo, Token, base_past_seals
+from lakelog.catalog.logs.name_path import Level, follow, known_on_path
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Definition
 from lakelog.catalog.state import (
@@ -77,7 +79,7 @@ class NameTree:
             if not namespace:
                 return NamespaceState()
             raise no_such_namespace(namespace)
-        found.tracked.note_name_read(space, None)
+        found.tracked.transaction.note_name_read(space, None)
         return found.view.state
 
     def find_table(self, identifier: Identifier, *, looks: int = LOOKS_MAX) -> Found[TableState] | None:
@@ -86,7 +88,7 @@ class NameTree:
         fresh = self._refreshed(namespace, name)
         found = self._walk(namespace, fresh)
         if found is not None:
-            found.tracked.note_name_read(RELATION, name)
+            found.tracked.transaction.note_name_read(RELATION, name)
         entry = found.view.state.entry(RELATION, name) if found is not None else None
         if found is None or entry is None:
             return None
@@ -112,7 +114,7 @@ class NameTree:
 
     def known_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:
         """Return a namespace in which something has just been looked for, as it was found then: no request."""
-        return self._walk(namespace, {each.location for each in self.known_on_path(namespace)})
+        return self._walk(namespace, {each.location for each in known_on_path(self.logs, namespace)})
 
     def known_definition(self, identifier: Identifier) -> Definition | None:
         """Return what a name stands for that `find_table` has just found to be no table's: no request."""
@@ -129,23 +131,8 @@ class NameTree:
 
     def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
         """Re-check all known levels of a path in one round; return the locations that are fresh now."""
-        self.logs.take_path(namespace, table)
-        known: list[TrackedLog[Any]] = []
-        tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
-        for part in namespace:
-            if tracked.known is None:
-                break
-            known.append(tracked)
-            entry = tracked.known.state.entry(NAMESPACE, part)
-            if entry is None:
-                break
-            tracked = self.logs.namespace(entry.location)
-        else:
-            if tracked.known is not None:
-                known.append(tracked)
-                entry = tracked.known.state.entry(RELATION, table) if table is not None else None
-                if entry is not None and self.logs.table(entry.location).known is not None:
-                    known.append(self.logs.table(entry.location))
+        self.logs.prepare_path(namespace, table)
+        known = known_on_path(self.logs, namespace, table)
         if known:
             self.logs.refresh(known)
         return {tracked.location for tracked in known}
@@ -153,38 +140,46 @@ class NameTree:
     def _walk(
         self, namespace: Identifier, fresh: set[str], *, looks: int = LOOKS_MAX
     ) -> Found[NamespaceState] | None:
-        tracked = self.logs.namespace("")
-        try:
-            view = self._view(tracked, fresh)
-        except NotFound:
-            if self.logs.is_a_cut:
-                return None  # as of before there was anything
-            if not self._has_any_log():
-                return None
-            view = self._after_all(tracked)
-        for depth, part in enumerate(namespace, start=1):
-            tracked.note_name_read(NAMESPACE, part)
-            entry = view.state.entry(NAMESPACE, part)
+        def look(
+            path: Identifier, entry: Entry | None, tracked: TrackedLog[NamespaceState]
+        ) -> View[NamespaceState] | None:
             if entry is None:
-                return None
-            child = self.logs.namespace(entry.location)
-            try:
-                child_view = self._view(child, fresh)
-            except NotFound as error:
-                raise _dangling(namespace[:depth], self.logs.url(entry.location)) from error
-            _check_own(namespace[:depth], entry, child_view, self.logs)
-            if child_view.sealed:
+                return self._root_view(tracked, fresh)
+            return self._below(path, entry, tracked, fresh)
+
+        above: Level | None = None
+        for level in follow(self.logs, namespace, look):
+            if above is not None and level.view.sealed:
                 # Dropped after its parent was read, and perhaps created again in the same moment.
                 self.logs.check_cut()
-                if (
-                    looks
-                    and not self.logs.is_a_cut
-                    and tracked.current().state.entry(NAMESPACE, part) != entry
-                ):
+                if looks and not self.logs.is_a_cut and _leads_elsewhere(above, level):
                     return self._walk(namespace, set(), looks=looks - 1)
                 return None
-            tracked, view = child, child_view
-        return Found(tracked, view)
+            if level.path != namespace:
+                level.tracked.transaction.note_name_read(NAMESPACE, namespace[len(level.path)])
+            above = level
+        if above is None or above.path != namespace:
+            return None
+        return Found(above.tracked, above.view)
+
+    def _root_view(self, tracked: TrackedLog[NamespaceState], fresh: set[str]) -> View[NamespaceState] | None:
+        try:
+            return self._view(tracked, fresh)
+        except NotFound:
+            # A cut can be of before there was anything.
+            if self.logs.is_a_cut or not self._has_any_log():
+                return None
+            return self._after_all(tracked)
+
+    def _below(
+        self, path: Identifier, entry: Entry, tracked: TrackedLog[NamespaceState], fresh: set[str]
+    ) -> View[NamespaceState]:
+        try:
+            view = self._view(tracked, fresh)
+        except NotFound as error:
+            raise _dangling(path, self.logs.url(entry.location)) from error
+        _check_own(path, entry, view, self.logs)
+        return view
 
     def _view(self, tracked: TrackedLog[Any], fresh: set[str]) -> View[Any]:
         known = tracked.known
@@ -195,24 +190,9 @@ class NameTree:
         return view
 
     def known_on_path(self, path: Identifier) -> list[TrackedLog[Any]]:
-        """Return the logs that a path leads through as far as they are known: no request."""
-        known: list[TrackedLog[Any]] = []
-        tracked: TrackedLog[NamespaceState] = self.logs.namespace("")
-        for depth in range(len(path) + 1):
-            view = tracked.known
-            if view is None:
-                break
-            known.append(tracked)
-            if depth == len(path):
-                break
-            relation = view.state.entry(RELATION, path[depth]) if depth == len(path) - 1 else None
-            if relation is not None and self.logs.table(relation.location).known is not None:
-                known.append(self.logs.table(relation.location))
-            entry = view.state.entry(NAMESPACE, path[depth])
-            if entry is None:
-                break
-            tracked = self.logs.namespace(entry.location)
-        return known
+        """Return the logs that lead to what a path names, a namespace or a table, as far as known: no request."""
+        as_table = known_on_path(self.logs, path[:-1], path[-1]) if path else []
+        return list(dict.fromkeys([*as_table, *known_on_path(self.logs, path)]))
 
     # Setting up
 
@@ -271,8 +251,8 @@ class NameTree:
         entry = parent.view.state.entry(RELATION, name) if parent is not None else None
         if parent is None or entry is None:
             return False
-        is_new = self.logs.table(entry.location).is_new
-        unlinked = EntryUnlinked(space=RELATION, name=name, id=entry.id, dropped=not is_new)
+        was_seen = not self.logs.table(entry.location).transaction.creates_log
+        unlinked = EntryUnlinked(space=RELATION, name=name, id=entry.id, dropped=was_seen)
 
         def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
             events = (event for commit in passed for event in namespace_events(commit))
@@ -315,7 +295,7 @@ class NameTree:
 
         try:
             check_gone(tracked.at_its_place())
-            change = Change(parent.tracked, parent.tracked.at_least(parent.view.version), decide)
+            change = LogChange(parent.tracked, parent.tracked.at_least(parent.view.version), decide)
             logs.commit_together([change], validate=validate)
         except (_AlreadyDone, LogSealed):
             # Somebody else finished this drop, undid it, or dropped the whole namespace: that is as good.
@@ -341,10 +321,12 @@ def commit_in(
         raise no_such_namespace(namespace) from error
 
 
-def changes_of(decisions: Sequence[tuple[Found[Any], Decide[Any]]], token: Token | None) -> list[Change[Any]]:
+def changes_of(
+    decisions: Sequence[tuple[Found[Any], Decide[Any]]], token: Token | None
+) -> list[LogChange[Any]]:
     """Return the changes of one commit to several logs, each with what decides it there."""
     return [
-        Change(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
+        LogChange(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
         for each, decide in decisions
     ]
 
@@ -394,6 +376,11 @@ def _check_own(identifier: Identifier, entry: Entry, view: View[Any], logs: LogC
             f"the catalog says that {quoted(identifier)} is the log {entry.id}, but at {logs.url(entry.location)} is "
             f"the log {view.log_id}: objects were copied or moved behind the catalog's back; restore them"
         )
+
+
+def _leads_elsewhere(parent: Level, child: Level) -> bool:
+    """Tell whether the name of a namespace that turned out to be sealed leads to another one by now."""
+    return parent.tracked.current().state.entry(NAMESPACE, child.path[-1]) != child.entry
 
 
 def _dangling(identifier: Identifier, url: str) -> FormatError:

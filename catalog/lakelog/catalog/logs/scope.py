@@ -8,8 +8,9 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from lakelog.catalog.errors import NoSuchTable
-from lakelog.catalog.logs.cache import LogCache, TrackedLog
+from lakelog.catalog.logs.cache import LogCache
 from lakelog.catalog.logs.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, TABLE, Entry, NamespaceState, TableState
 from lakelog.log import View
@@ -17,6 +18,11 @@ from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
 
 S = TypeVar("S")
 Progress = Callable[[str], None]
+
+NO_MAINTENANCE = (
+    "maintenance deletes what nobody can bring back, so there is none in a transaction or of the past: open the "
+    "catalog without either"
+)
 
 
 def no_progress(message: str) -> None:
@@ -57,7 +63,7 @@ class Scope:
         return not self.namespaces and len(self.tables) == 1
 
 
-def chosen(
+def chosen_scope(
     tree: NameTree,
     table: Identifier | None = None,
     namespace: Identifier | None = None,
@@ -70,10 +76,7 @@ def chosen(
     Maintenance is of the catalog as it is, and of each log by itself: there is none of the past, or in a transaction.
     """
     if tree.logs.is_a_cut:
-        raise Unsupported(
-            "maintenance deletes what nobody can bring back, so there is none in a transaction or of the past: open "
-            "the catalog without either"
-        )
+        raise Unsupported(NO_MAINTENANCE)
     if sum(given is not None for given in (table, namespace, location)) > 1:
         raise InvalidInput("a table, a namespace and a location are three different things: give one of them")
     if table is not None:

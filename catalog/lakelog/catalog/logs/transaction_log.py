@@ -9,16 +9,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import BatchCommitted
-from lakelog.catalog.logs.cache import Change, LogCache, TrackedLog, as_seen_in, facts_now, write_as
+from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
-from lakelog.catalog.logs.transaction_steps import Step, check_same, commit_of, folded, merged, met_by_joined
+from lakelog.catalog.logs.name_path import known_on_path
+from lakelog.catalog.logs.tracked_log import TrackedLog, as_seen_in
+from lakelog.catalog.logs.transaction_steps import (
+    Step,
+    check_same,
+    commit_of,
+    folded,
+    merged_drafts,
+    met_by_joined,
+)
+from lakelog.catalog.logs.writer_now import facts_now, write_as
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Filter
-from lakelog.catalog.state import NAMESPACE, RELATION, STATEMENT, NamespaceState, TableState, author_of, full
+from lakelog.catalog.state import NAMESPACE, STATEMENT, NamespaceState, TableState, author_of, full
 from lakelog.log import Commit, Committed, Draft, Json, View
 from lakelog.log.errors import AlreadyExists, LogSealed, NotFound, Unsupported
 from lakelog.log.placing import Decide
@@ -26,8 +36,6 @@ from lakelog.log.view import empty_view
 
 T = TypeVar("T")
 S = TypeVar("S")
-
-STEP_MARK = "+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +47,13 @@ class Creation:
     commit_id: str
 
 
-class TakenLog(TrackedLog[S]):
+class TransactionLog(TrackedLog[S]):
     """One log in a transaction. `start` is what the cut has; `known` has the transaction's own changes too.
 
-    Views between steps have the version of `start`; their hash tells how many steps they have.
+    Views between steps have the version of `start`, and count in `steps` what is folded onto it.
     """
 
-    def __init__(self, under: TrackedLog[S], logs: TakenLogs) -> None:
+    def __init__(self, under: TrackedLog[S], logs: TransactionLogs) -> None:
         super().__init__(under.log, under.location, under.store, under.prefix, lambda time_us: None)
         self.under = under
         self.start: View[S] | None = None
@@ -53,29 +61,18 @@ class TakenLog(TrackedLog[S]):
         self.steps: list[Step[S]] = []
         self._decided: list[Draft] = []
         """How the steps came out when they were last decided on what others had committed."""
-        self.rows_read: list[Filter | None] = []
-        self.lines_read: list[tuple[str, str, Filter | None]] = []
-        self.names_read: set[tuple[str, str | None]] = set()
-        self._staged: dict[str, View[S]] = {}
         self._logs = logs
-
-    @property
-    def in_transaction(self) -> bool:
-        return True
+        self.transaction: OwnPart[S] = OwnPart(self)
 
     @property
     def outside(self) -> TrackedLog[S]:
         return self.under
 
-    @property
-    def is_new(self) -> bool:
-        return self.creation is not None
-
     def current(self) -> View[S]:
         self._logs.check_open()
         with self._logs.changing:
             if self._view is None:
-                self.start = self._view = self._logs.cut.take(
+                self.start = self._view = self._logs.cut.view_of(
                     self.under, fresh=self._logs.is_fresh(self.location)
                 )
             return self._view
@@ -101,14 +98,13 @@ class TakenLog(TrackedLog[S]):
         try:
             return look(view)
         except NotFound:
-            # Expiry has replaced parts of what was taken: the same version, read anew, has the same steps on top.
-            hash, _, _ = view.hash.partition(STEP_MARK)
+            # Expiry has replaced parts of what was read: the same version, read anew, has the same steps on top.
             fresh = self.log.view_at(view.version)
-            if fresh.hash != hash:
+            if fresh.hash != view.hash:
                 raise
-            is_start = self.start is not None and self.start.hash == hash
+            is_start = self.start is not None and self.start.hash == view.hash
             drafts = [step.draft for step in self.steps] if is_start else self._decided
-            for draft in drafts[: self._steps_in(view)]:
+            for draft in drafts[: view.steps]:
                 fresh = folded(self.log, fresh, draft)
             return look(as_seen_in(view, fresh))
 
@@ -127,20 +123,6 @@ class TakenLog(TrackedLog[S]):
     def find(self, commit_id: str, first: int, last: int) -> int | None:
         return None  # a transaction is asked again as a whole
 
-    def own_since(self, view: View[S]) -> list[Commit]:
-        current = self.current()
-        return [commit_of(current, step.draft) for step in self.steps[self._steps_in(view) :]]
-
-    def note_staged(self, commit_id: str, view: View[S]) -> None:
-        self._staged[commit_id] = view
-
-    def own_since_staged(self, commit_id: str) -> list[Commit]:
-        return self.own_since(self._staged[commit_id]) if commit_id in self._staged else []
-
-    def _steps_in(self, view: View[S]) -> int:
-        _, mark, steps = view.hash.rpartition(STEP_MARK)
-        return int(steps) if mark else 0
-
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
         self._logs.check_writable()
         if not self.location:
@@ -154,7 +136,7 @@ class TakenLog(TrackedLog[S]):
                 view = replace(view, version=self.start.version + 1)
             self.creation = Creation(draft, log_id, commit_id or self._logs.new_id())
             self.steps = [Step(lambda _view, _passed: draft, draft, facts_now(), commit_id)]
-            self._view = _with_steps(folded(self.log, view, draft), len(self.steps))
+            self._view = folded(self.log, view, draft)
             return self._view
 
     def _check_free(self) -> None:
@@ -196,7 +178,7 @@ class TakenLog(TrackedLog[S]):
                 return decide(view, (*before, *passed))
 
             self.steps.append(Step(decide_after, draft, facts_now(), commit_id))
-            self._view = _with_steps(folded(self.log, now, draft), len(self.steps))
+            self._view = folded(self.log, now, draft)
             return Committed(self._view, self._view.version)
 
     def _passed_before(self, commit_id: str | None, base: int | None) -> tuple[Commit, ...] | None:
@@ -214,21 +196,10 @@ class TakenLog(TrackedLog[S]):
         placing = self.log.placing(start, never, commit_id or self._logs.new_id(), base)
         return None if placing.asked_before() is not None else tuple(placing.passed)
 
-    def take_back(self, steps: int, view: View[S] | None) -> None:
+    def undo_to(self, steps: int, view: View[S] | None) -> None:
         """Undo the newest steps, down to so many."""
         del self.steps[steps:]
         self._view = view
-
-    def note_rows_read(self, predicate: Filter | None) -> None:
-        if predicate not in self.rows_read:
-            self.rows_read.append(predicate)
-
-    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
-        if (name, id, predicate) not in self.lines_read:
-            self.lines_read.append((name, id, predicate))
-
-    def note_name_read(self, space: str, name: str | None) -> None:
-        self.names_read.add((space, name))
 
     # At the end
 
@@ -254,8 +225,8 @@ class TakenLog(TrackedLog[S]):
             )
             drafts.append(draft)
             passed = met_by_joined(passed, draft)
-            view = _with_steps(folded(self.log, view, draft), len(drafts))
-        return merged(drafts)
+            view = folded(self.log, view, draft)
+        return merged_drafts(drafts)
 
     def all_facts(self) -> dict[str, Json]:
         """Return what was said of the writer at each step, the statements one after another."""
@@ -266,10 +237,50 @@ class TakenLog(TrackedLog[S]):
 
     def first_draft(self) -> Draft:
         """Return the draft that creates the log with all that the transaction did to it."""
-        return merged([step.draft for step in self.steps])
+        return merged_drafts([step.draft for step in self.steps])
 
 
-class TakenLogs(LogCache):
+class OwnPart(Generic[S]):
+    """What a transaction has done in one log, and what it has read of it, as `InTransaction` says it."""
+
+    def __init__(self, log: TransactionLog[S]) -> None:
+        self.rows_read: list[Filter | None] = []
+        self.lines_read: list[tuple[str, str, Filter | None]] = []
+        self.names_read: set[tuple[str, str | None]] = set()
+        self._staged: dict[str, View[S]] = {}
+        self._log = log
+
+    @property
+    def is_open(self) -> bool:
+        return True
+
+    @property
+    def creates_log(self) -> bool:
+        return self._log.creation is not None
+
+    def own_since(self, view: View[S]) -> Sequence[Commit]:
+        current = self._log.current()
+        return [commit_of(current, step.draft) for step in self._log.steps[view.steps :]]
+
+    def note_staged(self, commit_id: str, view: View[S]) -> None:
+        self._staged[commit_id] = view
+
+    def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
+        return self.own_since(self._staged[commit_id]) if commit_id in self._staged else ()
+
+    def note_rows_read(self, predicate: Filter | None) -> None:
+        if predicate not in self.rows_read:
+            self.rows_read.append(predicate)
+
+    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
+        if (name, id, predicate) not in self.lines_read:
+            self.lines_read.append((name, id, predicate))
+
+    def note_name_read(self, space: str, name: str | None) -> None:
+        self.names_read.add((space, name))
+
+
+class TransactionLogs(LogCache):
     """All logs at one cut, over those that the process knows. `refusal` is why nothing can be changed, if so."""
 
     def __init__(self, under: LogCache, cut: Cut, *, refusal: str | None = None) -> None:
@@ -278,34 +289,34 @@ class TakenLogs(LogCache):
         self.cut = cut
         self.refusal = refusal
         self.closed: str | None = None
-        self.validate_written: Callable[[TakenLog[Any], View[Any], Sequence[Commit]], None] = _valid
+        self.validate_written: Callable[[TransactionLog[Any], View[Any], Sequence[Commit]], None] = _valid
         self.changing = threading.RLock()
         """Held by a step: two at once, in threads of one session, would each build on what was there before both."""
         self._fresh: set[str] = set()
-        self._taken_namespaces: dict[str, TakenLog[NamespaceState]] = {}
-        self._taken_tables: dict[str, TakenLog[TableState]] = {}
+        self._seen_namespaces: dict[str, TransactionLog[NamespaceState]] = {}
+        self._seen_tables: dict[str, TransactionLog[TableState]] = {}
 
     def namespace(self, location: str) -> TrackedLog[NamespaceState]:
-        taken = self._taken_namespaces.get(location)
-        if taken is None:
-            taken = self._taken_namespaces.setdefault(
-                location, TakenLog(self.under.namespace(location), self)
+        seen = self._seen_namespaces.get(location)
+        if seen is None:
+            seen = self._seen_namespaces.setdefault(
+                location, TransactionLog(self.under.namespace(location), self)
             )
-        return taken
+        return seen
 
     def table(self, location: str) -> TrackedLog[TableState]:
-        taken = self._taken_tables.get(location)
-        if taken is None:
-            taken = self._taken_tables.setdefault(location, TakenLog(self.under.table(location), self))
-        return taken
+        seen = self._seen_tables.get(location)
+        if seen is None:
+            seen = self._seen_tables.setdefault(location, TransactionLog(self.under.table(location), self))
+        return seen
 
     @property
-    def namespaces(self) -> list[TakenLog[NamespaceState]]:
-        return list(self._taken_namespaces.values())
+    def namespaces(self) -> list[TransactionLog[NamespaceState]]:
+        return list(self._seen_namespaces.values())
 
     @property
-    def tables(self) -> list[TakenLog[TableState]]:
-        return list(self._taken_tables.values())
+    def tables(self) -> list[TransactionLog[TableState]]:
+        return list(self._seen_tables.values())
 
     @property
     def is_a_cut(self) -> bool:
@@ -318,7 +329,7 @@ class TakenLogs(LogCache):
         level: list[tuple[Identifier, str]] = [((), "")]
         while level:
             path, location = level.pop()
-            parent = self._taken_namespaces.get(location)
+            parent = self._seen_namespaces.get(location)
             for view in (parent.start, parent.known) if parent is not None else ():
                 for space, names in view.state.entries.items() if view is not None else ():
                     for name, entry in names.items():
@@ -347,26 +358,12 @@ class TakenLogs(LogCache):
     def refresh(self, logs: Sequence[TrackedLog[Any]]) -> None:
         """Nothing to do: a cut does not move."""
 
-    def take_path(self, namespace: Identifier, table: str | None) -> None:
+    def prepare_path(self, namespace: Identifier, table: str | None) -> None:
         """Read all levels of the path that the process knows, and this cut does not have, in one round."""
         self.check_open()
         self.cut.begin_batch()
-        path: list[TrackedLog[Any]] = []
-        tracked: TrackedLog[NamespaceState] = self.under.namespace("")
-        for part in namespace:
-            path.append(tracked)
-            entry = tracked.known.state.entry(NAMESPACE, part) if tracked.known is not None else None
-            if entry is None:
-                break
-            tracked = self.under.namespace(entry.location)
-        else:
-            path.append(tracked)
-            entry = None
-            if table is not None and tracked.known is not None:
-                entry = tracked.known.state.entry(RELATION, table)
-            if entry is not None:
-                path.append(self.under.table(entry.location))
-        wanted = [each for each in path if each.known is not None and not self._has(each.location)]
+        known = known_on_path(self.under, namespace, table)
+        wanted = [each for each in known if not self._has(each.location)]
         self.under.refresh(wanted)
         self._fresh = {each.location for each in wanted}
 
@@ -374,31 +371,27 @@ class TakenLogs(LogCache):
         self.cut.check()
 
     def _has(self, location: str) -> bool:
-        taken = self._taken_tables.get(location) or self._taken_namespaces.get(location)
-        return taken is not None and taken.known is not None
+        seen = self._seen_tables.get(location) or self._seen_namespaces.get(location)
+        return seen is not None and seen.known is not None
 
     def commit_together(
         self,
-        changes: Sequence[Change[Any]],
+        changes: Sequence[LogChange[Any]],
         *,
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,
     ) -> None:
         """Take note of all of the changes, or of none."""
         with self.changing:
-            taken = [change.tracked for change in changes if isinstance(change.tracked, TakenLog)]
-            before = [(each, len(each.steps), each.known) for each in taken]
+            seen = [change.tracked for change in changes if isinstance(change.tracked, TransactionLog)]
+            before = [(each, len(each.steps), each.known) for each in seen]
             try:
                 for change in changes:
                     change.tracked.commit(change.view, change.decide, commit_id=commit_id, base=change.base)
             except Exception:
                 for tracked, steps, view in before:
-                    tracked.take_back(steps, view)
+                    tracked.undo_to(steps, view)
                 raise
-
-
-def _with_steps(view: View[S], steps: int) -> View[S]:
-    return replace(view, hash=f"{view.hash.partition(STEP_MARK)[0]}{STEP_MARK}{steps}")
 
 
 def _went_back(passed: Sequence[Commit]) -> bool:
@@ -410,5 +403,5 @@ def _went_back(passed: Sequence[Commit]) -> bool:
     )
 
 
-def _valid(taken: TakenLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
+def _valid(seen: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
     """Snapshot isolation: what was read may have changed since."""

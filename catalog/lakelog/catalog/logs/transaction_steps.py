@@ -56,9 +56,10 @@ def commit_of(view: View[Any], draft: Draft) -> Commit:
 
 
 def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
-    """Return the view with what `draft` would do, of the same version: nothing of it is committed."""
+    """Return the view with what `draft` would do, of the same version and one step on: nothing of it is committed."""
     state = log.projection.apply(view.state, commit_of(view, draft), draft.blobs)
-    return replace(view, state=state, sealed=draft.seals or (view.sealed and not draft.restores))
+    sealed = draft.seals or (view.sealed and not draft.restores)
+    return replace(view, state=state, sealed=sealed, steps=view.steps + 1)
 
 
 def check_same(
@@ -157,7 +158,7 @@ def _on_both(event: dict[str, Any], source: str, target: str) -> Iterator[dict[s
             yield {"event": "branch-files-changed", "branch": target, **change}
 
 
-def merged(drafts: Sequence[Draft]) -> Draft:
+def merged_drafts(drafts: Sequence[Draft]) -> Draft:
     """Return one draft that does what all of them do, one after the other."""
     if len(drafts) == 1:
         return drafts[0]

@@ -13,7 +13,7 @@ from lakelog.catalog.maintenance.fsck import (
     Severity,
 )
 from lakelog.catalog.maintenance.fsck.check import (
-    check,
+    check_warehouse,
 )
 from lakelog.catalog.maintenance.vacuum import (
     VACUUM_DEFAULT_AGE,
@@ -29,5 +29,5 @@ __all__ = [
     "VACUUM_DEFAULT_AGE",
     "VACUUM_DEFAULT_DROPPED_AGE",
     "Vacuumed",
-    "check",
+    "check_warehouse",
 ]

@@ -49,7 +49,7 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
         tracked = tree.logs.table(entry.location)
         if not _is_dropped_by(tracked, id, token):
             continue
-        planned = purge.plan(tree, kind, quoted(identifier), entry)
+        planned = purge.plan_purge(tree, kind, quoted(identifier), entry)
         if planned is not None and not purge.do(tree, planned):
             raise ConflictError(
                 f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved that has "

@@ -168,7 +168,7 @@ def _judge(
         if young and id not in at_home.state.forgotten:
             return
     entry = Entry(kind=kind, id=id, location=location)
-    planned = purge.plan(tree, kind, logs.url(location), entry, only_look=True)
+    planned = purge.plan_purge(tree, kind, logs.url(location), entry, only_look=True)
     if planned is not None:
         found.logs.append(Orphan(id, home, planned))
 

@@ -89,7 +89,9 @@ def data_of(store: ObjectStore, prefix: str) -> Content:
     return content
 
 
-def plan(tree: NameTree, kind: str, name: str, entry: Entry, *, only_look: bool = False) -> Purge | None:
+def plan_purge(
+    tree: NameTree, kind: str, name: str, entry: Entry, *, only_look: bool = False
+) -> Purge | None:
     """Return what a purge of `entry` deletes, with all that is below it; None where nothing is left that is its.
 
     An entry whose place is another log's by now, or a user's own, has nothing left. `only_look` aborts no transaction.
@@ -108,7 +110,7 @@ def plan(tree: NameTree, kind: str, name: str, entry: Entry, *, only_look: bool 
         content = Content()
         for child_kind, child_name, child in _below(view.state):
             title = f"{name}.{quoted((child_name,))}"
-            found = plan(tree, child_kind, title, child, only_look=only_look)
+            found = plan_purge(tree, child_kind, title, child, only_look=only_look)
             children += [] if found is None else [found]
     else:
         content = data_of(tracked.store, folder(tracked))

@@ -261,7 +261,7 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     until_us = now_us - asked.dropped_age_us
     for id, (kind, name, entry) in purge.due(namespace.view.state, until_us).items():
         title = quoted((*(namespace.path or ()), name))
-        found = purge.plan(tree, kind, title, entry, only_look=asked.dry_run)
+        found = purge.plan_purge(tree, kind, title, entry, only_look=asked.dry_run)
         if found is not None and not found.view.purged and found.view.time_us > until_us:
             continue  # restored since the namespace was read, and perhaps dropped again
         if found is None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.parquet.reading import read_files
 from lakelog.catalog.parquet.writing import write_files
 from lakelog.catalog.planning import Bound, IsTrue, Not
 from lakelog.catalog.schema import TARGET_FILE_SIZE, order_within_files
-from lakelog.catalog.state import TableState
-from lakelog.log import View, WriteRef
+from lakelog.log import WriteRef
 
 
 def copied_files(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
+    head: TableHead,
     files: pa.Table,
     left_out: Bound,
     write: WriteRef,
@@ -28,7 +26,7 @@ def copied_files(
     They are written as the table is partitioned and sorted now, in files of about the size that it says, if nobody says
     another. Nothing is committed.
     """
-    metadata = view.state.current
+    metadata, tracked = head.metadata, head.tracked
     size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}
     schema, batches = read_files(
         tracked.store,

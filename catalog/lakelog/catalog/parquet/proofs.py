@@ -7,13 +7,13 @@ and then the files that were added since need a proof. So it is asked again on e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict, RowsUnproven
-from lakelog.catalog.logs import TrackedLog, all_files, files_only_in
+from lakelog.catalog.logs import TableHead, seen_on
 from lakelog.catalog.planning import Bound, Unevaluable, bind, may_fail
 from lakelog.catalog.schema import Check, Column, Constraint, Predicate, Schema, StructType, dotted
 from lakelog.catalog.state import TableState
@@ -67,29 +67,26 @@ def condition_of(check: Check, schema: Schema) -> Bound:
 
 
 def check_rows(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    looked_at: View[TableState] | None,
-    requirements: Sequence[Requirement],
-    name: str,
+    head: TableHead, looked_at: View[TableState] | None, requirements: Sequence[Requirement]
 ) -> None:
-    """Raise unless all rows of `view` are proven to be so; those of `looked_at` are, as somebody says who looked.
+    """Raise unless all rows of `head` are proven to be so; those of `looked_at` are, as somebody says who looked.
 
     RowsUnproven when nobody looked, Unsupported for rows of a branch; CommitConflict for files that came since then.
     """
     if not requirements:
         return
-    for branch in view.state.branches:
+    name = head.name
+    for branch in head.state.branches:
         # Nobody has looked at these: whoever asks has seen main.
-        _check_branch(tracked, view, branch, requirements, name)
+        _check_branch(head, branch, requirements)
     if looked_at is None:
-        files = all_files(tracked, view)
-    elif looked_at.hash == view.hash:
+        files = head.all_files()
+    elif looked_at.hash == head.view.hash:
         return
     else:
-        files = files_only_in(tracked, view, looked_at)
+        files = head.files_only_here(looked_at)
     for requirement in requirements:
-        if not pc.any(may_fail(files, requirement.condition, view.state.current.specs), min_count=0).as_py():
+        if not pc.any(may_fail(files, requirement.condition, head.metadata.specs), min_count=0).as_py():
             continue
         if looked_at is None:
             raise RowsUnproven(
@@ -99,20 +96,14 @@ def check_rows(
         raise CommitConflict(
             f"{requirement.words} holds for {name} as of version {looked_at.version}, but rows were added since, which "
             "may violate it. Nothing was changed: run the statement again, and it will look at those rows too",
-            version=view.version,
+            version=head.version,
         )
 
 
-def _check_branch(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    branch: str,
-    requirements: Sequence[Requirement],
-    name: str,
-) -> None:
-    files = all_files(tracked, replace(view, state=view.state.on(branch)))
+def _check_branch(head: TableHead, branch: str, requirements: Sequence[Requirement]) -> None:
+    name, files = head.name, head.at(seen_on(head.view, branch)).all_files()
     for requirement in requirements:
-        if pc.any(may_fail(files, requirement.condition, view.state.current.specs), min_count=0).as_py():
+        if pc.any(may_fail(files, requirement.condition, head.metadata.specs), min_count=0).as_py():
             # Looking at all rows of the table, as engines do where rows are unproven, would not help.
             raise Unsupported(
                 f"rows of the branch {branch} of {name} may violate {requirement.words}: the statistics of its files "

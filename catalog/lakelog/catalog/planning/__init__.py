@@ -49,7 +49,7 @@ from lakelog.catalog.planning.row_filter import (
 )
 from lakelog.catalog.planning.scan_plan import (
     partition_key,
-    plan,
+    plan_scan,
 )
 from lakelog.catalog.planning.top_rows import (
     TopRows,
@@ -81,7 +81,7 @@ __all__ = [
     "partition_key",
     "partition_of_files",
     "partition_values",
-    "plan",
+    "plan_scan",
     "predicate_of",
     "predicate_of_keys",
     "renamed_columns",

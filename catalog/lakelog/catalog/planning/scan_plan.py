@@ -31,7 +31,7 @@ from lakelog.catalog.schema import PartitionField, PartitionSpec, Schema, from_a
 _PLANNED = ("path", "size", "rows", "spec", FOOTER, NAMES, CONSTANTS, DELETED, DELETES, FIRST_ROW, VERSION)
 
 
-def plan(
+def plan_scan(
     files: FileSet,
     fetch: Fetch,
     bound: Bound | None,

@@ -15,7 +15,7 @@ from lakelog.catalog.state.compaction import (
     plan_compaction,
 )
 from lakelog.catalog.state.conflicts import (
-    Change,
+    ChangeKind,
     Operation,
     Rule,
     changes,
@@ -122,7 +122,7 @@ __all__ = [
     "BRANCH",
     "CLIENT",
     "COMMENT",
-    "Change",
+    "ChangeKind",
     "ClusteringChanged",
     "ConstraintAdded",
     "CutDropped",
@@ -192,7 +192,6 @@ __all__ = [
     "changes",
     "check_no_branches",
     "check_ref_name",
-    "plan_compaction",
     "details_of",
     "encode",
     "entry_of",
@@ -204,6 +203,7 @@ __all__ = [
     "namespace_events",
     "normalized",
     "operations_of",
+    "plan_compaction",
     "rule",
     "table_events",
     "with_statement",

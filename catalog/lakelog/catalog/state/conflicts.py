@@ -71,7 +71,7 @@ class Operation(Enum):
         return self in (Operation.UPDATE, Operation.MERGE)
 
 
-class Change(Enum):
+class ChangeKind(Enum):
     """What another commit did since the caller's base."""
 
     ADDED_FILES = "added files"
@@ -109,7 +109,7 @@ class Rule(Enum):
     GONE = "gone"
 
 
-def rule(operation: Operation, change: Change) -> Rule:
+def rule(operation: Operation, change: ChangeKind) -> Rule:
     """Return what `operation` does about `change`."""
     match operation:
         case Operation.APPEND:
@@ -135,218 +135,248 @@ def rule(operation: Operation, change: Change) -> Rule:
     assert_never(operation)
 
 
-def _for_append(change: Change) -> Rule:
+def _for_append(change: ChangeKind) -> Rule:
     match change:
-        case Change.ADDED_FILES | Change.REMOVED_FILES:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
             return Rule.REBASE
-        case Change.SCHEMA:
+        case ChangeKind.SCHEMA:
             return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS | Change.REFS:
-            return Rule.REBASE
-        case Change.CHECK:
-            # Nobody has held the rows against it.
-            return Rule.FAIL
-        case Change.IDENTITY:
-            return Rule.CHECK_VALUES
-        case Change.REPLACED:
-            return Rule.FAIL
-        case Change.DROPPED:
-            return Rule.GONE
-    assert_never(change)
-
-
-def _for_overwrite(change: Change) -> Rule:
-    match change:
-        case Change.ADDED_FILES:
-            return Rule.CHECK_FILES
-        case Change.REMOVED_FILES:
-            # The new rows may come from a query that still saw those which are gone: they must not come back.
-            return Rule.CHECK_FILES
-        case Change.SCHEMA:
-            return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING | Change.CHECK:
-            return Rule.FAIL
-        case Change.IDENTITY:
-            return Rule.CHECK_VALUES
-        case Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS | Change.REFS:
-            return Rule.REBASE
-        case Change.REPLACED:
-            return Rule.FAIL
-        case Change.DROPPED:
-            return Rule.GONE
-    assert_never(change)
-
-
-def _for_rows(operation: Operation, change: Change) -> Rule:
-    match change:
-        case Change.ADDED_FILES | Change.REMOVED_FILES:
-            return Rule.CHECK_ROWS
-        case Change.SCHEMA:
-            return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CONSTRAINTS | Change.REFS:
-            # Files are named, not found by a filter, and their specs stay.
-            return Rule.REBASE
-        case Change.CHECK:
-            # Nobody has held new rows against it. A delete has none: what it copies was there to be held against it.
-            return Rule.REBASE if operation is Operation.DELETE_ROWS else Rule.FAIL
-        case Change.IDENTITY:
-            # Rows that are changed keep their values; only a merge has others, which need some.
-            return Rule.CHECK_VALUES if operation is Operation.MERGE else Rule.REBASE
-        case Change.REPLACED:
-            return Rule.FAIL
-        case Change.DROPPED:
-            return Rule.GONE
-    assert_never(change)
-
-
-def _for_compact(change: Change) -> Rule:
-    match change:
-        case Change.ADDED_FILES:
-            return Rule.REBASE
-        case Change.REMOVED_FILES:
-            return Rule.CHECK_ROWS
-        case Change.SCHEMA:
-            return Rule.CHECK_SCHEMA
-        case Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
-            return Rule.REBASE
-        case Change.IDENTITY | Change.REFS:
-            return Rule.REBASE
-        case Change.REPLACED:
-            return Rule.FAIL
-        case Change.DROPPED:
-            return Rule.GONE
-    assert_never(change)
-
-
-def _for_metadata_only(change: Change) -> Rule:
-    match change:
-        case Change.ADDED_FILES | Change.REMOVED_FILES:
-            return Rule.REEVALUATE
-        case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES:
-            return Rule.REEVALUATE
-        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY | Change.REFS:
-            return Rule.REEVALUATE
-        case Change.REPLACED:
-            return Rule.FAIL
-        case Change.DROPPED:
-            return Rule.GONE
-    assert_never(change)
-
-
-def _for_replace(change: Change) -> Rule:
-    match change:
-        case Change.ADDED_FILES | Change.REMOVED_FILES:
-            return Rule.FAIL
-        case Change.SORT_ORDER | Change.PROPERTIES | Change.CHECK | Change.CONSTRAINTS:
-            # What the new table has of these was said with it.
-            return Rule.REBASE
-        case Change.IDENTITY:
-            # The new table's columns are others.
-            return Rule.REBASE
-        case Change.REFS:
-            # Whether there are branches now, which do not allow it, is seen from the state.
-            return Rule.REEVALUATE
-        case Change.SCHEMA | Change.PARTITIONING:
-            # The replacement took its column and spec ids from the metadata at its base; they may be in use by now.
-            return Rule.FAIL
-        case Change.REPLACED:
-            return Rule.FAIL
-        case Change.DROPPED:
-            return Rule.GONE
-    assert_never(change)
-
-
-def _for_rollback(change: Change) -> Rule:
-    match change:
-        case Change.ADDED_FILES | Change.REMOVED_FILES:
-            return Rule.REEVALUATE
-        case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
-            # All of the table becomes what it was, whatever it is by now.
-            return Rule.REEVALUATE
-        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY | Change.REFS:
-            return Rule.REEVALUATE
-        case Change.DROPPED:
-            return Rule.GONE
-    assert_never(change)
-
-
-def _for_statistics(change: Change) -> Rule:
-    match change:
         case (
-            Change.ADDED_FILES
-            | Change.REMOVED_FILES
-            | Change.PARTITIONING
-            | Change.SORT_ORDER
-            | Change.PROPERTIES
-            | Change.CHECK
-            | Change.CONSTRAINTS
-            | Change.IDENTITY
-            | Change.REFS
+            ChangeKind.PARTITIONING
+            | ChangeKind.SORT_ORDER
+            | ChangeKind.PROPERTIES
+            | ChangeKind.CONSTRAINTS
+            | ChangeKind.REFS
         ):
             return Rule.REBASE
-        case Change.SCHEMA:
+        case ChangeKind.CHECK:
+            # Nobody has held the rows against it.
+            return Rule.FAIL
+        case ChangeKind.IDENTITY:
+            return Rule.CHECK_VALUES
+        case ChangeKind.REPLACED:
+            return Rule.FAIL
+        case ChangeKind.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_overwrite(change: ChangeKind) -> Rule:
+    match change:
+        case ChangeKind.ADDED_FILES:
+            return Rule.CHECK_FILES
+        case ChangeKind.REMOVED_FILES:
+            # The new rows may come from a query that still saw those which are gone: they must not come back.
+            return Rule.CHECK_FILES
+        case ChangeKind.SCHEMA:
+            return Rule.CHECK_SCHEMA
+        case ChangeKind.PARTITIONING | ChangeKind.CHECK:
+            return Rule.FAIL
+        case ChangeKind.IDENTITY:
+            return Rule.CHECK_VALUES
+        case ChangeKind.SORT_ORDER | ChangeKind.PROPERTIES | ChangeKind.CONSTRAINTS | ChangeKind.REFS:
+            return Rule.REBASE
+        case ChangeKind.REPLACED:
+            return Rule.FAIL
+        case ChangeKind.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_rows(operation: Operation, change: ChangeKind) -> Rule:
+    match change:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+            return Rule.CHECK_ROWS
+        case ChangeKind.SCHEMA:
+            return Rule.CHECK_SCHEMA
+        case (
+            ChangeKind.PARTITIONING
+            | ChangeKind.SORT_ORDER
+            | ChangeKind.PROPERTIES
+            | ChangeKind.CONSTRAINTS
+            | ChangeKind.REFS
+        ):
+            # Files are named, not found by a filter, and their specs stay.
+            return Rule.REBASE
+        case ChangeKind.CHECK:
+            # Nobody has held new rows against it. A delete has none: what it copies was there to be held against it.
+            return Rule.REBASE if operation is Operation.DELETE_ROWS else Rule.FAIL
+        case ChangeKind.IDENTITY:
+            # Rows that are changed keep their values; only a merge has others, which need some.
+            return Rule.CHECK_VALUES if operation is Operation.MERGE else Rule.REBASE
+        case ChangeKind.REPLACED:
+            return Rule.FAIL
+        case ChangeKind.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_compact(change: ChangeKind) -> Rule:
+    match change:
+        case ChangeKind.ADDED_FILES:
+            return Rule.REBASE
+        case ChangeKind.REMOVED_FILES:
+            return Rule.CHECK_ROWS
+        case ChangeKind.SCHEMA:
+            return Rule.CHECK_SCHEMA
+        case (
+            ChangeKind.PARTITIONING
+            | ChangeKind.SORT_ORDER
+            | ChangeKind.PROPERTIES
+            | ChangeKind.CHECK
+            | ChangeKind.CONSTRAINTS
+        ):
+            return Rule.REBASE
+        case ChangeKind.IDENTITY | ChangeKind.REFS:
+            return Rule.REBASE
+        case ChangeKind.REPLACED:
+            return Rule.FAIL
+        case ChangeKind.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_metadata_only(change: ChangeKind) -> Rule:
+    match change:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+            return Rule.REEVALUATE
+        case ChangeKind.SCHEMA | ChangeKind.PARTITIONING | ChangeKind.SORT_ORDER | ChangeKind.PROPERTIES:
+            return Rule.REEVALUATE
+        case ChangeKind.CHECK | ChangeKind.CONSTRAINTS | ChangeKind.IDENTITY | ChangeKind.REFS:
+            return Rule.REEVALUATE
+        case ChangeKind.REPLACED:
+            return Rule.FAIL
+        case ChangeKind.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_replace(change: ChangeKind) -> Rule:
+    match change:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+            return Rule.FAIL
+        case ChangeKind.SORT_ORDER | ChangeKind.PROPERTIES | ChangeKind.CHECK | ChangeKind.CONSTRAINTS:
+            # What the new table has of these was said with it.
+            return Rule.REBASE
+        case ChangeKind.IDENTITY:
+            # The new table's columns are others.
+            return Rule.REBASE
+        case ChangeKind.REFS:
+            # Whether there are branches now, which do not allow it, is seen from the state.
+            return Rule.REEVALUATE
+        case ChangeKind.SCHEMA | ChangeKind.PARTITIONING:
+            # The replacement took its column and spec ids from the metadata at its base; they may be in use by now.
+            return Rule.FAIL
+        case ChangeKind.REPLACED:
+            return Rule.FAIL
+        case ChangeKind.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_rollback(change: ChangeKind) -> Rule:
+    match change:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
+            return Rule.REEVALUATE
+        case (
+            ChangeKind.SCHEMA
+            | ChangeKind.PARTITIONING
+            | ChangeKind.SORT_ORDER
+            | ChangeKind.PROPERTIES
+            | ChangeKind.REPLACED
+        ):
+            # All of the table becomes what it was, whatever it is by now.
+            return Rule.REEVALUATE
+        case ChangeKind.CHECK | ChangeKind.CONSTRAINTS | ChangeKind.IDENTITY | ChangeKind.REFS:
+            return Rule.REEVALUATE
+        case ChangeKind.DROPPED:
+            return Rule.GONE
+    assert_never(change)
+
+
+def _for_statistics(change: ChangeKind) -> Rule:
+    match change:
+        case (
+            ChangeKind.ADDED_FILES
+            | ChangeKind.REMOVED_FILES
+            | ChangeKind.PARTITIONING
+            | ChangeKind.SORT_ORDER
+            | ChangeKind.PROPERTIES
+            | ChangeKind.CHECK
+            | ChangeKind.CONSTRAINTS
+            | ChangeKind.IDENTITY
+            | ChangeKind.REFS
+        ):
+            return Rule.REBASE
+        case ChangeKind.SCHEMA:
             # They name columns by ids and say of which type their bounds are.
             return Rule.REBASE
-        case Change.REPLACED:
+        case ChangeKind.REPLACED:
             return Rule.FAIL
-        case Change.DROPPED:
+        case ChangeKind.DROPPED:
             return Rule.GONE
     assert_never(change)
 
 
-def _for_drop(change: Change) -> Rule:
+def _for_drop(change: ChangeKind) -> Rule:
     match change:
-        case Change.ADDED_FILES | Change.REMOVED_FILES:
+        case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
             return Rule.REBASE
-        case Change.SCHEMA | Change.PARTITIONING | Change.SORT_ORDER | Change.PROPERTIES | Change.REPLACED:
+        case (
+            ChangeKind.SCHEMA
+            | ChangeKind.PARTITIONING
+            | ChangeKind.SORT_ORDER
+            | ChangeKind.PROPERTIES
+            | ChangeKind.REPLACED
+        ):
             return Rule.REBASE
-        case Change.CHECK | Change.CONSTRAINTS | Change.IDENTITY | Change.REFS:
+        case ChangeKind.CHECK | ChangeKind.CONSTRAINTS | ChangeKind.IDENTITY | ChangeKind.REFS:
             return Rule.REBASE
-        case Change.DROPPED:
+        case ChangeKind.DROPPED:
             return Rule.GONE
     assert_never(change)
 
 
-def changes(event: TableEvent) -> tuple[Change, ...]:
+def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
     """Return what `event` did to the table, in the matrix' words."""
     match event:
         case TableCreated() | TableReplaced():
-            return (Change.REPLACED,)
+            return (ChangeKind.REPLACED,)
         case SchemaChanged():
-            return (Change.SCHEMA,)
+            return (ChangeKind.SCHEMA,)
         case PartitioningChanged():
-            return (Change.PARTITIONING,)
+            return (ChangeKind.PARTITIONING,)
         case SortOrderChanged() | ClusteringChanged():
-            return (Change.SORT_ORDER,)
+            return (ChangeKind.SORT_ORDER,)
         case TableAltered():
-            return (Change.PROPERTIES,)
+            return (ChangeKind.PROPERTIES,)
         case ConstraintAdded():
-            return (Change.CHECK if isinstance(event.constraint, Check) else Change.CONSTRAINTS,)
+            return (ChangeKind.CHECK if isinstance(event.constraint, Check) else ChangeKind.CONSTRAINTS,)
         case ConstraintDropped():
-            return (Change.CONSTRAINTS,)
+            return (ChangeKind.CONSTRAINTS,)
         case FilesChanged():
-            added = (Change.ADDED_FILES,) if event.added_files else ()
-            removed = (Change.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
+            added = (ChangeKind.ADDED_FILES,) if event.added_files else ()
+            removed = (ChangeKind.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
             return added + removed
         case BranchFilesChanged():
             # Another line's; who writes to that branch is shown it as a change of files.
             return ()
         case RefSet() | RefDropped() | FastForwarded():
             # What a fast-forward does to files is said beside it.
-            return (Change.REFS,)
+            return (ChangeKind.REFS,)
         case IdentityTaken():
-            return (Change.IDENTITY,)
+            return (ChangeKind.IDENTITY,)
         case RolledBack():
             if event.metadata is None:
                 return ()
-            replaced = () if event.metadata.generation else (Change.REPLACED,)
+            replaced = () if event.metadata.generation else (ChangeKind.REPLACED,)
             checks = any(isinstance(each, Check) for each in event.metadata.constraints)
             return (
-                *replaced, Change.SCHEMA, Change.PARTITIONING, Change.SORT_ORDER, Change.PROPERTIES,
-                Change.CHECK if checks else Change.CONSTRAINTS,
+                *replaced, ChangeKind.SCHEMA, ChangeKind.PARTITIONING, ChangeKind.SORT_ORDER, ChangeKind.PROPERTIES,
+                ChangeKind.CHECK if checks else ChangeKind.CONSTRAINTS,
             )  # fmt: skip
         case TableDropped() | TablePurged():
-            return (Change.DROPPED,)
+            return (ChangeKind.DROPPED,)
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
             # Names and old versions are nobody's business here; what started before a drop has met that already.
             return ()

@@ -1,7 +1,7 @@
-"""Changes of a table's contents, one module for each kind: each is one commit, decided again after a lost race.
+"""Changes of one table, one module for each kind: each is one commit, decided again after a lost race.
 
 Rule: a change says what it has read, so that the conflict matrix can judge it; files of a lost change are deleted.
-It must not know names: it gets a table's log, and where that came from does not matter.
+It must not know names: it gets a table's head, and where that came from does not matter.
 """
 
 from lakelog.catalog.writes.compaction_commit import (
@@ -12,7 +12,6 @@ from lakelog.catalog.writes.file_changes import (
 )
 from lakelog.catalog.writes.identity_values import (
     known_taken,
-    look_again,
 )
 from lakelog.catalog.writes.partial_files import (
     matching_files,
@@ -22,7 +21,6 @@ from lakelog.catalog.writes.rollback import (
 )
 from lakelog.catalog.writes.stream_batches import (
     StreamBatch,
-    check_new,
     check_takes,
 )
 
@@ -30,10 +28,8 @@ __all__ = [
     "Rewritten",
     "StreamBatch",
     "changed_rows",
-    "check_new",
     "check_takes",
     "known_taken",
-    "look_again",
     "matching_files",
     "wider_type",
 ]

@@ -7,20 +7,20 @@ done here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.files import DataFile, joined
-from lakelog.catalog.logs import Token, TrackedLog, chunks_of, entries_of
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.planning import Constant, bind, may_match, unknown_parts
 from lakelog.catalog.schema import Filter, as_predicate
-from lakelog.catalog.state import Goal, Group, Operation, TableState, plan_compaction
+from lakelog.catalog.state import Goal, Group, Operation, plan_compaction
 from lakelog.catalog.writes import row_changes
-from lakelog.log import View, WriteRef
+from lakelog.log import WriteRef
 from lakelog.log.errors import CommitUnknown, NotFound, Unsupported
 
 TRIES_MAX = 5
@@ -38,19 +38,12 @@ class Rewritten:
     files: Sequence[DataFile]
 
 
-def plan(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    goal: Goal,
-    filter: Filter | None,
-    *,
-    until: int,
-    limit_bytes: int,
+def plan_groups(
+    head: TableHead, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
 ) -> tuple[pa.Table, list[Group]]:
-    """Return the next groups to be written anew, and their files (see `compaction`), of those that may have rows which
-    match. Unsupported for a filter that files tell nothing of."""
-    metadata = view.state.current
-    files = joined(chunks_of(tracked, view))
+    """Return the next groups to be written anew, and their files (see `plan_compaction`), of the files that may have
+    rows which match. Unsupported for a filter that files tell nothing of."""
+    metadata, files = head.metadata, head.all_files()
     if filter is not None:
         bound = bind(as_predicate(filter), metadata.schema)
         unknown = unknown_parts(bound)
@@ -64,24 +57,18 @@ def plan(
 
 
 def commit(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    groups: Sequence[Rewritten],
-    *,
-    name: str,
-    write: WriteRef,
-    token: Token | None,
-) -> tuple[View[TableState], list[int]]:
+    base: TableHead, groups: Sequence[Rewritten], *, write: WriteRef, token: Token | None
+) -> tuple[TableHead, list[int]]:
     """Commit the groups, which were prepared against `base`, but for those whose files others have changed since.
 
-    Return the newest view, and which groups were left out. Their files are in no commit. Raises as
+    Return the newest version, and which groups were left out. Their files are in no commit. Raises as
     `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since.
     """
     # Without the others, they are the same request still.
-    token = token or Token(commit_id=write.id, bases={tracked.location: write.version})
-    before = entries_of(tracked, base, {path for group in groups for path in group.removed})
+    token = token or base.token_of(write)
+    before = base.entries({path for group in groups for path in group.removed})
     left = list(range(len(groups)))
-    view = base
+    head = base
     while left:
         change = row_changes.RowChange(
             operation=Operation.COMPACT,
@@ -90,17 +77,18 @@ def commit(
             deletes={},
         )
         try:
-            done = row_changes.commit(tracked, base, change, name=name, write=write, token=token)
+            done = row_changes.commit(base, change, write=write, token=token)
         except CommitConflict:
-            view = tracked.current()
-            now = entries_of(tracked, view, before.keys())
+            head = base.at(base.tracked.current())
+            now = head.entries(before.keys())
             untouched = [at for at in left if _is_untouched(groups[at].removed, before, now)]
-            if tracked.in_transaction or len(untouched) == len(left):
+            if base.tracked.transaction.is_open or len(untouched) == len(left):
                 raise
             left = untouched
         else:
-            return done.view, _left_out(tracked, done.view, done.version, groups, token.commit_id)
-    return view, list(range(len(groups)))
+            head = base.at(done.view)
+            return head, _left_out(head, done.version, groups, token.commit_id)
+    return head, list(range(len(groups)))
 
 
 def _is_untouched(
@@ -114,22 +102,17 @@ def _is_untouched(
     )
 
 
-def _left_out(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    version: int,
-    groups: Sequence[Rewritten],
-    commit_id: str,
-) -> list[int]:
+def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit_id: str) -> list[int]:
     """Return which groups are not in the commit: who asks again for what has happened asks for all of them at first.
 
     CommitUnknown where its version has expired by then: no files of them may be deleted.
     """
-    if tracked.in_transaction:
+    tracked = head.tracked
+    if tracked.transaction.is_open:
         return []
     try:
-        then = view if view.version == version else tracked.view_at(version)
-        there = entries_of(tracked, then, [group.files[0].path for group in groups])
+        then = head if head.version == version else head.at(tracked.view_at(version))
+        there = then.entries([group.files[0].path for group in groups])
     except NotFound as error:
         raise CommitUnknown(
             f"a compaction was committed as version {version}, which is let go of since: which of its groups are in it "
@@ -140,40 +123,30 @@ def _left_out(
     return [at for at, group in enumerate(groups) if group.files[0].path not in there]
 
 
-def compact(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    goal: Goal,
-    filter: Filter | None,
-    new_id: Callable[[], str],
-    *,
-    name: str,
-) -> View[TableState]:
-    """Write anew what is to be (see `plan`), in as many commits as it takes, and return the newest view.
+def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
+    """Write anew what is to be (see `plan_groups`), in as many commits as it takes, and return the newest version.
 
-    `new_id` makes ids of writes. CommitConflict where others change the same files again and again.
+    CommitConflict where others change the same files again and again.
     """
     from lakelog.catalog.parquet import copied_files
 
-    until, tries_left = view.version, TRIES_MAX
+    until, tries_left = head.version, TRIES_MAX
     limit_bytes = _FILES_AT_ONCE * goal.target_size_bytes
     while True:
-        files, groups = plan(tracked, view, goal, filter, until=until, limit_bytes=limit_bytes)
+        files, groups = plan_groups(head, goal, filter, until=until, limit_bytes=limit_bytes)
         if not groups:
-            return view
-        write = WriteRef(id=new_id(), version=view.version)
-        copied = copied_files(tracked, view, files, Constant(False), write, target_size_bytes=goal.most_bytes)
+            return head
+        write = head.begin_write()
+        copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes)
         removed = files["path"].to_pylist()
-        with leftovers.kept_by_commit(tracked, copied):
-            view, lost = commit(
-                tracked, view, [Rewritten(removed, copied)], name=name, write=write, token=None
-            )
+        with leftovers.kept_by_commit(head.tracked, copied):
+            head, lost = commit(head, [Rewritten(removed, copied)], write=write, token=None)
         if lost:
-            leftovers.delete(tracked, [file.path for file in copied])
+            leftovers.delete(head.tracked, [file.path for file in copied])
             tries_left -= 1
         if not tries_left:
             raise CommitConflict(
-                f"others have changed files of {name} while they were written anew, {TRIES_MAX} times. What was "
+                f"others have changed files of {head.name} while they were written anew, {TRIES_MAX} times. What was "
                 "compacted before that is: compact the rest when fewer rows are being changed",
-                version=view.version,
+                version=head.version,
             )

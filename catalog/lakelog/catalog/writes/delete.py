@@ -8,101 +8,79 @@ read, it fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import Token, TrackedLog
+from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import kept_by_commit
 from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, Predicate, value_of
-from lakelog.catalog.state import Operation, TableState
+from lakelog.catalog.state import Operation
 from lakelog.catalog.writes import file_changes, row_changes
 from lakelog.catalog.writes.partial_files import matching_files
-from lakelog.log import View, WriteRef
 
 TRIES_MAX = 5
 
 
-def delete(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    predicate: Predicate,
-    new_id: Callable[[], str],
-    *,
-    name: str,
-    token: Token | None,
-) -> View[TableState]:
-    """Delete the rows that match, and return the state after that. `new_id` makes ids of writes.
+def delete(head: TableHead, predicate: Predicate, token: Token | None) -> TableHead:
+    """Delete the rows that match, and return the version after that.
 
     Costs 1 PUT where files are proven to match as a whole; else the files that may match are read, too.
     Unsupported for a condition that is not understood, CommitConflict where others change the same rows all the time.
     """
     for tries_left in reversed(range(TRIES_MAX)):
         try:
-            change = file_changes.Change(
+            change = file_changes.ContentsChange(
                 operation=Operation.DELETE, filter=predicate, filter_text=str(predicate)
             )
-            return file_changes.commit(tracked, view, change, name=name, token=token).view
-        except file_changes.CutsThroughFiles:
+            return head.at(file_changes.commit(head, change, token=token).view)
+        except file_changes.FilesMatchInPart:
             pass
         try:
-            return _delete_rows(tracked, view, predicate, new_id, name, token)
+            return _delete_rows(head, predicate, token)
         except CommitConflict:
-            newer = tracked.current()
+            newer = head.at(head.tracked.current())
             if (
-                tracked.in_transaction
+                head.tracked.transaction.is_open
                 or not tries_left
-                or newer.version <= view.version
-                or _is_another(newer, view)
+                or newer.version <= head.version
+                or _is_another(newer, head)
             ):
                 raise
-            view = newer
+            head = newer
     raise AssertionError("the last try returns or raises")
 
 
-def is_by_files(tracked: TrackedLog[TableState], view: View[TableState], predicate: Predicate) -> bool:
+def is_by_files(head: TableHead, predicate: Predicate) -> bool:
     """Tell whether files are proven to match as a whole, or not at all. Unsupported as `delete`."""
-    _, some = matching_files(tracked, view, bind(predicate, view.state.current.schema))
+    _, some = matching_files(head.tracked, head.view, bind(predicate, head.schema))
     return not some.num_rows
 
 
-def _is_another(newer: View[TableState], view: View[TableState]) -> bool:
-    return (
-        newer.sealed
-        or newer.log_id != view.log_id
-        or newer.state.current.generation != view.state.current.generation
-    )
+def _is_another(newer: TableHead, head: TableHead) -> bool:
+    return newer.view.sealed or newer.id != head.id or newer.metadata.generation != head.metadata.generation
 
 
-def _delete_rows(
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    predicate: Predicate,
-    new_id: Callable[[], str],
-    name: str,
-    token: Token | None,
-) -> View[TableState]:
+def _delete_rows(head: TableHead, predicate: Predicate, token: Token | None) -> TableHead:
     from lakelog.catalog.parquet import copied_files, read_positions
 
-    metadata = view.state.current
+    tracked, metadata = head.tracked, head.metadata
     bound = bind(predicate, metadata.schema)
-    tracked.note_rows_read(predicate)
-    whole, some = matching_files(tracked, view, bound)
+    tracked.transaction.note_rows_read(predicate)
+    whole, some = matching_files(tracked, head.view, bound)
     positions = dict(
         read_positions(
             tracked.store, tracked.prefix, some, metadata.schema, bound, tracked.log.replay.open_url
         )
     )
-    write = WriteRef(id=new_id(), version=view.version)
+    write = head.begin_write()
     removed = set(whole["path"].to_pylist())
     copied: list[DataFile] = []
     if positions and value_of(metadata.properties, WRITE_MODES["delete"]) == COPY_ON_WRITE:
         touched = pc.is_in(some["path"], value_set=pa.array(sorted(positions), pa.string()))
-        copied = copied_files(tracked, view, some.filter(touched), bound, write)
+        copied = copied_files(head, some.filter(touched), bound, write)
         removed |= positions.keys()
         positions = {}
     change = row_changes.RowChange(
@@ -113,6 +91,6 @@ def _delete_rows(
         condition=predicate,
     )
     if change.is_empty:
-        return view
+        return head
     with kept_by_commit(tracked, copied):
-        return row_changes.commit(tracked, view, change, name=name, write=write, token=token).view
+        return head.at(row_changes.commit(head, change, write=write, token=token).view)

@@ -2,7 +2,7 @@
 
 Each is decided on metadata, so it can be decided again on a newer state after a lost race; what may go on then is the
 conflict matrix's business. Files are removed only where it is proven that all of their rows have to go. Where an
-overwrite cuts through files, the rows that have to go are found by reading (see `cutting`).
+overwrite matches files in part, the rows that have to go are found by reading (see `partial_files`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.files import (
     DataFile,
     Positions,
     RemovedFile,
     check_files,
     check_taken,
+    check_written_by,
     empty,
     encode_table,
     is_elsewhere,
@@ -32,17 +32,15 @@ from lakelog.catalog.files import (
     without_uncommitted,
 )
 from lakelog.catalog.logs import (
+    TableHead,
     Token,
     TrackedLog,
     Written,
-    all_files,
     as_removed,
-    check,
-    chunks_of,
+    check_conflicts,
     files_event,
     files_only_in,
-    gone_as_no_such_table,
-    merged,
+    merged_drafts,
     taken_events,
 )
 from lakelog.catalog.parquet import kept_by_commit
@@ -65,10 +63,9 @@ from lakelog.catalog.schema import (
     ValuesTaken,
     as_predicate,
 )
-from lakelog.catalog.state import Change as Kind
-from lakelog.catalog.state import FilesChanged, Operation, TableState, encode, normalized
+from lakelog.catalog.state import ChangeKind, FilesChanged, Operation, TableState, encode, normalized
 from lakelog.catalog.writes.identity_values import with_values
-from lakelog.catalog.writes.partial_files import CutFiles, Replaced, matching_files
+from lakelog.catalog.writes.partial_files import PartialFiles, Replaced, matching_files
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput, Unsupported
@@ -77,12 +74,12 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-class CutsThroughFiles(Unsupported):
+class FilesMatchInPart(Unsupported):
     """A filter of a delete matches some rows of a file, or may do so, and whole files are all that goes here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ContentsChange:
     """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation.
 
     A delete has files only where they have no rows: they stand for partitions that are to stay. `batch` tells of which
@@ -107,7 +104,7 @@ def change_of(
     batch: StreamBatch | None,
     values: Sequence[ValuesTaken],
     deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
-) -> Change:
+) -> ContentsChange:
     """Return what a writer asks for. InvalidInput for a filter where none belongs, and for none where one does."""
     if operation == Operation.TRUNCATE.value and files:
         # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
@@ -119,7 +116,7 @@ def change_of(
             "an overwrite needs the filter of what it replaces: give one (ALWAYS_TRUE for all rows)"
         )
     predicate = None if filter is None else as_predicate(filter)
-    return Change(
+    return ContentsChange(
         operation=operation_named(operation),
         files=files,
         filter=predicate,
@@ -135,12 +132,24 @@ def is_understood(predicate: Predicate, schema: Schema) -> bool:
     return not unknown_parts(bind(predicate, schema))
 
 
+def commit_write(
+    head: TableHead,
+    write: WriteRef | None,
+    change: ContentsChange,
+    token: Token | None,
+) -> TableHead:
+    """Commit what a writer has written since `write` began, from `head` or before, and return the newest version."""
+    check_written_by(change.files, write)
+    if token is None and write is not None:
+        # One write is one commit: committing its files again must not add them twice.
+        token = head.token_of(write)
+    return head.at(commit(head.at_write(write), change, write=write, token=token).view)
+
+
 def commit(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    change: Change,
+    base: TableHead,
+    change: ContentsChange,
     *,
-    name: str,
     write: WriteRef | None = None,
     token: Token | None = None,
 ) -> Committed[TableState]:
@@ -148,55 +157,45 @@ def commit(
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
     batch already, Unsupported for a filter that is not understood. Costs 1 PUT when nobody else committed, and what
-    `CutFiles` costs where an overwrite cuts through files; for a delete, that is CutsThroughFiles.
+    `PartialFiles` costs where an overwrite matches files in part; for a delete, that is FilesMatchInPart.
     """
     files = of_write(change.files, write)
-    check_files(files, base.state.current.schema, base.state.current.specs)
-    check_taken(change.values, files, base.state.current.schema)
-    return with_values(
-        tracked,
-        base,
-        replace(change, files=files),
-        name,
-        lambda change: _commit(tracked, base, change, name, write, token),
-    )
+    check_files(files, base.schema, base.metadata.specs)
+    check_taken(change.values, files, base.schema)
+    return with_values(base, replace(change, files=files), lambda change: _commit(base, change, write, token))
 
 
 def _commit(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    change: Change,
-    name: str,
-    write: WriteRef | None,
-    token: Token | None,
+    base: TableHead, change: ContentsChange, write: WriteRef | None, token: Token | None
 ) -> Committed[TableState]:
     # Bound once: a name in the filter means the column that had it when the change was prepared.
-    bound = None if change.filter is None else bind(change.filter, base.state.current.schema)
-    cut = _cut_files(tracked, base, change, bound, name, write)
+    bound = None if change.filter is None else bind(change.filter, base.schema)
+    partial = _partial_files(base, change, bound, write)
 
-    def decide(current: View[TableState], passed: Sequence[Commit]) -> Draft:
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        current = base.at(view)
         if change.batch is not None:
-            check_new(current.state.streams, change.batch, name)
+            check_new(current.state.streams, change.batch, base.name)
         written = Written(
             base.version,
-            base.state.current.schema,
-            lambda kind: _replaced(tracked, base, current, change, bound, kind),
+            base.schema,
+            lambda kind: _is_replaced(base, current, change, bound, kind),
             values=change.values,
         )
-        check(change.operation, current, passed, written, name)
-        _check_not_there(tracked, current, change.files, name)
-        taken = taken_events(current, change.values, name)
-        removed, some = _replaced_files(tracked, current, change, bound)
+        check_conflicts(change.operation, view, passed, written, base.name)
+        _check_not_there(current, change.files)
+        taken = taken_events(view, change.values, base.name)
+        removed, some = _replaced_files(current, change, bound)
         replaced = Replaced()
         if some.num_rows:
-            if cut is None:
-                raise CutsThroughFiles(
+            if partial is None:
+                raise FilesMatchInPart(
                     f"the filter {change.filter_text or ''} of this {change.operation.value} matches some rows of a "
-                    f"file of {name} but not all of them: use a filter on whole partitions"
+                    f"file of {base.name} but not all of them: use a filter on whole partitions"
                 )
-            replaced = cut.replaced(current, some)
+            replaced = partial.replaced(current, some)
         batch = [] if change.batch is None else [change.batch.event()]
-        return merged(
+        return merged_drafts(
             [
                 Draft(events=encode(taken)),
                 *_file_drafts(change, current, as_removed(removed), replaced),
@@ -204,45 +203,30 @@ def _commit(
             ]
         )
 
-    own = tracked.own_since(base)
-    if own:
-        # A handle of before an earlier step of the same transaction: what it does not know is no less there.
-        written = Written(-1, base.state.current.schema, lambda kind: True)
-        check(change.operation, tracked.current(), own, written, name)
-    start = tracked.at_least(base.version)
-    if start.log_id != base.log_id:
-        raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
-    with gone_as_no_such_table(name), kept_by_commit(tracked, [] if cut is None else cut.written):
-        committed = tracked.commit(
-            start,
-            decide,
-            commit_id=token.commit_id if token else None,
-            base=min(base.version, token.base(tracked)) if token else base.version,
-        )
-    return committed
+    base.check_own_steps(change.operation, Written(base.version, base.schema, lambda kind: True))
+    with kept_by_commit(base.tracked, [] if partial is None else partial.written):
+        return base.commit(decide, token)
 
 
-def _check_not_there(
-    tracked: TrackedLog[TableState], view: View[TableState], files: Sequence[DataFile], name: str
-) -> None:
+def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
     """Refuse files from elsewhere that are in the table already: nobody else gave them their names."""
     paths = pa.array([file.path for file in files if is_elsewhere(file.path)], pa.string())
     if not len(paths):
         return
-    for chunk in chunks_of(tracked, view):
+    for chunk in current.chunks():
         known = chunk["path"].filter(pc.is_in(chunk["path"], value_set=paths))
         if len(known):
             more = f", and {len(known) - 1:,} more" if len(known) > 1 else ""
             raise InvalidInput(
-                f"{name} has the file {known[0].as_py()} already{more}: its rows would be there twice"
+                f"{current.name} has the file {known[0].as_py()} already{more}: its rows would be there twice"
             )
 
 
 def _file_drafts(
-    change: Change, current: View[TableState], removed: Sequence[RemovedFile], replaced: Replaced
+    change: ContentsChange, current: TableHead, removed: Sequence[RemovedFile], replaced: Replaced
 ) -> Iterator[Draft]:
     """Yield what happens to files: first, where some are written anew, that, which brings no rows; then the rest."""
-    metadata, text = current.state.current, _kept(change.filter_text)
+    metadata, text = current.metadata, _kept(change.filter_text)
     files = with_ids([*replaced.copies, *change.files], current.state.next_row)
     copies, new = files[: len(replaced.copies)], files[len(replaced.copies) :]
     if replaced.rewritten:
@@ -260,19 +244,19 @@ def _kept(filter_text: str | None) -> str | None:
 
 
 def _replaced_files(
-    tracked: TrackedLog[TableState], view: View[TableState], change: Change, bound: Bound | None
+    current: TableHead, change: ContentsChange, bound: Bound | None
 ) -> tuple[pa.Table, pa.Table]:
     """Return the files that `change` removes, and those in which it may replace some rows."""
     match change.operation:
         case Operation.TRUNCATE:
-            return all_files(tracked, view), empty()
+            return current.all_files(), empty()
         case Operation.OVERWRITE | Operation.DELETE:
             assert bound is not None, "these have a filter"
-            return matching_files(tracked, view, bound)
+            return matching_files(current.tracked, current.view, bound)
         case Operation.OVERWRITE_PARTITIONS:
             whole, some = [], []
-            for chunk in chunks_of(tracked, view):
-                inside, unsure = _touched(chunk, change.files, view.state.current)
+            for chunk in current.chunks():
+                inside, unsure = _touched(chunk, change.files, current.metadata)
                 whole.append(chunk.filter(inside))
                 some.append(chunk.filter(unsure))
             return joined(whole), joined(some)
@@ -280,14 +264,9 @@ def _replaced_files(
             return empty(), empty()
 
 
-def _cut_files(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    change: Change,
-    bound: Bound | None,
-    name: str,
-    write: WriteRef | None,
-) -> CutFiles | None:
+def _partial_files(
+    base: TableHead, change: ContentsChange, bound: Bound | None, write: WriteRef | None
+) -> PartialFiles | None:
     """Return what `change` replaces in files with other rows too; None where it has to spare these."""
     if change.operation not in (Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS):
         return None
@@ -295,10 +274,10 @@ def _cut_files(
         raise InvalidInput("an overwrite needs the id of a write, which its files are named by: begin one")
 
     def find() -> tuple[pa.Table, Bound]:
-        _, some = _replaced_files(tracked, base, change, bound)
-        return some, bound or _bound_of_partitions(change.files, base.state.current)
+        _, some = _replaced_files(base, change, bound)
+        return some, bound or _bound_of_partitions(change.files, base.metadata)
 
-    return CutFiles(tracked, base, write, name, find, change.deletes)
+    return PartialFiles(base, write, find, change.deletes)
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
@@ -324,18 +303,12 @@ def _bound_of_partitions(files: Sequence[DataFile], metadata: Metadata) -> Bound
     return bind(predicate, metadata.schema, case_sensitive=True)
 
 
-def _replaced(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    current: View[TableState],
-    change: Change,
-    bound: Bound | None,
-    kind: Kind,
+def _is_replaced(
+    base: TableHead, current: TableHead, change: ContentsChange, bound: Bound | None, kind: ChangeKind
 ) -> bool:
     """Tell whether files that were added, or removed, between two views may hold rows that `change` replaces."""
-    here, there = (current, base) if kind is Kind.ADDED_FILES else (base, current)
-    files = files_only_in(tracked, here, there)
-    metadata = current.state.current
+    here, there = (current, base) if kind is ChangeKind.ADDED_FILES else (base, current)
+    files, metadata = here.files_only_here(there.view), current.metadata
     if change.operation is Operation.OVERWRITE_PARTITIONS:
         inside, unsure = _touched(files, change.files, metadata)
         return bool(pc.any(pc.or_(inside, unsure), min_count=0).as_py())

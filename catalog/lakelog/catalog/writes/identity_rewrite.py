@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from lakelog.catalog.errors import ValuesGone
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import TrackedLog, gone_as_no_such_table
+from lakelog.catalog.logs import TableHead, gone_as_no_such_table
 from lakelog.catalog.parquet import OpenFile, codec_of, footer_crc_of
-from lakelog.catalog.schema import Schema, ValuesTaken, check_range, dotted, identity_fields, next_values
+from lakelog.catalog.schema import ValuesTaken, check_range, dotted, identity_fields, next_values
 from lakelog.catalog.state import IdentityTaken, TableState, encode
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import CommitUnknown, NotFound, StorageError
@@ -36,45 +36,36 @@ class Renumbered:
     replaced: list[str]
 
 
-def renumbered(
-    tracked: TrackedLog[TableState],
-    schema: Schema,
-    properties: Mapping[str, str],
-    files: Sequence[DataFile],
-    values: Sequence[ValuesTaken],
-    name: str,
-) -> Renumbered:
+def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[ValuesTaken]) -> Renumbered:
     """Take as many values as `values` has, beyond all that are taken, and return `files` with these.
 
     ValuesGone where other values are needed and the files hold some that were given to them, too. Costs one commit, and
     where the values are others, a GET and a PUT for each file.
     """
-    taken = reserved(tracked, schema, values, name)
+    taken = reserved(head, values)
     moves: dict[int, int] = {}
     for old, new in zip(values, taken, strict=True):
         if new.first != old.first:
             moves[old.column] = new.first - old.first
             if old.given:
                 raise ValuesGone(
-                    f"the write to {name} conflicts with others, which took the values of "
-                    f"{dotted(schema.path_of(old.column))} that its rows have, and some of these have values of "
+                    f"the write to {head.name} conflicts with others, which took the values of "
+                    f"{dotted(head.schema.path_of(old.column))} that its rows have, and some of these have values of "
                     "their own, which have to stay. Nothing was changed: run it again",
-                    version=tracked.outside.current().version,
+                    version=head.tracked.outside.current().version,
                 )
     if not moves:
         return Renumbered(list(files), [], [])
     mark = taken[0].first
     others: list[DataFile] = []
     for file in files:
-        others.append(moved(tracked, schema, properties, file, moves, mark))
+        others.append(moved(head, file, moves, mark))
     return Renumbered(others, [file.path for file in others], [file.path for file in files])
 
 
-def reserved(
-    tracked: TrackedLog[TableState], schema: Schema, values: Sequence[ValuesTaken], name: str
-) -> list[ValuesTaken]:
+def reserved(head: TableHead, values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
     """Take as many values of each column as `values` has, by a commit that everybody sees at once."""
-    log = tracked.outside
+    log, schema = head.tracked.outside, head.schema
     known = {field.id: field for field, _ in identity_fields(schema)}
     made: list[ValuesTaken] = []
 
@@ -90,35 +81,28 @@ def reserved(
         events = [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in made]
         return Draft(events=encode(events))
 
-    with gone_as_no_such_table(name):
+    with gone_as_no_such_table(head.name):
         try:
             log.commit(log.known or log.current(), decide)
         except CommitUnknown as error:
             # Values may have been taken for nothing; of the write itself it is certain that it did not happen.
             raise StorageError(
-                f"nothing was written to {name}: it is not known whether values of its identity column could be taken "
-                f"({error}); try again",
+                f"nothing was written to {head.name}: it is not known whether values of its identity column could be "
+                f"taken ({error}); try again",
                 location=error.location,
             ) from error
     return made
 
 
-def moved(
-    tracked: TrackedLog[TableState],
-    schema: Schema,
-    properties: Mapping[str, str],
-    file: DataFile,
-    moves: Mapping[int, int],
-    mark: int,
-) -> DataFile:
+def moved(head: TableHead, file: DataFile, moves: Mapping[int, int], mark: int) -> DataFile:
     """Put a copy of a file whose values of these columns are so much further, under a name of its own."""
+    tracked, metadata = head.tracked, head.metadata
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
     data = tracked.store.get(prefix + file.path)
     if data is None:
         raise NotFound(f"the data file {file.path}, which was just written, is gone: write it again")
-    content = _rewritten(
-        data, {schema.field_by_id(id).physical: by for id, by in moves.items()}, codec_of(properties)
-    )
+    columns = {metadata.schema.field_by_id(id).physical: by for id, by in moves.items()}
+    content = _rewritten(data, columns, codec_of(metadata.properties))
     # Nobody else has this mark, so that no other attempt at the same write puts another file there.
     path = f"{file.path.removesuffix('.parquet')}-from{mark}.parquet"
     tracked.store.put(prefix + path, content)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from lakelog.catalog.errors import ValuesGone
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.logs import TableHead, TrackedLog
 from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.schema import ValuesTaken, identity_fields
 from lakelog.catalog.state import TableState
-from lakelog.log import Committed, View
+from lakelog.log import Committed
 from lakelog.log.errors import CommitUnknown, LakelogError
 
 
@@ -30,65 +30,59 @@ class Taking(Protocol):
 C = TypeVar("C", bound=Taking)
 
 
-def known_taken(tracked: TrackedLog[TableState], view: View[TableState]) -> Mapping[int, int]:
+def known_taken(head: TableHead) -> Mapping[int, int]:
     """Return the last values that are taken of identity columns, by their ids. They only ever move on."""
     taken: dict[int, int] = {}
     # What a transaction took of columns that everybody sees, it took outside of it.
-    for each in (view, tracked.known, tracked.outside.known):
-        if each is not None and each.log_id == view.log_id:
+    for each in (head.view, head.tracked.known, head.tracked.outside.known):
+        if each is not None and each.log_id == head.id:
             taken.update(each.state.identities)
     return taken
 
 
-def look_again(tracked: TrackedLog[TableState], view: View[TableState]) -> None:
+def look_again(head: TableHead) -> None:
     """Learn what others have taken, where that matters: values that are not free cost more than the 1 GET of this."""
-    if identity_fields(view.state.current.schema) and not tracked.is_new:
-        tracked.outside.current()
+    if identity_fields(head.schema) and not head.tracked.transaction.creates_log:
+        head.tracked.outside.current()
 
 
 def with_values(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    change: C,
-    name: str,
-    commit: Callable[[C], Committed[TableState]],
+    head: TableHead, change: C, commit: Callable[[C], Committed[TableState]]
 ) -> Committed[TableState]:
-    """Commit `change`, prepared against `base`, with the values that it took or, where these are gone, others.
+    """Commit `change`, prepared against `head`, with the values that it took or, where these are gone, others.
 
     ValuesGone where others are needed and the files hold some that were given to them, too.
     """
-    public = _seen_outside(tracked, change.values)
+    public = _seen_outside(head.tracked, change.values)
     if not public:
         try:
             return commit(change)
         except ValuesGone:
             if any(each.given for each in change.values):
                 raise
-    return _renumbered(tracked, base, change, public or change.values, name, commit)
+    return _renumbered(head, change, public or change.values, commit)
 
 
 def _seen_outside(tracked: TrackedLog[TableState], values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
     """Return which of the values of a transaction are of columns that others see: these it takes before it commits."""
     outside = tracked.outside
-    if not values or outside is tracked or tracked.is_new:
+    if not values or outside is tracked or tracked.transaction.creates_log:
         return []
     columns = {field.id for field, _ in identity_fields(outside.current().state.current.schema)}
     return [each for each in values if each.column in columns]
 
 
 def _renumbered(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
+    head: TableHead,
     change: C,
     values: Sequence[ValuesTaken],
-    name: str,
     commit: Callable[[C], Committed[TableState]],
 ) -> Committed[TableState]:
     """Commit `change` with others for some of its `values`, which are taken by a commit of its own before."""
     from lakelog.catalog.writes.identity_rewrite import renumbered
 
-    metadata = base.state.current
-    others = renumbered(tracked, metadata.schema, metadata.properties, change.files, values, name)
+    tracked = head.tracked
+    others = renumbered(head, change.files, values)
     change = replace(
         change, files=others.files, values=[each for each in change.values if each not in values]
     )

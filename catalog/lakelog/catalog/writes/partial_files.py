@@ -1,4 +1,4 @@
-"""Overwriting rows of files that hold others too: which those are is found by reading the files that a filter cuts.
+"""Overwriting rows of files that hold others too: which those are is found by reading the files that match in part.
 
 What is found is of an overwrite's base. The overwrite goes on only where no file that may have rows which it replaces
 has come, gone or changed since then; so the same rows of the same files are to go, whatever else is in the table by
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile, RemovedFile, joined, removed_file
-from lakelog.catalog.logs import TrackedLog, chunks_of, entries_of, file_keys, read_vector, with_deletes
+from lakelog.catalog.logs import TableHead, TrackedLog, chunks_of, file_keys, read_vector, with_deletes
 from lakelog.catalog.planning import Bound, match
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, value_of
 from lakelog.catalog.state import TableState
@@ -47,7 +47,7 @@ def matching_files(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """What becomes of the files that are cut: `marked` get another vector, each as it was and as it is, and the rows
+    """What becomes of partial files: `marked` get another vector, each as it was and as it is, and the rows
     that stay of those `rewritten` are in `copies`. Of those `emptied`, none stays."""
 
     marked: Sequence[tuple[DataFile, DataFile]] = ()
@@ -56,8 +56,8 @@ class Replaced:
     copies: Sequence[DataFile] = ()
 
 
-class CutFiles:
-    """The rows that an overwrite replaces in files that it cuts through. Nothing is read before they are asked for.
+class PartialFiles:
+    """The rows that an overwrite replaces in files that it matches in part. Nothing is read before they are asked for.
 
     `find` gives these files, of the base, and what is true for the rows. Costs a read of the files, of their columns
     in the filter, in bounded memory, unless somebody has found all `positions` there; where the table deletes by
@@ -66,37 +66,33 @@ class CutFiles:
 
     def __init__(
         self,
-        tracked: TrackedLog[TableState],
-        base: View[TableState],
+        head: TableHead,
         write: WriteRef,
-        name: str,
         find: Callable[[], tuple[pa.Table, Bound]],
         positions: Mapping[str, BitMap] | None = None,
     ) -> None:
-        self._tracked = tracked
-        self._base = base
+        self._base = head
         self._write = write
-        self._name = name
         self._find = find
         self._given = positions
         self.written: list[DataFile] = []
         """The files that were written for it so far, which nobody needs where the commit does not happen."""
 
-    def replaced(self, current: View[TableState], files: pa.Table) -> Replaced:
-        """Return what becomes of the files that are cut in `current`. CommitConflict where the base has others."""
+    def replaced(self, current: TableHead, files: pa.Table) -> Replaced:
+        """Return what becomes of the partial files in `current`. CommitConflict where the base has others."""
         same = pc.is_in(file_keys(files), value_set=file_keys(self._found[0]))
         if not pc.all(same, min_count=0).as_py():
             raise CommitConflict(
-                f"the overwrite of {self._name} conflicts with another change of the rows that it replaces. Nothing "
-                "was changed: run the statement again",
+                f"the overwrite of {self._base.name} conflicts with another change of the rows that it replaces. "
+                "Nothing was changed: run the statement again",
                 version=current.version,
             )
-        entries = entries_of(self._tracked, current, self._positions)
+        entries = current.entries(self._positions.keys())
         if self._is_copying:
             gone = [removed_file(entries[path]) for path in self._positions]
             return Replaced(rewritten=gone, copies=self._copies)
         vectors = {path: self._vector(entries[path]) | rows for path, rows in self._positions.items()}
-        emptied, marked = with_deletes(self._tracked, self._write, entries, vectors)
+        emptied, marked = with_deletes(self._base.tracked, self._write, entries, vectors)
         return Replaced(marked=marked, emptied=emptied)
 
     @cached_property
@@ -107,20 +103,24 @@ class CutFiles:
     def _positions(self) -> Mapping[str, BitMap]:
         from lakelog.catalog.parquet import read_positions
 
-        tracked, (files, bound) = self._tracked, self._found
+        tracked, (files, bound) = self._base.tracked, self._found
         if self._given is not None:
             return self._checked(self._given, set(files["path"].to_pylist()))
-        schema, open_url = self._base.state.current.schema, tracked.log.replay.open_url
+        schema, open_url = self._base.schema, tracked.log.replay.open_url
         return dict(read_positions(tracked.store, tracked.prefix, files, schema, bound, open_url))
 
     def _checked(self, positions: Mapping[str, BitMap], paths: Set[str]) -> Mapping[str, BitMap]:
-        entries = entries_of(self._tracked, self._base, positions)
+        entries = self._base.entries(positions.keys())
         for path, rows in positions.items():
             if path not in paths:
-                raise InvalidInput(f"the overwrite of {self._name} does not cut through a file {path}")
+                raise InvalidInput(
+                    f"the overwrite of {self._base.name} does not match the file {path} in part"
+                )
             file = entries[path]
             if rows.max() >= file.physical_rows or self._vector(file) & rows:
-                raise InvalidInput(f"the overwrite of {self._name} names rows of {path} that are not there")
+                raise InvalidInput(
+                    f"the overwrite of {self._base.name} names rows of {path} that are not there"
+                )
         return positions
 
     @cached_property
@@ -129,14 +129,15 @@ class CutFiles:
 
         files, bound = self._found
         touched = pc.is_in(files["path"], value_set=pa.array(sorted(self._positions), pa.string()))
-        copies = copied_files(self._tracked, self._base, files.filter(touched), bound, self._write)
+        copies = copied_files(self._base, files.filter(touched), bound, self._write)
         self.written += copies
         return copies
 
     @property
     def _is_copying(self) -> bool:
-        properties = self._base.state.current.properties
+        properties = self._base.metadata.properties
         return bool(self._positions) and value_of(properties, WRITE_MODES["delete"]) == COPY_ON_WRITE
 
     def _vector(self, file: DataFile) -> BitMap:
-        return read_vector(self._tracked.store, self._tracked.prefix, file.deletes, file.physical_rows)
+        tracked = self._base.tracked
+        return read_vector(tracked.store, tracked.prefix, file.deletes, file.physical_rows)

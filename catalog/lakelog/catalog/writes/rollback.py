@@ -7,13 +7,13 @@ now. Either may go forward again too, to what an earlier rollback undid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.logs import NothingToDo, TrackedLog, Written, check, files_only_in, no_files
+from lakelog.catalog.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files
 from lakelog.catalog.parquet import new_checks
 from lakelog.catalog.planning import may_fail
 from lakelog.catalog.schema import AtomicType, Metadata, Schema, dotted, is_widening, not_generated
@@ -26,23 +26,16 @@ _SHARED = ("schema", "constraints", "generation")
 """What the rows of a branch fit, and would not any more if it became what it was."""
 
 
-def decision(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    then: View[TableState],
-    operation: Operation,
-    name: str,
-) -> Callable[[View[TableState], Sequence[Commit]], Draft]:
-    """Return how a commit is decided that makes the table (ROLLBACK), or its rows (SET_CURRENT), those of `then`.
+def go_back(head: TableHead, operation: Operation, then: View[TableState], token: Token | None) -> TableHead:
+    """Make the table (ROLLBACK), or its rows (SET_CURRENT), those of `then`, and return the newest version.
 
-    Deciding raises NothingToDo where that is so already, NotFound where `then` is let go of meanwhile, and InvalidInput
-    where its rows do not fit the table as it is.
+    NotFound where `then` is let go of meanwhile, InvalidInput where its rows do not fit the table as it is.
     """
-    version, before = then.version, then.state.current
+    version, before, name = then.version, then.state.current, head.name
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
         now = view.state.current
-        check(operation, view, passed, Written(base.version, base.state.current.schema, no_files), name)
+        check_conflicts(operation, view, passed, Written(head.version, head.schema, no_files), name)
         if view.state.expired > version:
             raise NotFound(f"{name} cannot go back to version {version}: it was let go of by expire")
         metadata = None
@@ -50,7 +43,7 @@ def decision(
             metadata = _restored(now, before)
             if any(getattr(metadata, part) != getattr(now, part) for part in _SHARED):
                 check_no_branches(view.state.branches, name, "rolled back to other columns")
-        added, removed = files_only_in(tracked, then, view), files_only_in(tracked, view, then)
+        added, removed = head.at(then).files_only_here(view), head.at(view).files_only_here(then)
         if operation is not Operation.ROLLBACK:
             check_fits(now, before, added, version, name)
         if not added.num_rows and not removed.num_rows and metadata in (None, now):
@@ -62,7 +55,7 @@ def decision(
             events.append(event)
         return Draft(events=encode(events), blobs=blobs)
 
-    return decide
+    return head.commit_or_refresh(decide, token)
 
 
 def check_fits(now: Metadata, then: Metadata, added: pa.Table, version: int, name: str) -> None:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.errors import CommitConflict, NoSuchTable
+from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import (
     DataFile,
     Positions,
     check_files,
     check_taken,
+    check_written_by,
     decode_files,
     decode_removed,
     deletes_to_json,
@@ -31,14 +32,11 @@ from lakelog.catalog.files import (
     without,
 )
 from lakelog.catalog.logs import (
+    TableHead,
     Token,
-    TrackedLog,
     Written,
-    check,
-    entries_of,
+    check_conflicts,
     files_event,
-    files_only_in,
-    gone_as_no_such_table,
     no_files,
     read_vector,
     taken_events,
@@ -48,6 +46,7 @@ from lakelog.catalog.planning import bind, may_match
 from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, Predicate, ValuesTaken, value_of
 from lakelog.catalog.state import (
     MAIN,
+    ChangeKind,
     FastForwarded,
     FilesChanged,
     Operation,
@@ -58,7 +57,6 @@ from lakelog.catalog.state import (
     normalized,
     table_events,
 )
-from lakelog.catalog.state import Change as Kind
 from lakelog.catalog.writes.identity_values import with_values
 from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import InvalidInput
@@ -126,84 +124,63 @@ def row_change(
     )
 
 
+def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Token | None) -> TableHead:
+    """Commit a change that was prepared by reading the version that `write` began from; return the newest version."""
+    check_written_by(change.files, write)
+    if change.is_empty:
+        return head.refreshed()
+    token = token or head.token_of(write)
+    return head.at(commit(head.at_write(write), change, write=write, token=token).view)
+
+
 def commit(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    change: RowChange,
-    *,
-    name: str,
-    write: WriteRef,
-    token: Token | None = None,
+    base: TableHead, change: RowChange, *, write: WriteRef, token: Token | None = None
 ) -> Committed[TableState]:
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
     `base` does not have. Costs 1 PUT when nobody else committed, and one for vectors that are too large for a commit.
     """
-    return with_values(
-        tracked, base, change, name, lambda change: _commit(tracked, base, change, name, write, token)
-    )
+    return with_values(base, change, lambda change: _commit(base, change, write, token))
 
 
 def _commit(
-    tracked: TrackedLog[TableState],
-    base: View[TableState],
-    change: RowChange,
-    name: str,
-    write: WriteRef,
-    token: Token | None,
+    base: TableHead, change: RowChange, write: WriteRef, token: Token | None
 ) -> Committed[TableState]:
-    prepared = _Prepared(tracked, base, change, name, write)
-    own = tracked.own_since(base)
-    if own:
-        # A handle of before an earlier step of the same transaction: what it does not know is no less there.
-        written = Written(-1, base.state.current.schema, no_files, lambda kind: "rows were changed")
-        check(change.operation, tracked.current(), own, written, name)
-    start = tracked.at_least(base.version)
-    if start.log_id != base.log_id:
-        raise NoSuchTable(f"there is no table {name} any more: another one is at its place")
-    with gone_as_no_such_table(name):
-        return tracked.commit(
-            start,
-            prepared.decide,
-            commit_id=token.commit_id if token else None,
-            base=min(base.version, token.base(tracked)) if token else base.version,
-        )
+    prepared = _Prepared(base, change, write)
+    written = Written(base.version, base.schema, no_files, lambda kind: "rows were changed")
+    base.check_own_steps(change.operation, written)
+    return base.commit(prepared.decide, token)
 
 
 class _Prepared:
     """A change, with what its base says of the files that it names. Decides on any later state."""
 
-    def __init__(
-        self,
-        tracked: TrackedLog[TableState],
-        base: View[TableState],
-        change: RowChange,
-        name: str,
-        write: WriteRef,
-    ) -> None:
-        self.tracked = tracked
+    def __init__(self, base: TableHead, change: RowChange, write: WriteRef) -> None:
+        self.tracked = base.tracked
         self.base = base
         self.change = change
-        self.name = name
+        self.name = base.name
         self.write = write
-        metadata = base.state.current
+        metadata = base.metadata
         self.files = of_write(change.files, write)
         check_files(self.files, metadata.schema, metadata.specs)
         check_taken(change.values, self.files, metadata.schema)
         # Bound once: a name in the condition means the column that had it when the change was prepared.
         self.bound = None if change.condition is None else bind(change.condition, metadata.schema)
-        self.before = entries_of(tracked, base, {*change.removed, *change.deletes})
+        self.before = base.entries({*change.removed, *change.deletes})
         self._vectors: dict[str, BitMap] = {}
         self._check_input()
 
     def decide(self, current: View[TableState], passed: Sequence[Commit]) -> Draft:
-        now = _Now(self, current, [commit for commit in passed if commit.version > self.base.version])
-        schema = self.base.state.current.schema if self.files else None
+        now = _Now(
+            self, self.base.at(current), [commit for commit in passed if commit.version > self.base.version]
+        )
+        schema = self.base.schema if self.files else None
         written = Written(self.base.version, schema, no_files, now.touched, self.change.values)
-        check(self.change.operation, current, passed, written, self.name)
+        check_conflicts(self.change.operation, current, passed, written, self.name)
         # Nothing that was committed since then, and still the files are not what they were?
-        why = now.touched(Kind.REMOVED_FILES)
+        why = now.touched(ChangeKind.REMOVED_FILES)
         if why is not None:
             raise CommitConflict(
                 f"the {self.change.operation.word} of {self.name} conflicts with another change: {why}. Nothing was "
@@ -251,7 +228,7 @@ class _Now:
     """A state that a change is to be put on, and what was committed between its base and that."""
 
     prepared: _Prepared
-    view: View[TableState]
+    head: TableHead
     passed: Sequence[Commit]
     files: dict[str, DataFile] = field(init=False)
     events: list[tuple[Commit, FilesChanged]] = field(init=False)
@@ -259,7 +236,7 @@ class _Now:
 
     def __post_init__(self) -> None:
         change = self.prepared.change
-        self.files = entries_of(self.prepared.tracked, self.view, {*change.removed, *change.deletes})
+        self.files = self.head.entries({*change.removed, *change.deletes})
         events = [(commit, event) for commit in self.passed for event in table_events(commit)]
         self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
         self.schema_changed = any(
@@ -268,17 +245,17 @@ class _Now:
             for _, event in events
         )
 
-    def touched(self, kind: Kind) -> str | None:
+    def touched(self, kind: ChangeKind) -> str | None:
         """Say why the change cannot go on over the files that were added, or removed, since its base."""
-        if kind is Kind.ADDED_FILES:
+        if kind is ChangeKind.ADDED_FILES:
             return "with rows that this operation should have seen" if self._has_unseen_rows() else None
         for path in sorted(self.prepared.before):
             why = self._why_not(path)
             if why is not None:
                 return why
         if self._is_serializable and self.prepared.change.needs_what_it_read:
-            here, there = self.prepared.base, self.view
-            if self._may_match(files_only_in(self.prepared.tracked, here, there)):
+            gone = self.prepared.base.files_only_here(self.head.view)
+            if self._may_match(gone):
                 return "with rows that this operation has read"
         return None
 
@@ -303,7 +280,7 @@ class _Now:
 
     @property
     def _may_overlap(self) -> bool:
-        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.in_transaction)
+        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.transaction.is_open)
 
     @property
     def _only_deletes_passed(self) -> bool:
@@ -317,7 +294,7 @@ class _Now:
 
     @property
     def _is_serializable(self) -> bool:
-        return value_of(self.prepared.base.state.current.properties, ISOLATION) == SERIALIZABLE
+        return value_of(self.prepared.base.metadata.properties, ISOLATION) == SERIALIZABLE
 
     def _has_unseen_rows(self) -> bool:
         """Tell whether rows came since the base that the change should have seen, wherever they are by now."""
@@ -338,7 +315,7 @@ class _Now:
 
     def _added(self, commit: Commit, event: FilesChanged) -> pa.Table:
         """Return the files that an event added, without those that only got a larger vector."""
-        metadata, blobs = self.view.state.current, self._sidecars(commit, event)
+        metadata, blobs = self.head.metadata, self._sidecars(commit, event)
         added = (
             files_to_arrow(event.added, metadata.schema, metadata.specs)
             if event.added_sidecar is None
@@ -369,7 +346,7 @@ class _Now:
         bound = self.prepared.bound
         if bound is None or not files.num_rows:
             return bool(files.num_rows)
-        return bool(pc.any(may_match(files, bound, self.view.state.current.specs), min_count=0).as_py())
+        return bool(pc.any(may_match(files, bound, self.head.metadata.specs), min_count=0).as_py())
 
     def draft(self) -> Draft:
         prepared, change = self.prepared, self.prepared.change
@@ -383,13 +360,13 @@ class _Now:
         emptied, changed = with_deletes(prepared.tracked, prepared.write, self.files, vectors)
         event, blobs = files_event(
             change.operation,
-            with_ids(prepared.files, self.view.state.next_row),
+            with_ids(prepared.files, self.head.state.next_row),
             [*removed, *emptied],
-            self.view.state.current,
+            self.head.metadata,
             None if change.condition is None else normalized(str(change.condition)),
             changed,
         )
-        taken = taken_events(self.view, change.values, prepared.name)
+        taken = taken_events(self.head.view, change.values, prepared.name)
         return Draft(events=encode([*taken, event]), blobs=blobs, write=prepared.write)
 
     def _vector(self, path: str, positions: BitMap) -> BitMap:

@@ -6,11 +6,11 @@ line that there is, so that nobody who reads the log needs older versions for it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lakelog.catalog.errors import CommitConflict, NoSuchRef, RefExists
 from lakelog.catalog.files import UNCOMMITTED
-from lakelog.catalog.logs import NothingToDo, TrackedLog, Written, check, files_only_in, no_files, seen_on
+from lakelog.catalog.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files, seen_on
 from lakelog.catalog.state import (
     BRANCH,
     MAIN,
@@ -29,38 +29,43 @@ from lakelog.catalog.writes.file_changes import moved_files
 from lakelog.catalog.writes.rollback import check_fits
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.placing import Decide
 
-Decision = Callable[[View[TableState], Sequence[Commit]], Draft]
 
-
-def setting(
-    tracked: TrackedLog[TableState],
-    then: View[TableState] | None,
-    line: tuple[str, str | None],
-    ref: tuple[str, str, str],
+def set_ref(
+    head: TableHead,
+    kind: str,
+    name: str,
+    version: TableHead | None,
     *,
-    base: int,
-    replace: bool,
-    if_not_exists: bool,
+    replace: bool = False,
+    if_not_exists: bool = False,
     is_known: bool = False,
-    title: str,
-) -> Decision:
-    """Return how a commit is decided that makes the tag or branch `ref` (its kind, name and id).
+    is_past: bool,
+    token: Token | None,
+) -> TableHead:
+    """Make a tag or branch, and return the newest version of the table itself. `is_past`: `head` was asked for as such.
 
-    It has the contents of `then`; without that, those of the branch `line` (its name and id), or of main, as they are
-    by then. Deciding raises RefExists, NothingToDo if it may exist and does, NoSuchRef if it has to be `is_known` and
-    is not, or if the line is another one by then, NotFound where `then` is let go of meanwhile, and InvalidInput where
-    its rows do not fit the table as it is, which a branch shares. In a transaction, CommitConflict where it would
-    replace another one than the transaction has seen.
+    It has the contents of `version`; without that, of `head`, or in a transaction, what that line will have at the
+    commit. RefExists, unless it may exist and does, NoSuchRef if it has to be `is_known` and is not, or if the line is
+    another one by then, NotFound where `version` is let go of meanwhile, and InvalidInput where its rows do not fit the
+    table as it is, which a branch shares. In a transaction, CommitConflict where it would replace another one than the
+    transaction has seen.
     """
-    kind, name, id = ref
+    tracked, title, line_id = head.whole.tracked, head.name, head.ref_id
+    then: View[TableState] | None = head.view if version is None else version.view
+    if version is None and tracked.transaction.is_open and not is_past:
+        # What the transaction itself has changed is to be in it, as it will be committed.
+        head.note_rows_read(None)
+        then = None
+    line, id = head.ref if not head.is_tag else MAIN, head.logs.new_id()
     check_ref_name(name, kind)
     if replace and if_not_exists:
         raise InvalidInput(f"the {kind} {name} cannot be replaced and left as it is: ask for one of both")
     check_same = _SameRefs(title)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
+        check_conflicts(Operation.SET_REF, view, passed, Written(head.version, None, no_files), title)
         known = view.state.refs.get(name)
         if known is not None and if_not_exists and known.kind == kind:
             raise NothingToDo(f"there is a {kind} {name}")
@@ -69,18 +74,18 @@ def setting(
         if known is not None and (not replace or known.kind != kind):
             what = "drop it, or choose another name" if known.kind != kind else "replace it, or drop it"
             raise RefExists(f"{title} has a {known.kind} {name} already: {what}")
-        if tracked.in_transaction:
+        if tracked.transaction.is_open:
             check_same(view, name)
-        origin = line[0] if then is None else _origin(view.state, then.state)
+        origin = line if then is None else _origin(view.state, then.state)
         of = MAIN if origin is None else origin
-        now = seen_on(view, of, line[1] if then is None else None)
+        now = seen_on(view, of, line_id if then is None else None)
         source = now if then is None else _as_it_will_be(view, then)
         metadata, before = view.state.current, source.state.current
         if then is not None and view.state.expired > then.version:
             raise NotFound(
                 f"{title} cannot have a {kind} of version {then.version}: it was let go of by expire"
             )
-        added, removed = files_only_in(tracked, source, now), files_only_in(tracked, now, source)
+        added, removed = head.at(source).files_only_here(now), head.at(now).files_only_here(source)
         if kind == BRANCH:
             check_fits(metadata, before, added, source.version, title)
         changed, blobs = moved_files(Operation.SET_REF, added, removed, metadata)
@@ -98,7 +103,15 @@ def setting(
         )
         return Draft(events=encode([event]), blobs=blobs)
 
-    return decide
+    return _commit(head, decide, is_past, token)
+
+
+def _commit(head: TableHead, decide: Decide[TableState], is_past: bool, token: Token | None) -> TableHead:
+    """Commit a change of tags and branches, which may be asked for by any handle, and return the table itself."""
+    head.logs.check_writable()
+    # What was committed since a version of the past is nothing that the change could conflict with, or has to read.
+    table = head.whole.at_least(head.version) if is_past else head.whole
+    return table.commit_or_refresh(decide, token)
 
 
 def _origin(state: TableState, then: TableState) -> str | None:
@@ -130,15 +143,18 @@ def _version_of(source: View[TableState]) -> int | None:
     return None if ref.version == UNCOMMITTED else ref.version
 
 
-def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) -> Decision:
-    """Return how a commit is decided that drops a tag or branch. NoSuchRef, or NothingToDo if it need not be there.
+def drop_ref(
+    head: TableHead, kind: str, name: str, *, if_exists: bool, is_past: bool, token: Token | None
+) -> TableHead:
+    """Drop a tag or branch, and return the newest version of the table itself. NoSuchRef, unless it may be gone.
 
     CommitConflict where another one has its name since this was decided first.
     """
+    title = head.name
     check_same = _SameRefs(title)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check(Operation.SET_REF, view, passed, Written(base, None, no_files), title)
+        check_conflicts(Operation.SET_REF, view, passed, Written(head.version, None, no_files), title)
         known = view.state.refs.get(name)
         if known is None and if_exists:
             raise NothingToDo(f"there is no {kind} {name}")
@@ -148,7 +164,7 @@ def dropping(kind: str, name: str, *, base: int, if_exists: bool, title: str) ->
         check_same(view, name)
         return Draft(events=encode([RefDropped(name=name, kind=kind)]))
 
-    return decide
+    return _commit(head, decide, is_past, token)
 
 
 class _SameRefs:
@@ -180,18 +196,17 @@ def _check_known(view: View[TableState], kind: str, name: str, title: str) -> No
         raise NoSuchRef(f"{title} has no {kind} {name}{other}")
 
 
-def fast_forwarding(
-    tracked: TrackedLog[TableState], branch: str, to: str, *, base: int, title: str
-) -> Decision:
-    """Return how a commit is decided that gives `branch` what the branch `to` has; either may be main.
+def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token: Token | None) -> TableHead:
+    """Give `branch` what the branch `to` has, and return the newest version of the table itself; either may be main.
 
-    Deciding raises NothingToDo where `branch` has all of it, InvalidInput where it has anything that `to` has not, and
-    CommitConflict where others have the names of the two since this was decided first.
+    InvalidInput where `branch` has anything that `to` has not, CommitConflict where others have the names of the two
+    since this was decided first.
     """
+    title = head.name
     check_same = _SameRefs(title)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        check(Operation.FAST_FORWARD, view, passed, Written(base, None, no_files), title)
+        check_conflicts(Operation.FAST_FORWARD, view, passed, Written(head.version, None, no_files), title)
         for name in (branch, to):
             if name != MAIN and (known := seen_on(view, name).state.refs[name]).kind != BRANCH:
                 raise InvalidInput(
@@ -217,7 +232,7 @@ def fast_forwarding(
                 f"{instead}"
             )
         here, there = seen_on(view, branch), seen_on(view, to)
-        added, removed = files_only_in(tracked, there, here), files_only_in(tracked, here, there)
+        added, removed = head.at(there).files_only_here(here), head.at(here).files_only_here(there)
         events: list[TableEvent] = []
         blobs: tuple[bytes, ...] = ()
         if added.num_rows or removed.num_rows:
@@ -234,4 +249,4 @@ def fast_forwarding(
             )
         return Draft(events=said, blobs=blobs)
 
-    return decide
+    return _commit(head, decide, is_past, token)

@@ -16,7 +16,7 @@ from lakelog.spark.requests.procedures import DeclaredColumn, DeclaredParameter,
 
 if TYPE_CHECKING:
     # At run time these are imported by the first request that needs them: they take longer than the start.
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import Catalog, Transaction
     from lakelog.catalog.logs import Token
     from lakelog.catalog.names import Identifier
     from lakelog.catalog.table import Table
@@ -62,7 +62,7 @@ class Call:
     `result` is what came of the job that the procedure has prepared.
     """
 
-    catalog: Catalog
+    catalog: Catalog | Transaction
     catalog_name: str
     current_namespace: Identifier
     arguments: Mapping[str, Any]

@@ -15,12 +15,10 @@ def _begin(call: Call) -> Rows:
 
 def _commit(call: Call) -> Rows:
     """Commit, or find out what became of a commit that another process was asked for before it died."""
-    from lakelog.catalog.logs import was_committed
-
     assert call.transaction is not None and call.token is not None
     opened = call.open_transactions.find(call.transaction)
     if opened is None:
-        if not was_committed(call.catalog._logs, call.token):
+        if not call.catalog.was_committed(call.token):
             raise lost(call.transaction)
         return [(call.transaction,)]
     try:

@@ -9,7 +9,7 @@ from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 
 if TYPE_CHECKING:
-    from lakelog.catalog import Catalog
+    from lakelog.catalog import CatalogNames
     from lakelog.catalog.names import Identifier
 
 _ID = Parameter("id", "STRING", "which one, as dropped() tells; NULL: the one dropped last", default="NULL")
@@ -17,7 +17,9 @@ _TO = Parameter("to", "STRING", "another name for it; NULL: the one it had", def
 _RESTORED = (Column("restored", "STRING", "the name that it has now"),)
 
 
-def _undrop(kind: str, description: str, method: Callable[[Catalog], Callable[..., Identifier]]) -> Procedure:
+def _undrop(
+    kind: str, description: str, method: Callable[[CatalogNames], Callable[..., Identifier]]
+) -> Procedure:
     """Declare the procedure that restores a table, view or function by that method of the catalog."""
 
     def run(call: Call) -> Rows:

@@ -39,7 +39,7 @@ def changes(table: Table, first: int, last: int | None = None, **more: bool) -> 
 
 
 def log_of(table: Table, first: int, last: int) -> Changelog:
-    return Changelog(table._tracked, table._view, first, last, table.name)
+    return Changelog(table.head, first, last)
 
 
 def moved(table: Table) -> Table:
@@ -414,7 +414,7 @@ def test_ranges_of_versions_and_times(table: Table) -> None:
     times = {version: table.at(version=version).timestamp_us for version in (1, 2, 3)}
 
     def resolved(**asked: object) -> tuple[int, int]:
-        return versions_of(Asked(**asked), table._tracked, 3, "t")  # type: ignore[arg-type]
+        return versions_of(Asked(**asked), table.at(version=3).head)  # type: ignore[arg-type]
 
     assert resolved(start_version=1) == (1, 3)
     assert resolved(start_version=1, end_version=2, with_start=False, with_end=False) == (2, 1)

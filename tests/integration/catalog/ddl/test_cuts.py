@@ -157,12 +157,12 @@ def test_a_cut_that_no_moment_has_is_a_conflict(catalog: Catalog, warehouse: str
     cut = Cut(logs)
     catalog.load_table("a"), catalog.load_table("b"), catalog.load_table("c")
     a, b, c = (catalog.load_table(name)._tracked for name in "abc")
-    assert cut.take(a).version == 1
-    assert cut.take(b).version == 1
+    assert cut.view_of(a).version == 1
+    assert cut.view_of(b).version == 1
     slow_a.append(rows(1))
     with pytest.raises(CommitConflict, match="one moment"):
         cut.begin_batch()
-        cut.take(c)
+        cut.view_of(c)
 
 
 def test_a_cut_of_a_log_that_gave_way_to_another_one_while_it_was_saved_is_taken_back(

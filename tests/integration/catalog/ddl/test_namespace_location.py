@@ -12,7 +12,7 @@ from tests.integration.catalog.maintenance.test_vacuum_unlinked import Death, un
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.ddl import staging
-from lakelog.catalog.maintenance.fsck import check
+from lakelog.catalog.maintenance.fsck import check_warehouse
 from lakelog.log.errors import InvalidInput
 
 
@@ -40,7 +40,7 @@ def test_tables_are_created_below_the_location_of_their_namespace(catalog: Catal
     catalog.create_namespace("a.b")
     assert not catalog.create_table("a.b.t", SCHEMA).location.startswith(str(place))
     assert catalog.load_table("a.t").row_count == 1
-    assert check(catalog._logs).found == []
+    assert check_warehouse(catalog._logs).found == []
 
 
 def test_a_new_location_is_for_tables_that_come_after_it(catalog: Catalog, tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def test_a_location_inside_of_the_warehouse_is_one(
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     assert table.location.startswith(f"{warehouse}/{inside}/n-")
     assert catalog.load_table("a.t").row_count == 1
-    assert check(catalog._logs).found == []
+    assert check_warehouse(catalog._logs).found == []
     catalog.drop_table("a.t")
     clock.days_later(30)
     catalog.vacuum(dry_run=False)
-    assert {finding.kind for finding in check(catalog._logs).found} <= {"log-unlinked"}
+    assert {finding.kind for finding in check_warehouse(catalog._logs).found} <= {"log-unlinked"}
 
 
 @pytest.mark.parametrize(

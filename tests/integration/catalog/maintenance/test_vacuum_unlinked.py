@@ -235,7 +235,7 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     clock.days_later(4)
     home = catalog._logs.namespace(table._tracked.location.split("/")[0])
-    planned = orphans.purge.plan(
+    planned = orphans.purge.plan_purge(
         catalog._tree,
         "table",
         "t",
@@ -276,7 +276,7 @@ def test_a_purged_folder_costs_one_get_in_later_runs(client: Callable[[], Catalo
     clock.days_later(8)
     catalog.vacuum(dry_run=False)
     fresh = client()
-    found = scope.chosen(fresh._tree)
+    found = scope.chosen_scope(fresh._tree)
     places = fresh._logs.places
     counting = places.stores[fresh.warehouse] = CountingStore(places.store(fresh.warehouse))
     looked = orphans.find(fresh._tree, found.namespaces[0], set(), clock.now_us, clock.now_us)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -10,9 +10,8 @@ from unittest.mock import patch
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, StreamBatch, Table, col
-from lakelog.catalog.parquet import copying, ingest
-from lakelog.catalog.writes import compaction_commit
+from lakelog.catalog import Catalog, CommitConflict, DataFile, StreamBatch, Table, col, parquet
+from lakelog.catalog.logs import TableHead
 from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
@@ -46,13 +45,10 @@ def beaten(other: Other, table: Table) -> Iterator[None]:
         return written
 
     with ExitStack() as patches:
-        for module, name in (
-            (copying, "copied_files"),
-            (ingest, "written_files"),
-            (ingest, "written_partitions"),
-        ):
-            patches.enter_context(patch.object(module, name, first(getattr(module, name))))
+        for name in ("copied_files", "written_files", "written_partitions"):
+            patches.enter_context(patch.object(parquet, name, first(getattr(parquet, name))))
         yield
+        assert not left, "nothing was written, so that nothing was in the way"
 
 
 CHANGES = {
@@ -99,10 +95,15 @@ def test_a_compaction_whose_version_cannot_be_read_any_more_keeps_its_files(
     catalog: Catalog, table: Table
 ) -> None:
     table = table.append(rows(6))
-    before = compaction_commit.entries_of(table._tracked, table._view, table.plan()["path"].to_pylist())
-    answers = [before, NotFound("it was let go of")]
+    real = TableHead.entries
+
+    def entries(head: TableHead, paths: Collection[str]) -> dict[str, DataFile]:
+        if head.version > table.version:
+            raise NotFound("it was let go of")
+        return real(head, paths)
+
     with (
-        patch.object(compaction_commit, "entries_of", side_effect=answers),
+        patch.object(TableHead, "entries", entries),
         pytest.raises(CommitUnknown, match="let go of"),
     ):
         table.compact()

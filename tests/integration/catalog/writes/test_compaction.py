@@ -47,7 +47,7 @@ def known(table: Table) -> dict[int, tuple[int, int]]:
 
 def check(catalog: Catalog, *, leftovers: bool = False) -> None:
     """With `leftovers`, files of writes that gave up may be there."""
-    found = {each.kind for each in fsck.check(catalog._logs, deep=True, all_versions=True).found}
+    found = {each.kind for each in fsck.check_warehouse(catalog._logs, deep=True, all_versions=True).found}
     assert found <= ({"data-file-unused"} if leftovers else set())
 
 
@@ -150,7 +150,7 @@ def written(table: Table) -> tuple[WriteRef, list[Rewritten]]:
     for number, group in enumerate(groups):
         part = files.slice(start, group.files)
         start += group.files
-        new = copied_files(table._tracked, table._view, part, Constant(False), write)
+        new = copied_files(table.head, part, Constant(False), write)
         assert len(new) == 1
         # Each call counts its files from 0 on, and the next one would write over them.
         store, prefix, path = table._tracked.store, table._tracked.prefix, file_path(write, f"group-{number}")
@@ -216,7 +216,7 @@ def test_it_gives_up_where_others_are_always_faster(catalog: Catalog, table: Tab
         return copied_files(*arguments, **named)
 
     with (
-        patch("lakelog.catalog.parquet.copying.copied_files", meanwhile),
+        patch("lakelog.catalog.parquet.copied_files", meanwhile),
         pytest.raises(CommitConflict, match="5 times"),
     ):
         table.compact()
@@ -234,7 +234,7 @@ def test_what_others_change_meanwhile_is_planned_anew(catalog: Catalog, table: T
         other.load_table("t").append(rows(next(fresh)))
         return copied_files(*arguments, **named)
 
-    with patch("lakelog.catalog.parquet.copying.copied_files", meanwhile):
+    with patch("lakelog.catalog.parquet.copied_files", meanwhile):
         after = table.compact()
     assert set(known(after)) == set(range(50)) - {3, 14, 44, 20, 21} | set(range(1000, next(fresh)))
     assert next(fresh) < 1010

@@ -57,7 +57,7 @@ def test_rows_that_match_are_replaced_and_those_beside_them_stay_as_they_are(
     assert len({row_id for row_id, _ in now.values()}) == len(now)
     assert ("deletes" in after.plan().column_names) == (not copies(table))
     assert [id for id, _ in rows_of(after.at(version=table.version))] == list(range(20))
-    assert fsck.check(catalog._logs, deep=True, all_versions=True).found == []
+    assert fsck.check_warehouse(catalog._logs, deep=True, all_versions=True).found == []
 
 
 def test_columns_of_structs_and_what_became_of_them_stay_as_they_are(catalog: Catalog, table: Table) -> None:
@@ -76,7 +76,7 @@ def test_columns_of_structs_and_what_became_of_them_stay_as_they_are(catalog: Ca
     assert row_facts(table.delete(col("id") == 10).compact()) == {
         id: before[id] for id in ids(table) if id != 10
     }
-    assert fsck.check(catalog._logs, deep=True).found == []
+    assert fsck.check_warehouse(catalog._logs, deep=True).found == []
 
 
 def test_rows_for_which_the_condition_is_null_stay(catalog: Catalog, table: Table) -> None:

@@ -50,7 +50,10 @@ def given(*ids: int | None, name: str = "x") -> pa.Table:
 
 
 def fsck_finds(catalog: Catalog) -> list[str]:
-    return [f"{each.kind}: {each.what}" for each in fsck.check(catalog._logs, deep=True).of(Severity.DAMAGE)]
+    return [
+        f"{each.kind}: {each.what}"
+        for each in fsck.check_warehouse(catalog._logs, deep=True).of(Severity.DAMAGE)
+    ]
 
 
 def ids(table: Table) -> list[int]:
@@ -252,7 +255,7 @@ def test_a_writer_that_loses_the_race_takes_other_values(
     assert fsck_finds(catalog) == []
     # The same request is the same commit, whatever became of its files.
     assert theirs.commit_write(**late).version == theirs.version
-    assert list(fsck.check(catalog._logs).of(Severity.NOTE)) == []
+    assert list(fsck.check_warehouse(catalog._logs).of(Severity.NOTE)) == []
 
 
 def test_a_write_that_loses_the_race_and_then_fails_leaves_nothing(

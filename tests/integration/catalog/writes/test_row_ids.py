@@ -151,7 +151,7 @@ def test_ids_are_in_snapshots_and_sidecars(catalog: Catalog, table: Table) -> No
     fresh = Catalog(catalog.warehouse).load_table("many")
     assert known(fresh) == expected
     assert known(fresh.append(rows(9)))[9][0] == 6
-    assert fsck.check(catalog._logs, deep=True).found == []
+    assert fsck.check_warehouse(catalog._logs, deep=True).found == []
 
 
 def test_a_copy_on_write_delete_keeps_ids_and_leaves_nothing_deleted_behind(
@@ -167,4 +167,4 @@ def test_a_copy_on_write_delete_keeps_ids_and_leaves_nothing_deleted_behind(
     assert next(iter(table.history())).details["removed_files"] == 2
     table = table.append(rows(7)).delete(col("name") == "n5")
     assert known(table) == {id: own[id] for id in (3, 4)} | {7: (7, table.version - 1)}
-    assert fsck.check(catalog._logs, deep=True).found == []
+    assert fsck.check_warehouse(catalog._logs, deep=True).found == []

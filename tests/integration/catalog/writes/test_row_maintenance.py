@@ -47,7 +47,7 @@ def ids(table: Table) -> list[int]:
 
 
 def problems(catalog: Catalog, **depth: bool) -> list[str]:
-    return [finding.kind for finding in fsck.check(catalog._logs, **depth).found]
+    return [finding.kind for finding in fsck.check_warehouse(catalog._logs, **depth).found]
 
 
 def test_vectors_live_as_long_as_a_version_that_can_be_read_names_them(
@@ -94,7 +94,7 @@ def test_fsck_counts_the_rows_that_a_file_has(catalog: Catalog, table: Table) ->
     table = updated(deleted(table, [1, 2, 11]), [3], "new")
     assert problems(catalog, deep=True, all_versions=True) == []
     table._tracked.store.put(vectors(table)[-1], b"something else altogether")
-    found = fsck.check(catalog._logs).of(Severity.DAMAGE)
+    found = fsck.check_warehouse(catalog._logs).of(Severity.DAMAGE)
     assert {each.kind for each in found} == {"deletion-vector-damaged"}
     table._tracked.store.delete(vectors(table))
     assert set(problems(catalog)) == {"deletion-vector-damaged"}

@@ -11,7 +11,7 @@ from lakelog.catalog.files.file_set import FileSet
 from lakelog.catalog.planning.binding import bind
 from lakelog.catalog.planning.partitions import keys_of, partition_of_files
 from lakelog.catalog.planning.pruning import match, may_match
-from lakelog.catalog.planning.scan_plan import count_rows, partition_key, plan
+from lakelog.catalog.planning.scan_plan import count_rows, partition_key, plan_scan
 from lakelog.catalog.schema.metadata import Metadata
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, spec_from_transforms
 from lakelog.catalog.schema.predicate import Predicate, as_predicate, col
@@ -175,10 +175,10 @@ def test_an_unknown_condition_may_match_anything_and_deletes_nothing() -> None:
 
 def test_a_plan_has_the_columns_of_every_partition_field_even_without_files() -> None:
     spec = spec_from_transforms(["k"], SCHEMA)
-    planned = plan(FileSet.empty(), lambda names: [], None, [PLAIN, spec])
+    planned = plan_scan(FileSet.empty(), lambda names: [], None, [PLAIN, spec])
     assert planned.schema.names == ["path", "size", "rows", "spec", "p1000"]
     files = FileSet.empty().added([a_file(n=between(1, 2), k=between("a", "b"))], SCHEMA, [PLAIN])
-    planned = plan(files, lambda names: [], None, [PLAIN, spec], statistics=[2])
+    planned = plan_scan(files, lambda names: [], None, [PLAIN, spec], statistics=[2])
     assert planned.schema.names == ["path", "size", "rows", "spec", "lo2", "hi2", "nulls2", "p1000"]
 
 
@@ -189,7 +189,7 @@ def test_a_limit_stops_at_rows_that_match_for_certain() -> None:
 
     def planned(filter: Any, limit: int) -> list[str]:
         bound = None if filter is None else bind(filter, SCHEMA)
-        paths: list[str] = plan(files, lambda names: [], bound, [PLAIN], limit=limit)["path"].to_pylist()
+        paths: list[str] = plan_scan(files, lambda names: [], bound, [PLAIN], limit=limit)["path"].to_pylist()
         return [path.removeprefix("data/") for path in paths]
 
     assert planned(None, 11) == ["0", "1"]

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from lakelog.catalog.state.conflicts import Change, Operation, Rule, rule
+from lakelog.catalog.state.conflicts import ChangeKind, Operation, Rule, rule
 
 README = Path(__file__).parents[4] / "catalog" / "README.md"
 
 
-def documented() -> dict[tuple[Operation, Change], Rule]:
+def documented() -> dict[tuple[Operation, ChangeKind], Rule]:
     text = README.read_text()
     table = re.search(r"^\| operation \\ since its base \|.*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
     assert table is not None, "catalog/README.md holds the matrix"
     header, _, *lines = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()
     ]
-    changes = [Change(name) for name in header[1:]]
-    found: dict[tuple[Operation, Change], Rule] = {}
+    changes = [ChangeKind(name) for name in header[1:]]
+    found: dict[tuple[Operation, ChangeKind], Rule] = {}
     for operation, *cells in lines:
         for change, cell in zip(changes, cells, strict=True):
             found[Operation(operation), change] = Rule(cell)
@@ -28,20 +28,20 @@ def documented() -> dict[tuple[Operation, Change], Rule]:
 
 
 @pytest.mark.parametrize("operation", Operation)
-@pytest.mark.parametrize("change", Change)
-def test_every_pair_has_the_documented_rule(operation: Operation, change: Change) -> None:
+@pytest.mark.parametrize("change", ChangeKind)
+def test_every_pair_has_the_documented_rule(operation: Operation, change: ChangeKind) -> None:
     assert rule(operation, change) is documented()[operation, change]
 
 
 def test_nothing_goes_on_in_a_table_that_is_gone() -> None:
-    assert {rule(operation, Change.DROPPED) for operation in Operation} == {Rule.GONE}
+    assert {rule(operation, ChangeKind.DROPPED) for operation in Operation} == {Rule.GONE}
 
 
 def test_only_operations_on_rows_are_asked_about_rows() -> None:
     asked = {
         operation
         for operation in Operation
-        for change in Change
+        for change in ChangeKind
         if rule(operation, change) is Rule.CHECK_ROWS
     }
     assert asked == {Operation.DELETE_ROWS, Operation.UPDATE, Operation.MERGE, Operation.COMPACT}

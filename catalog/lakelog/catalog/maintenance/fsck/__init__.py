@@ -1,6 +1,6 @@
-"""Checking a warehouse offline: logs, names, transactions, data files. See `check` for what it promises."""
+"""Checking a warehouse offline: logs, names, transactions, data files. See `check_warehouse` for what it promises."""
 
-from lakelog.catalog.maintenance.fsck.check import check
+from lakelog.catalog.maintenance.fsck.check import check_warehouse
 from lakelog.log.findings import Finding, Findings, Severity
 
-__all__ = ["Finding", "Findings", "Severity", "check"]
+__all__ = ["Finding", "Findings", "Severity", "check_warehouse"]

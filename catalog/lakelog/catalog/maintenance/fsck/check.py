@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 
-from lakelog.catalog.logs import LogCache, no_such_table
+from lakelog.catalog.logs import LogCache, follow, no_such_table
 from lakelog.catalog.maintenance.fsck import surroundings, transaction_checks
 from lakelog.catalog.maintenance.fsck.repair import repair as repair_all
 from lakelog.catalog.maintenance.fsck.walk import Depth, Walk
@@ -18,7 +18,7 @@ from lakelog.log.findings import Findings
 from lakelog.log.format import Commit, decode_base, decode_entry
 
 
-def check(
+def check_warehouse(
     logs: LogCache,
     name: Identifier = (),
     *,
@@ -83,22 +83,17 @@ def _is_set_up(logs: LogCache) -> bool:
 
 def _check_named(walk: Walk, name: Identifier) -> None:
     """Check what `name` leads to; the namespaces on the way are read, not checked."""
-    at = ""
-    for depth, part in enumerate(name, start=1):
-        state = walk.logs.namespace(at).log.load().state
-        entry = state.entry(NAMESPACE, part)
-        if depth == len(name):
-            table = state.entry(RELATION, part)
-            if table is None and entry is None:
-                raise no_such_table(name)
-            if table is not None:
-                walk.table(table.location, name, table, at)
-            if entry is not None:
-                walk.namespace(entry.location, name, entry, at)
-        elif entry is None:
-            raise no_such_table(name)
-        else:
-            at = entry.location
+    levels = list(follow(walk.logs, name[:-1], lambda path, entry, tracked: tracked.log.load()))
+    if len(levels) < len(name):
+        raise no_such_table(name)
+    home = levels[-1]
+    table, namespace = (home.view.state.entry(space, name[-1]) for space in (RELATION, NAMESPACE))
+    if table is None and namespace is None:
+        raise no_such_table(name)
+    if table is not None:
+        walk.table(table.location, name, table, home.tracked.location)
+    if namespace is not None:
+        walk.namespace(namespace.location, name, namespace, home.tracked.location)
 
 
 def _check_place(walk: Walk, location: str) -> None:

@@ -1,0 +1,378 @@
+"""What can be done with the names of a catalog, in it and in a transaction: namespaces, tables, views, functions.
+
+It works on any logs that it is given: as they are, as they were at one moment, or with changes that a transaction has
+not committed. It must not know which of these they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pyarrow as pa
+
+from lakelog.catalog.ddl import (
+    DroppedEntry,
+    Stage,
+    drop,
+    list_dropped,
+    namespaces,
+    register,
+    restore,
+    saved_cuts,
+    staging,
+    tables,
+)
+from lakelog.catalog.defined_names import DefinedNames
+from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs import (
+    Places,
+    Token,
+    check_at_place,
+    has_happened,
+    new_token,
+    no_such_table,
+    was_committed,
+    writing_as,
+)
+from lakelog.catalog.maintenance import drop_purge
+from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
+from lakelog.catalog.schema import Schema, Stated, ViewDefinition
+from lakelog.catalog.state import (
+    NAMESPACE,
+    PROPERTIES,
+    RELATION,
+    TABLE,
+    HistoryEntry,
+    SavedCut,
+    entry_of,
+)
+from lakelog.catalog.table import Table
+from lakelog.log import Json, WriteRef
+from lakelog.log.errors import NotFound
+
+
+class CatalogNames(DefinedNames):
+    """Namespaces, tables, views and functions by their names. Safe to share between threads."""
+
+    @property
+    def warehouse(self) -> str:
+        return self._logs.warehouse
+
+    @property
+    def places(self) -> Places:
+        """The stores that are read and written here: who measures requests puts counting ones around them."""
+        return self._logs.places
+
+    # Namespaces
+
+    def create_namespace(
+        self,
+        namespace: Name,
+        properties: Mapping[str, str] | None = None,
+        *,
+        if_not_exists: bool = False,
+        token: Token | None = None,
+    ) -> None:
+        """Create a namespace in an existing one. NamespaceExists (unless `if_not_exists`), NoSuchNamespace.
+
+        The property `location`, an absolute path or URL, says where its tables go; `comment` and `owner` are Spark's.
+        """
+        path = identifier(namespace)
+        if if_not_exists and self.namespace_exists(path):
+            return
+        try:
+            namespaces.create(self._tree, path, properties or {}, token)
+        except NamespaceExists:
+            if not if_not_exists:
+                raise
+
+    def namespace_exists(self, namespace: Name) -> bool:
+        path = identifier(namespace)
+        return not path or self._tree.find_namespace(path) is not None
+
+    def load_namespace(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. NoSuchNamespace."""
+        path = identifier(namespace)
+        return dict(self._tree.listed(path, PROPERTIES).properties)
+
+    def list_namespaces(self, parent: Name = ()) -> list[Identifier]:
+        """Return the namespaces directly in `parent`, sorted. NoSuchNamespace."""
+        path = identifier(parent)
+        return [(*path, name) for name in self._tree.listed(path, NAMESPACE).names(NAMESPACE, NAMESPACE)]
+
+    def alter_namespace(
+        self,
+        namespace: Name,
+        *,
+        set: Mapping[str, str] | None = None,
+        remove: Sequence[str] = (),
+        token: Token | None = None,
+    ) -> None:
+        """Set and remove properties as one commit. NoSuchNamespace."""
+        namespaces.alter(self._tree, identifier(namespace), set or {}, remove, token)
+
+    def drop_namespace(self, namespace: Name, *, cascade: bool = False, token: Token | None = None) -> bool:
+        """Drop a namespace; False where there is none. NamespaceNotEmpty unless `cascade`."""
+        return drop.drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
+
+    def undrop_namespace(
+        self, namespace: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
+    ) -> Identifier:
+        """Restore the namespace that was dropped last under that name, with all that was dropped together with it.
+
+        `id` (see `dropped`) chooses another one, `to` gives it another name. Returns its name. NotFound when there is
+        none that can be restored, NamespaceExists when the name is taken.
+        """
+        target = None if to is None else identifier(to)
+        return restore.undrop_namespace(self._tree, identifier(namespace), id, target, token)
+
+    # Tables
+
+    def list_tables(self, namespace: Name = ()) -> list[Identifier]:
+        """Return the tables directly in `namespace`, sorted. NoSuchNamespace.
+
+        When warm it costs one round: a GET for each level from the root down to the namespace, as a name may lead
+        elsewhere by now.
+        """
+        path = identifier(namespace)
+        return [(*path, name) for name in self._tree.listed(path, RELATION).names(RELATION, TABLE)]
+
+    def list_relations(self, namespace: Name = ()) -> tuple[list[Identifier], list[Identifier]]:
+        """Return the tables and the views directly in `namespace`, at the cost of either. NoSuchNamespace."""
+        path = identifier(namespace)
+        state = self._tree.listed(path, RELATION)
+        tables, views = state.names(RELATION, TABLE), state.defined_names(RELATION)
+        return [(*path, name) for name in tables], [(*path, name) for name in views]
+
+    def table_exists(self, name: Name) -> bool:
+        return self._tree.find_table(table_identifier(name)) is not None
+
+    def load_relation(self, name: Name) -> Table | ViewDefinition:
+        """Return the table or view of that name, at the cost of a table. NoSuchTable where there is neither."""
+        path = table_identifier(name)
+        found = self._tree.find_table(path)
+        if found is not None:
+            return Table(self._logs, found.tracked, found.view, path)
+        view = self._tree.known_definition(path)
+        if isinstance(view, ViewDefinition):
+            return view
+        raise no_such_table(path)
+
+    def load_table(
+        self,
+        name: Name,
+        *,
+        version: int | None = None,
+        timestamp_us: int | None = None,
+        ref: str | None = None,
+    ) -> Table:
+        """Return a table, now or at a version or time of its past, or as it is on a tag or branch.
+
+        NoSuchTable; NotFound for the past, NoSuchRef for a tag or branch.
+        """
+        path = table_identifier(name)
+        found = self._tree.table(path)
+        table = self._at(Table(self._logs, found.tracked, found.view, path), version, timestamp_us)
+        return table if ref is None else table.at(ref=ref)
+
+    def table_at(
+        self, location: str, *, version: int | None = None, timestamp_us: int | None = None
+    ) -> Table:
+        """Return the table whose log is at `location`, a folder or an S3 URL. NoSuchTable."""
+        tracked = self._logs.table(self._logs.location(location))
+        try:
+            view = tracked.at_its_place()
+        except NotFound as error:
+            raise NoSuchTable(f"there is no table at {location}: check the path") from error
+        if view.sealed:
+            raise NoSuchTable(f"there is no table at {location} any more: it was dropped")
+        check_at_place(tracked.location, view, self._logs)
+        return self._at(Table(self._logs, tracked, view, None), version, timestamp_us)
+
+    def create_table(
+        self,
+        name: Name,
+        schema: Schema | pa.Schema,
+        *,
+        partition_by: Sequence[str | Mapping[str, Any]] = (),
+        sort_by: Sequence[str | Mapping[str, Any]] = (),
+        cluster_by: Sequence[str | Sequence[str]] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        comment: str | None = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """Create an empty table. TableExists (unless `if_not_exists`), NoSuchNamespace, InvalidInput.
+
+        `partition_by` and `sort_by` hold names of columns, or transforms of one:
+        `{"transform": "bucket", "args": [16], "column": ["id"]}`. `cluster_by` holds names of columns.
+        """
+        path = table_identifier(name)
+        try:
+            stage = self.stage(
+                staging.CREATE,
+                path,
+                schema,
+                partitioning=partition_by,
+                sort_by=sort_by,
+                cluster_by=cluster_by,
+                properties=properties,
+                location=location,
+                comment=comment,
+            )
+            return self.commit_stage(stage)
+        except TableExists:
+            if not if_not_exists or not self.table_exists(path):
+                raise
+            return self.load_table(path)
+
+    def rename_table(self, old: Name, new: Name, *, token: Token | None = None) -> None:
+        """Give a table another name, in its namespace or another one. NoSuchTable, TableExists, NoSuchNamespace.
+
+        Its objects stay where they are: who could access them there still can, and nobody else.
+        """
+        tables.rename(self._tree, table_identifier(old), table_identifier(new), token)
+
+    def register_table(
+        self, name: Name, location: str, *, take_over: bool = False, token: Token | None = None
+    ) -> Table:
+        """Give a name to the table whose log is at `location`, a folder or an S3 URL, and that no name leads to.
+
+        A dropped table whose data was kept, and that nothing remembers any more, is restored. `take_over` takes one too
+        whose log says that a namespace of another warehouse links it: nobody must use it there any more. NoSuchTable,
+        NoSuchNamespace; TableExists where the name is taken, or where another name leads to the table.
+        """
+        path = table_identifier(name)
+        register.register(self._tree, path, location, take_over, token)
+        return self.load_table(path)
+
+    def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
+        """Drop a table; False where there is none. It can be restored until vacuum purges it, or never with `purge`."""
+        dropping = drop_purge.drop_table if purge else drop.drop_table
+        return dropping(self._tree, table_identifier(name), token)
+
+    def undrop_table(
+        self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
+    ) -> Identifier:
+        """Restore the table that was dropped last under that name, with its history.
+
+        `id` (see `dropped`) chooses another one, `to` gives it another name, in any namespace. Returns its name.
+        NotFound when there is none that can be restored, TableExists when the name is taken.
+        """
+        target = None if to is None else table_identifier(to)
+        return restore.undrop_table(self._tree, table_identifier(name), id, target, token)
+
+    def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
+        """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
+        return drop.drop_table_at(self._tree, self._logs.location(location), token)
+
+    def dropped(self, namespace: Name = (), *, recursive: bool = False) -> list[DroppedEntry]:
+        """Return what was dropped in a namespace and can be restored, the latest drop first. NoSuchNamespace.
+
+        With `recursive`, in all namespaces below it too; what lies in a dropped namespace comes back with that.
+        """
+        return list_dropped(self._tree, identifier(namespace), recursive=recursive)
+
+    # Staged changes
+
+    def stage(
+        self,
+        kind: str,
+        name: Name | None,
+        schema: Schema | pa.Schema,
+        *,
+        partitioning: Sequence[str | Mapping[str, Any]] = (),
+        sort_by: Sequence[str | Mapping[str, Any]] = (),
+        cluster_by: Sequence[str | Sequence[str]] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        comment: str | None = None,
+        provider: str | None = None,
+        constraints: Sequence[Stated | Mapping[str, Any]] = (),
+    ) -> Stage:
+        """Prepare a table that nobody sees before `commit_stage`: `kind` is create, replace or create-or-replace.
+
+        Files of a table with a CHECK among its `constraints` hold rows that satisfy it: who writes them sees to that.
+        Without a name, the table is the one at `location`. TableExists, NoSuchTable, NoSuchNamespace, InvalidInput.
+        """
+        request = tables.Request(
+            kind=kind,
+            identifier=None if name is None else table_identifier(name),
+            schema=schema,
+            partitioning=partitioning,
+            sort_by=sort_by,
+            cluster_by=cluster_by,
+            properties=properties or {},
+            location=location,
+            comment=comment,
+            provider=provider,
+            constraints=constraints,
+        )
+        return tables.stage(self._tree, request)
+
+    def commit_stage(self, stage: Stage, files: Sequence[DataFile] = ()) -> Table:
+        """Make a staged table visible, with the files that were written for it. Asking again is safe."""
+        found = staging.commit(self._tree, stage, files)
+        return Table(self._logs, found.tracked, found.view, stage.identifier)
+
+    # For those who may have to ask again
+
+    def token(self, name: Name = ()) -> Token:
+        """Return a token for one change of what `name` leads to; reads only what was never read before.
+
+        Pass it with the request, and pass the same one when asking again: then the change happens once.
+        """
+        path = identifier(name)
+        if len(self._tree.known_on_path(path)) <= len(path):
+            self._tree.find_namespace(path)
+            if path:
+                self._tree.find_table(path)
+        return new_token(self._logs, self._tree.known_on_path(path))
+
+    def token_at(self, location: str) -> Token:
+        """Return a token for one change of the table at `location` (see `token`)."""
+        tracked = self._logs.table(self._logs.location(location))
+        if tracked.known is None:
+            self.table_at(location)
+        return new_token(self._logs, [tracked])
+
+    def token_of_write(self, location: str, write: WriteRef) -> Token:
+        """Return the token that a write to the table at `location` is, where it is asked for without one."""
+        return Token(commit_id=write.id, bases={self._logs.location(location): write.version})
+
+    def was_committed(self, token: Token) -> bool:
+        """Tell whether a transaction happened whose process is gone, by its `commit_token`. Costs about 2 GETs.
+
+        What is undecided is settled first. Of a transaction in one log, False says that its PUT has not arrived yet.
+        """
+        return was_committed(self._logs, token)
+
+    def has_happened(self, token: Token) -> bool:
+        """Tell whether the one change of `token` happened, in any of its logs. Costs a few GETs for each."""
+        return has_happened(self._logs, token)
+
+    # History
+
+    def history(self, namespace: Name = ()) -> Iterator[HistoryEntry]:
+        """Yield what happened to a namespace, the newest first. NoSuchNamespace."""
+        found = self._tree.namespace(identifier(namespace))
+        for commit in found.tracked.log.commits(last=found.view.version, newest_first=True):
+            yield entry_of(commit)
+
+    def cuts(self) -> dict[str, SavedCut]:
+        """Return the saved cuts by their names."""
+        return dict(saved_cuts.all_of(self._tree))
+
+    def writing_as(self, facts: Mapping[str, Json]) -> AbstractContextManager[None]:
+        """Inside, `facts` (a query, a statement) are added to what this thread's commits say about their writer."""
+        return writing_as(facts)
+
+    # Inside
+
+    def _at(self, table: Table, version: int | None, timestamp_us: int | None) -> Table:
+        if version is None and timestamp_us is None:
+            return table
+        return table.at(version=version, timestamp_us=timestamp_us)

@@ -1,0 +1,82 @@
+"""What a log is asked about the transaction that it is looked at in, and what it is told for that one.
+
+Beside `TrackedLog`, whose users need not know whether there is a transaction: outside of all, the answer is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from lakelog.catalog.schema import Filter
+from lakelog.log import Commit, View
+
+S = TypeVar("S")
+
+
+class InTransaction(Protocol[S]):
+    """The part of a transaction in one log."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is committed is a step of a transaction, which may have read and done other things."""
+        ...
+
+    @property
+    def creates_log(self) -> bool:
+        """Whether the log is only being created by the transaction, which is not committed yet."""
+        ...
+
+    def own_since(self, view: View[S]) -> Sequence[Commit]:
+        """Return what the transaction did after `view`, as commits; outside of transactions, nothing."""
+        ...
+
+    def note_staged(self, commit_id: str, view: View[S]) -> None:
+        """Take note that what will be committed under this id is prepared on `view`."""
+        ...
+
+    def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
+        """As `own_since`, after the view that `note_staged` was told."""
+        ...
+
+    def note_rows_read(self, predicate: Filter | None) -> None:
+        """Take note, to validate it later, that the rows which match were read; None stands for all rows."""
+        ...
+
+    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
+        """As `note_rows_read`, of the tag or branch of that name and id."""
+        ...
+
+    def note_name_read(self, space: str, name: str | None) -> None:
+        """Take note that this name was looked up in this namespace; None stands for all names of the space."""
+        ...
+
+
+class NoTransaction(Generic[S]):
+    """What a log answers that is looked at outside of transactions."""
+
+    @property
+    def is_open(self) -> bool:
+        return False
+
+    @property
+    def creates_log(self) -> bool:
+        return False
+
+    def own_since(self, view: View[S]) -> Sequence[Commit]:
+        return ()
+
+    def note_staged(self, commit_id: str, view: View[S]) -> None:
+        return None
+
+    def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
+        return ()
+
+    def note_rows_read(self, predicate: Filter | None) -> None:
+        return None
+
+    def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
+        return None
+
+    def note_name_read(self, space: str, name: str | None) -> None:
+        return None

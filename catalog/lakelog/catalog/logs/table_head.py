@@ -1,0 +1,286 @@
+"""One version of a table as this process knows it: its log, the view that a caller has, and what messages call it.
+
+Rule: what a caller decides on a version is committed by `commit`, on the newest version that allows it; the way there
+(an earlier step of the same transaction, another table at the place, a drop, a request that is made again) is here and
+nowhere else. It must not know what is decided, or who may ask for it: a handle of the past is refused above.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.files import DataFile
+from lakelog.catalog.logs.branch_log import LineLog, seen_on
+from lakelog.catalog.logs.cache import LogCache
+from lakelog.catalog.logs.commits import (
+    NothingToDo,
+    Token,
+    Written,
+    check_conflicts,
+    gone_as_no_such_table,
+    was_applied_elsewhere,
+)
+from lakelog.catalog.logs.file_entries import entries_of
+from lakelog.catalog.logs.live_files import all_files, chunks_of, files_only_in
+from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.planning import Bound, TopRows, bind, plan_scan
+from lakelog.catalog.schema import Filter, Metadata, Schema, as_predicate
+from lakelog.catalog.state import MAIN, TAG, Operation, TableState
+from lakelog.log import Commit, Committed, View, WriteRef
+from lakelog.log.errors import NotFound
+from lakelog.log.placing import Decide
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """`name` is what messages call the table. In a transaction, `view` has what that has changed."""
+
+    logs: LogCache
+    tracked: TrackedLog[TableState]
+    view: View[TableState]
+    name: str
+
+    # What it is
+
+    @property
+    def id(self) -> str:
+        return self.view.log_id
+
+    @property
+    def version(self) -> int:
+        return self.view.version
+
+    @property
+    def time_us(self) -> int:
+        return self.view.time_us
+
+    @property
+    def state(self) -> TableState:
+        return self.view.state
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.view.state.current
+
+    @property
+    def schema(self) -> Schema:
+        return self.view.state.current.schema
+
+    @property
+    def url(self) -> str:
+        """The folder or S3 URL that holds the log, and the table's files below `data/`."""
+        return self.logs.url(self.tracked.location)
+
+    @property
+    def ref(self) -> str:
+        """The tag or branch that this is on, `main` for the table itself."""
+        return self.view.state.line
+
+    @property
+    def ref_id(self) -> str | None:
+        """What tells the tag or branch from others of the same name before and after it; None for the table itself."""
+        return None if self.ref == MAIN else self.view.state.refs[self.ref].id
+
+    @property
+    def is_tag(self) -> bool:
+        return self.ref != MAIN and self.view.state.refs[self.ref].kind == TAG
+
+    # Other versions
+
+    def at(self, view: View[TableState]) -> TableHead:
+        """Return the same log at another view of it."""
+        return replace(self, view=view)
+
+    def at_version(self, version: int) -> TableHead:
+        """Return the table at a version, as that was committed. NotFound for one that it does not have (any more)."""
+        if version == self.version and not self.logs.is_a_cut:
+            return self
+        try:
+            view = self.tracked.view_at(version)
+        except NotFound as error:
+            newest = self.tracked.current().version
+            if 1 <= version <= newest:
+                raise
+            raise NotFound(f"{self.name} has no version {version}: its newest is {newest}") from error
+        if view.log_id != self.id:
+            raise NotFound(
+                f"version {version} at {self.url} is of another table, which was dropped before this one was "
+                "created there"
+            )
+        return self.at(view)
+
+    def version_at_time(self, time_us: int) -> int:
+        """Return the newest version at or before a time. NotFound where there is none."""
+        try:
+            return self.tracked.version_at_time(time_us)
+        except NotFound as error:
+            asked = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=time_us)
+            raise NotFound(
+                f"{self.name} has no version of {asked.isoformat(' ')} or before: its first version is later; "
+                "`lakelog history` tells the times of all"
+            ) from error
+
+    def at_write(self, write: WriteRef | None) -> TableHead:
+        """Return the version that a write started from, on the same tag or branch; this one where that is it."""
+        if write is None or write.version == self.version:
+            return self
+        view = self.tracked.log.view_at(write.version)
+        return self.at(view if self.ref == MAIN else seen_on(view, self.ref, self.ref_id))
+
+    def refreshed(self) -> TableHead:
+        """Return the newest version. Costs 1 GET when nothing is newer.
+
+        NoSuchTable when the table was dropped, NoSuchRef when the branch was.
+        """
+        with gone_as_no_such_table(self.name):
+            view = self.tracked.current()
+        if view.sealed or view.log_id != self.id:
+            raise NoSuchTable(f"there is no table {self.name} any more: it was dropped")
+        return self.at(view)
+
+    def newest_known(self) -> TableHead:
+        """Return the newest version that is known without a request: where a commit that read nothing starts from."""
+        known = self.tracked.known
+        if (
+            known is not None
+            and known.log_id == self.id
+            and known.version > self.version
+            and known.state.current.generation == self.metadata.generation
+        ):
+            return self.at(known)
+        return self
+
+    def at_least(self, version: int) -> TableHead:
+        """Return a version that is known and not older, else the newest. NoSuchTable where another is at its place."""
+        view = self.tracked.at_least(version)
+        if view.log_id != self.id:
+            raise another_table(self.name)
+        return self.at(view)
+
+    # Tags and branches
+
+    @property
+    def whole(self) -> TableHead:
+        """This version of the table itself, with all its tags and branches."""
+        if not isinstance(self.tracked, LineLog):
+            return self
+        return replace(self, tracked=self.tracked.under, view=seen_on(self.view, MAIN))
+
+    def on(self, name: str) -> TableHead:
+        """Return this version as it is on a tag or branch, or on main. NoSuchRef."""
+        table, view = self.whole, seen_on(self.view, name)
+        if name == MAIN:
+            return table
+        return replace(self, tracked=LineLog(table.tracked, name, view.state.refs[name].id), view=view)
+
+    # What it has
+
+    def chunks(self) -> list[pa.Table]:
+        """Return the live files (see `FileSet.chunks`)."""
+        return chunks_of(self.tracked, self.view)
+
+    def all_files(self) -> pa.Table:
+        """Return the live files in one table."""
+        return all_files(self.tracked, self.view)
+
+    def files_only_here(self, there: View[TableState]) -> pa.Table:
+        """Return the files that another view does not have, or not so (see `files_only_in`)."""
+        return files_only_in(self.tracked, self.view, there)
+
+    def entries(self, paths: Collection[str]) -> dict[str, DataFile]:
+        """Return those of `paths` that are live, as files that can be added again in a commit on this version."""
+        return entries_of(self.tracked, self.view, paths)
+
+    def commits(self, *, newest_first: bool = False) -> Iterator[Commit]:
+        """Yield the commits up to this version that have not expired, none of another table before it."""
+        if self.tracked.transaction.creates_log:
+            return
+        first = max(1, self.state.expired)
+        for commit in self.tracked.log.commits(first, self.version, newest_first=newest_first):
+            if commit.log_id == self.id:
+                yield commit
+            elif newest_first:
+                return
+
+    def note_rows_read(self, predicate: Any) -> None:
+        """Take note for a transaction that the rows which match were read; None stands for all rows."""
+        self.tracked.transaction.note_rows_read(predicate)
+
+    def plan(self, predicate: Filter | None, top: TopRows | None = None) -> pa.Table:
+        """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
+        self.note_rows_read(predicate)
+        bound = None if predicate is None else bind(as_predicate(predicate), self.schema)
+        return self.plan_bound(bound, top=top)
+
+    def plan_bound(
+        self, bound: Bound | None, *, limit: int | None = None, top: TopRows | None = None
+    ) -> pa.Table:
+        """As `plan`, of a condition whose columns are found; with `limit`, as many files as that many rows take."""
+        fetch, specs, schema = self.tracked.log.read_blobs, self.metadata.specs, self.schema
+        return self.tracked.read(
+            self.view,
+            lambda view: plan_scan(
+                view.state.files, fetch, bound, specs, limit=limit, top=top, schema=schema
+            ),
+        )
+
+    # Changing it
+
+    def begin_write(self) -> WriteRef:
+        """Return the id of a new write, which starts from this version; it goes into the names of its files."""
+        return WriteRef(id=self.logs.new_id(), version=self.version)
+
+    def token_of(self, write: WriteRef) -> Token:
+        """Return the token of a write that has no other: one write is one commit, however often it is asked for."""
+        return Token(commit_id=write.id, bases={self.tracked.location: write.version})
+
+    def check_own_steps(self, operation: Operation, written: Written) -> None:
+        """Raise CommitConflict where the transaction at hand did something after this version that is in the way.
+
+        What a handle of before an earlier step does not know is no less there; see `check_conflicts`.
+        """
+        own = self.tracked.transaction.own_since(self.view)
+        if own:
+            unversioned = replace(written, version=-1)
+            check_conflicts(operation, self.tracked.current(), own, unversioned, self.name)
+
+    def commit(self, decide: Decide[TableState], token: Token | None = None) -> Committed[TableState]:
+        """Commit what was decided on this version, on the newest one that allows it (see `Log.commit`).
+
+        NoSuchTable when the table was dropped, or another one is at its place.
+        """
+        start = self.at_least(self.version)
+        with gone_as_no_such_table(self.name):
+            return self.tracked.commit(
+                start.view,
+                decide,
+                commit_id=token.commit_id if token else None,
+                base=min(self.version, token.base(self.tracked)) if token else self.version,
+            )
+
+    def commit_or_refresh(self, decide: Decide[TableState], token: Token | None) -> TableHead:
+        """As `commit`; return the newest version. That is all where there is nothing to do, or where the request of
+        `token` was applied already to the table that its name led to at first."""
+        if was_applied_elsewhere(self.logs, self.tracked, token):
+            return self.refreshed()
+        try:
+            return self.at(self.commit(decide, token).view)
+        except NothingToDo:
+            return self.refreshed()
+
+
+class HasHead(Protocol):
+    """What stands for a version of a table to its user, and leads to it."""
+
+    @property
+    def head(self) -> TableHead: ...
+
+
+def another_table(name: str) -> NoSuchTable:
+    return NoSuchTable(f"there is no table {name} any more: another one is at its place")

@@ -1,0 +1,317 @@
+"""One version of a table, to look at and to read: what it is, its files and rows, and its other versions.
+
+Nothing here changes a table; what does is in `table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from lakelog.catalog import table_partitions
+from lakelog.catalog.files import TableEstimates
+from lakelog.catalog.logs import LogCache, TableHead, TrackedLog
+from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.planning import TopRows, Values, bind
+from lakelog.catalog.schema import (
+    Constraint,
+    Filter,
+    Metadata,
+    PartitionSpec,
+    Schema,
+    SortOrder,
+    as_predicate,
+    values_json,
+)
+from lakelog.catalog.state import Goal, Group, HistoryEntry, Ref, TableState, entry_of
+from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
+from lakelog.log import View
+from lakelog.log.errors import InvalidInput
+
+if TYPE_CHECKING:
+    # What reads Parquet is loaded by the first read: an engine that does that itself does not need it.
+    from lakelog.catalog.changelog import Changes
+    from lakelog.catalog.scan import Scan
+
+
+class TableVersion:
+    """One version of a table. `identifier` is None when the table was opened by its place."""
+
+    def __init__(
+        self,
+        logs: LogCache,
+        tracked: TrackedLog[TableState],
+        view: View[TableState],
+        identifier: Identifier | None,
+        *,
+        of_the_past: bool = False,
+    ) -> None:
+        name = quoted(identifier) if identifier else logs.url(tracked.location)
+        self.head = TableHead(logs, tracked, view, name)
+        self.identifier = identifier
+        self.is_past = of_the_past
+
+    def _with(self, head: TableHead, *, of_the_past: bool = False) -> Self:
+        return type(self)(head.logs, head.tracked, head.view, self.identifier, of_the_past=of_the_past)
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name} version {self.version}>"
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """The quoted name, or the place where it has no name."""
+        return self.head.name
+
+    @property
+    def location(self) -> str:
+        """The folder or S3 URL that holds the table's log, and its files below `data/`."""
+        return self.head.url
+
+    @property
+    def id(self) -> str:
+        return self.head.id
+
+    @property
+    def version(self) -> int:
+        return self.head.version
+
+    @property
+    def timestamp_us(self) -> int:
+        """When this version was committed, in microseconds since 1970 (UTC), by the log's never-decreasing time."""
+        return self.head.time_us
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.head.metadata
+
+    @property
+    def schema(self) -> Schema:
+        return self.metadata.schema
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """How new files are partitioned; `specs` has those of older files too."""
+        return self.metadata.spec
+
+    @property
+    def specs(self) -> tuple[PartitionSpec, ...]:
+        return self.metadata.specs
+
+    @property
+    def sort_order(self) -> SortOrder:
+        return self.metadata.sort_order
+
+    @property
+    def clustering(self) -> tuple[tuple[str, ...], ...]:
+        """The columns by which writes cluster their rows, each by the names that lead to it."""
+        return tuple(map(self.schema.path_of, self.metadata.clustering))
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.properties
+
+    @property
+    def provider(self) -> str | None:
+        """What was said after USING when the table was created, kept as it was."""
+        return self.metadata.provider
+
+    @property
+    def comment(self) -> str | None:
+        return self.metadata.comment
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """CHECK conditions, which hold for all rows, and keys, which are only said to hold."""
+        return self.metadata.constraints
+
+    @property
+    def own_location(self) -> bool:
+        """Whether the user chose the place, rather than the catalog."""
+        return self.metadata.own_location
+
+    @property
+    def estimates(self) -> TableEstimates | None:
+        """What `compute_statistics` found last, by column id; None where nobody has asked for it."""
+        return self.head.state.estimates
+
+    @property
+    def row_count(self) -> int:
+        self.head.note_rows_read(None)
+        return self.head.state.files.row_count
+
+    @property
+    def file_count(self) -> int:
+        self.head.note_rows_read(None)
+        return self.head.state.files.file_count
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the data files, compressed as they are."""
+        self.head.note_rows_read(None)
+        return self.head.state.files.size_bytes
+
+    @property
+    def ref(self) -> str:
+        """The tag or branch that this is the table on, `main` for the table itself."""
+        return self.head.ref
+
+    @property
+    def ref_id(self) -> str | None:
+        """What tells the tag or branch from others of the same name before and after it; None for the table itself."""
+        return self.head.ref_id
+
+    @property
+    def is_tag(self) -> bool:
+        return self.head.is_tag
+
+    @property
+    def refs(self) -> Mapping[str, Ref]:
+        """The tags and branches that there are in this version, by name."""
+        return self.head.state.refs
+
+    # Other versions
+
+    def refresh(self) -> Self:
+        """Return the newest version, on a branch of this. Costs 1 GET when nothing is newer.
+
+        NoSuchTable when the table was dropped, NoSuchRef when the branch was.
+        """
+        return self._with(self.head.refreshed())
+
+    def at(
+        self, *, version: int | None = None, timestamp_us: int | None = None, ref: str | None = None
+    ) -> Self:
+        """Return the table as it was at a version, or at a time (the newest version not after it), or on a tag or
+        branch (`main` is the table itself); or on that as it was then.
+
+        On a branch, the table is read and written to as always, but not altered. A tag is of the past.
+        NotFound, with what there is, for one that does not exist: NoSuchRef for a tag or branch.
+        """
+        if ref is not None:
+            is_now = version is None and timestamp_us is None
+            then = self if is_now else self.at(version=version, timestamp_us=timestamp_us)
+            found = then.head.on(ref)
+            return self._with(found, of_the_past=then.is_past or found.is_tag)
+        for asked in (version, timestamp_us):
+            if asked is not None and type(asked) is not int:
+                raise InvalidInput(
+                    f"{asked!r} is not a version or a time in microseconds: give a whole number"
+                )
+        if (version is None) == (timestamp_us is None):
+            raise InvalidInput(
+                "a table's past is asked for by version or by timestamp_us: give exactly one of them"
+            )
+        if self.is_tag:
+            raise InvalidInput(
+                f"{self.ref} is a tag, which has no other versions: ask the table itself for them"
+            )
+        if version is None:
+            assert timestamp_us is not None
+            version = self.head.version_at_time(timestamp_us)
+        return self._with(self.head.at_version(version), of_the_past=True)
+
+    def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
+        """Yield what happened to the table up to this version, the newest first."""
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"a limit of {limit} versions is not possible: give 0 or more")
+        tracked = self.head.tracked
+        tracked.transaction.note_rows_read(None)
+        if tracked.transaction.creates_log:
+            return
+        commits = tracked.log.commits(last=self.version, newest_first=True)
+        for count, commit in enumerate(commits):
+            if count == limit or commit.log_id != self.id:
+                return
+            yield entry_of(commit)
+
+    def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return the rows of a metadata table, all columns or these: see docs/sql/metadata.md."""
+        from lakelog.catalog.audit import read_metadata
+
+        return read_metadata(self.head, name, columns)
+
+    # Reading
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        *,
+        row_ids: bool = False,
+    ) -> Scan:
+        """Prepare a read of this version: some columns (in their order), the rows that match, at most `limit`.
+
+        With `row_ids`, `_row_id` and `_row_version` follow: an id that stays when the row is moved or updated, and the
+        version that wrote it last. Both are NULL for rows of before there were ids, and for those that a transaction
+        has added, as long as it is not committed.
+        """
+        from lakelog.catalog.scan import Scan
+
+        return Scan(self.head, columns, filter, limit, row_ids=row_ids)
+
+    def to_arrow(self) -> pa.Table:
+        return self.scan().to_arrow()
+
+    def changes(
+        self,
+        first: int,
+        last: int | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        net: bool = False,
+        updates: bool = False,
+    ) -> Changes:
+        """Prepare a read of the rows that versions from `first` to `last` (None: this one) inserted and deleted.
+
+        An updated row is deleted and inserted, or, with `updates`, the two halves of an update. With `net`, a row has
+        the change between before `first` and after `last`, if any. In a transaction, there are those of committed
+        versions, with their columns. NotFound for versions that there are not (any more).
+        """
+        from lakelog.catalog.changelog import Asked, Changes, changelog_of
+
+        log = changelog_of(self, Asked(start_version=first, end_version=last))
+        return Changes(log, columns, net=net, updates=updates)
+
+    # Which files: for engines that read and write them
+
+    def plan(self, predicate: Filter | None = None, *, top: TopRows | None = None) -> pa.Table:
+        """Return the data files that may hold rows matching `predicate` or, without one, one of the `top` rows."""
+        return self.head.plan(predicate, top)
+
+    def plan_partial(self, predicate: Filter) -> pa.Table:
+        """Return the data files in which an overwrite by this filter may replace some rows and not all. Unsupported."""
+        return matching_files(self.head.tracked, self.head.view, bind(as_predicate(predicate), self.schema))[
+            1
+        ]
+
+    def plan_compaction(
+        self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
+    ) -> tuple[pa.Table, list[Group]]:
+        """Return what is to be written anew next, the groups and their files, for `commit_compaction`."""
+        return compaction_commit.plan_groups(self.head, goal, filter, until=until, limit_bytes=limit_bytes)
+
+    def partitions(self, where: Values | None = None) -> pa.Table:
+        """Return the partitions that have these values: a column for each field, and `files`, `rows` and `bytes`.
+
+        `where` has JSON literals by the names of partition fields. Unsupported where files of an older partitioning may
+        have rows of several of them.
+        """
+        return table_partitions.listed(self.head, where)
+
+    def identity_values(self) -> list[dict[str, Any]]:
+        """Return the next value of each identity column, `{"column": id, "next": value}`, as far as is known here."""
+        return values_json(self.schema, known_taken(self.head))
+
+    def can_delete(self, filter: Filter) -> bool:
+        """Tell whether `delete` with this filter is decided by whole files."""
+        self.head.note_rows_read(filter)
+        return delete.is_by_files(self.head, as_predicate(filter))
+
+    def can_overwrite(self, filter: Filter) -> bool:
+        """Tell whether `overwrite` takes this filter: whether lakelog knows exactly which rows it matches."""
+        return file_changes.is_understood(as_predicate(filter), self.schema)

@@ -1,0 +1,44 @@
+"""Changing what a table looks like: columns, partitioning, order, properties, constraints, all in one commit.
+
+What the rows have to be for it is proven on every state that the change is put on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakelog.catalog.logs import NothingToDo, TableHead, Token, Written, check_conflicts, no_files
+from lakelog.catalog.parquet import check_rows, required
+from lakelog.catalog.schema import TableChange, apply_changes, changes_from
+from lakelog.catalog.state import Operation, TableState, encode, events_of
+from lakelog.log import Commit, Draft, View
+
+
+def alter(
+    head: TableHead,
+    changes: Sequence[TableChange | Mapping[str, Any]],
+    looked_at: TableHead | None,
+    token: Token | None,
+) -> TableHead:
+    """Apply `changes` in their order, or none of them, and return the newest version.
+
+    RowsUnproven where statistics do not prove what rows have to be; rows of the version `looked_at` are, as somebody
+    says who looked. CommitConflict when files were added since then that may hold others.
+    """
+    parsed = changes_from(changes)
+    written = Written(head.version, head.schema, no_files)
+    looked = None if looked_at is None else looked_at.view
+    head.check_own_steps(Operation.ALTER, written)
+
+    def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        metadata = view.state.current
+        check_conflicts(Operation.ALTER, view, passed, written, head.name)
+        altered = apply_changes(metadata, parsed)
+        events = events_of(metadata, altered)
+        if not events:
+            raise NothingToDo("the table is so already")
+        check_rows(head.at(view), looked, required(metadata, altered))
+        return Draft(events=encode(events))
+
+    return head.commit_or_refresh(decide, token)

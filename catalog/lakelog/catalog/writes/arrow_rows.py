@@ -1,0 +1,44 @@
+"""Rows from Python become a commit: they are written as data files first, which go where the commit does not happen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakelog.catalog.errors import BatchCommitted
+from lakelog.catalog.logs import TableHead, Token
+from lakelog.catalog.schema import Filter
+from lakelog.catalog.state import Operation
+from lakelog.catalog.writes.file_changes import change_of, commit_write
+from lakelog.catalog.writes.identity_values import known_taken, look_again
+from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
+
+if TYPE_CHECKING:
+    # What writes Parquet is loaded by the first write: an engine that does that itself does not need it.
+    from lakelog.catalog.parquet import Ingestible
+
+
+def write_rows(
+    head: TableHead,
+    operation: Operation,
+    data: Ingestible,
+    filter: Filter | None,
+    token: Token | None,
+    batch: StreamBatch | None = None,
+) -> TableHead:
+    """Append the rows of `data`, or overwrite others by them, and return the newest version."""
+    from lakelog.catalog.parquet import Numbering, kept_by_commit, written_files
+
+    look_again(head)
+    # What replaces rows may carry rows that were read from this very version, so it starts from no newer one.
+    base = head.newest_known() if operation is Operation.APPEND else head
+    write = base.begin_write()
+    try:
+        if batch is not None:
+            check_new(base.state.streams, batch, base.name)
+        numbering = Numbering(base.schema, known_taken(base))
+        files = written_files(base.tracked, base.metadata, write, data, numbering)
+        with kept_by_commit(base.tracked, files):
+            change = change_of(operation.value, files, filter, batch, numbering.taken())
+            return commit_write(base, write, change, token)
+    except BatchCommitted:
+        return base.refreshed()
