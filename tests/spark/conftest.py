@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,14 @@ def children(spark: SparkSession) -> list[int]:
     return found
 
 
+def _has_ended(process: int) -> bool:
+    """Whether a process holds nothing any more, not even its pipes."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
+    except OSError:
+        return True
+
+
 @pytest.fixture(scope="session")
 def warm(spark: SparkSession) -> Iterator[WarmPython]:
     # After Spark, whose environment it has to have.
@@ -138,9 +147,12 @@ def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Call
         return Lake(spark, name, place)
 
     yield make
-    # Each warehouse has a child of its own, and there is one of these in every test.
-    for child in children(spark):
+    # What a test has opened is forgotten with the process. One that is still about to die would be asked by the next test.
+    killed = children(spark)
+    for child in killed:
         os.kill(child, signal.SIGKILL)
+    while not all(_has_ended(child) for child in killed):
+        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchRef, NoSuchTable
@@ -21,7 +22,6 @@ from lakelog.spark.requests.tables import TableFacts
 if TYPE_CHECKING:
     from lakelog.catalog import CatalogNames
     from lakelog.catalog.table import Table
-    from lakelog.spark.open_catalog import OpenCatalog
 
 LIMIT = 256
 
@@ -31,14 +31,15 @@ _NAME = re.compile(r"(?P<kind>branch|tag)_(?P<name>.+)", re.DOTALL)
 class Handles:
     """Safe to share between threads."""
 
-    def __init__(self, at: OpenCatalog) -> None:
-        self._at = at
+    def __init__(self, of: Callable[[str | None], CatalogNames], step: Callable[[str | None], int]) -> None:
+        """`of` returns the catalog of a transaction, or outside of all; `step` how far the transaction has come."""
+        self._of, self._step = of, step
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[Any, ...], Table] = OrderedDict()
 
     def facts(self, table: Table, transaction: str | None, *, past: bool = False) -> TableFacts:
         """Remember a table that is loaded for a request; return its facts, by which the adapter names it."""
-        step = self._at.step(transaction)
+        step = self._step(transaction)
         self.remember(table, transaction, past=past, step=step)
         return of_table(table, past=past, step=step)
 
@@ -61,7 +62,7 @@ class Handles:
         past = named.past or table.version != named.version
         if past:
             table = table.at(version=named.version)
-        elif named.step != self._at.step(transaction):
+        elif named.step != self._step(transaction):
             raise CommitConflict(
                 f"{table.name} may have changed in this transaction since the statement was prepared: run it again",
                 version=table.version,
@@ -79,7 +80,7 @@ class Handles:
         ref = None if named.ref is None else named.ref.id
         key = (transaction, named.location, named.id, ref, named.version, past, named.step)
         # Whether its transaction is still open is asked even where the table is known.
-        self._at.of(transaction)
+        self._of(transaction)
         with self._lock:
             if key in self._tables:
                 # A streaming query may ask about the same version for months.
@@ -87,7 +88,7 @@ class Handles:
             return self._tables.get(key)
 
     def _newest(self, named: LoadedTable, transaction: str | None) -> Table:
-        table = self._at.of(transaction).table_at(named.location)
+        table = self._of(transaction).table_at(named.location)
         if table.id != named.id:
             raise NoSuchTable(
                 f"the table at {named.location} is another one by now: it was dropped and created again"

@@ -46,7 +46,7 @@ class OpenCatalog:
                 "statement's text: correct spark.sql.catalog.<name>.statement-text"
             )
         self.open_transactions = OpenTransactions()
-        self.handles = Handles(self)
+        self.handles = Handles(self.of, self.step)
         self.changes = KnownChanges()
         self.stream_versions = Versions()
         self._settings = dict(settings)

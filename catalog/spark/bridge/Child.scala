@@ -41,6 +41,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private val numbers = new AtomicLong()
   private val words = mutable.Queue.empty[String]
   @volatile private var broke = false
+  @volatile private var takesNothing = false
 
   private val listener = {
     val thread = new Thread(() => listen(), "lakelog-child-errors")
@@ -49,7 +50,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     thread
   }
 
-  def isAlive: Boolean = process.isAlive && !answers.haveEnded
+  def isAlive: Boolean = process.isAlive && !answers.haveEnded && !takesNothing
 
   def stop(): Unit = process.destroyForcibly()
 
@@ -71,7 +72,11 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private def send(frame: Frame): Unit =
     try out.synchronized(Frame.write(out, frame))
     catch {
-      case _: IOException => throw died(wasAsked = false)
+      case _: IOException =>
+        // It has ended, although it may count as alive for a moment still.
+        takesNothing = true
+        stop()
+        throw died(wasAsked = false)
       case broken: Throwable =>
         // What was to follow is missing, and everything that is sent from here on would be taken for it.
         stop()
