@@ -27,7 +27,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private var catalogName: String = _
   private var options: Map[String, String] = Map.empty
   private[lakelog] var failures: Failures = _
-  private var session: LakeSession = _
+  private[lakelog] var session: LakeSession = _
   private var statement: Option[StatementTransaction] = None
 
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
@@ -48,22 +48,22 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def listNamespaces(): Array[Array[String]] = listNamespaces(Array.empty)
 
   override def listNamespaces(parent: Array[String]): Array[Array[String]] = failures.namespace(parent) {
-    ask(wire.ListNamespaces(parent)).namespaces.map(_.toArray).toArray
+    ask(wire.ListNamespaces(parent.toSeq)).namespaces.map(_.toArray).toArray
   }
 
   override def namespaceExists(names: Array[String]): Boolean = failures.namespace(names) {
-    LakeCatalog.isSystem(names) || ask(wire.NamespaceExists(names)).exists
+    LakeCatalog.isSystem(names) || ask(wire.NamespaceExists(names.toSeq)).exists
   }
 
   override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
     if (LakeCatalog.isSystem(names)) JMap.of("comment", "lakelog's own procedures and tables")
-    else NamespaceLooks.once(session, names)(ask(wire.LoadNamespace(names)).properties.asJava)
+    else NamespaceLooks.once(session, names)(ask(wire.LoadNamespace(names.toSeq)).properties.asJava)
   }
 
   override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =
     failures.namespace(names) {
       refuseSystem(names)
-      try channel.changeOnce(wire.CreateNamespace(names, properties = properties.asScala.toMap))
+      try channel.changeOnce(wire.CreateNamespace(names.toSeq, properties = properties.asScala.toMap))
       catch {
         case gone: LakelogFailure if gone.kind == "no-such-namespace" => throw failures.ofNamespace(gone, names.init)
       }
@@ -72,19 +72,20 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def alterNamespace(names: Array[String], changes: NamespaceChange*): Unit = failures.namespace(names) {
     val set = changes.collect { case c: NamespaceChange.SetProperty => c.property -> c.value }
     val remove = changes.collect { case c: NamespaceChange.RemoveProperty => c.property }
-    channel.changeOnce(wire.AlterNamespace(names, set = set.toMap, remove = remove))
+    channel.changeOnce(wire.AlterNamespace(names.toSeq, set = set.toMap, remove = remove))
   }
 
   /** What a user had there would be hard to tell from what lakelog has there. */
-  private[lakelog] def refuseSystem(names: Array[String]): Unit = if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
-    throw Failures.invalid(
-      s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
-        "tables, which stay as they are: choose another name.")
-  }
+  private[lakelog] def refuseSystem(names: Array[String]): Unit =
+    if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
+      throw Failures.invalid(
+        s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
+          "tables, which stay as they are: choose another name.")
+    }
 
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
-    if (names.isEmpty) throw LookingInternals.rootIsNotDropped(catalogName)
-    channel.changeOnce(wire.DropNamespace(names, cascade = cascade)).dropped
+    if (names.isEmpty) throw ErrorInternals.rootIsNotDropped(catalogName)
+    channel.changeOnce(wire.DropNamespace(names.toSeq, cascade = cascade)).dropped
   }
 
   // ---- tables
@@ -97,7 +98,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
     systemTables.keys.toArray.sorted.map(Identifier.of(names, _))
   } else failures.namespace(names) {
-    ask(wire.ListTables(names)).tables.map(LakeCatalog.identifier).toArray
+    ask(wire.ListTables(names.toSeq)).tables.map(LakeCatalog.identifier).toArray
   }
 
   private[lakelog] def named(ident: Identifier): Seq[String] = catalogName +: ident.namespace.toSeq :+ ident.name
@@ -140,14 +141,15 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   }
 
   override def loadChangelog(
-      ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog = failures.table(ident) {
-    val asked = channel
-    def changes(of: Identifier, on: Option[wire.NamedRef]): LakeChangelog = {
-      val answer = asked.ask(LakeChangelog.wanted(about(of), context.range).copy(on = on))
-      new LakeChangelog(table(ident, asked, answer.facts), answer, context)
+      ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog =
+    failures.table(ident) {
+      val asked = channel
+      def changes(of: Identifier, on: Option[wire.NamedRef]): LakeChangelog = {
+        val answer = asked.ask(LakeChangelog.wanted(about(of), context.range).copy(on = on))
+        new LakeChangelog(table(ident, asked, answer.facts), answer, context)
+      }
+      RefTables.orElse(ident, (of, ref) => changes(of, Some(ref)))(changes(ident, None))
     }
-    RefTables.orElse(ident, (of, ref) => changes(of, Some(ref)))(changes(ident, None))
-  }
 
   private def newest(ident: Identifier): Relation =
     failures.table(ident)(MetadataTables.orElse(ident, newestOf)(newestOf(ident)))
@@ -169,10 +171,10 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def createTable(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): Table =
-    createTable(ident, SparkInternals.schemaOf(columns), partitions, properties)
+    createTable(ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def createTable(ident: Identifier, info: TableInfo): Table =
-    create(ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
+    create(ident, SchemaInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
   /** CREATE TABLE … LIKE: Spark has put the source's columns, and what the statement overrides, into `info`. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
@@ -180,7 +182,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     val inherited = ColumnInternals.inherited(source, source.properties.asScala.toMap)
     val properties = (inherited ++ info.properties.asScala).asJava
     val order = Some(source).collect { case table: LakeTable => table.facts.own.sortOrder.map(_.json: JValue) }
-    val schema = SparkInternals.schemaOf(info.columns)
+    val schema = SchemaInternals.schemaOf(info.columns)
     create(ident, schema, info.partitions, properties, info.constraints, order.getOrElse(Nil))
   }
 
@@ -189,12 +191,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
       ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String],
       constraints: Array[Constraint] = Array.empty, order: Seq[JValue] = Nil): Table =
     failures.table(ident) {
-    val asked = channel
-    val staged = wire.PrepareTable(toBe("create", ident, schema, partitions, properties, constraints, order))
-    // The stage is what Python answers first.
-    val commit = wire.CommitStage(JObject(Nil), files = Nil)
-    table(ident, asked, whole(ident)(asked.changeAfter(commit, staged, "stage")))
-  }
+      val asked = channel
+      val staged = wire.PrepareTable(toBe("create", ident, schema, partitions, properties, constraints, order))
+      // The stage is what Python answers first.
+      val commit = wire.CommitStage(JObject(Nil), files = Nil)
+      table(ident, asked, whole(ident)(asked.changeAfter(commit, staged, "stage")))
+    }
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
     failingAs(ident)(alter(ident, changes, None))
@@ -234,14 +236,15 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     val target = withoutCatalog(to)
     failures.table(from) {
       try ofWhole(from, "keeps its name: make another one, and drop this.")(
-        channel.changeOnce(wire.RenameTable(about(from), to = target.namespace.toSeq :+ target.name)))
+          channel.changeOnce(wire.RenameTable(about(from), to = target.namespace.toSeq :+ target.name)))
       catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofTable(refused, target) }
     }
   }
 
   /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace, which it is only where there is one. */
   private[lakelog] def withoutCatalog(to: Identifier): Identifier =
-    if (to.namespace.headOption.contains(catalogName) && !namespaceExists(to.namespace)) Identifier.of(to.namespace.tail, to.name)
+    if (to.namespace.headOption.contains(catalogName) && !namespaceExists(to.namespace))
+      Identifier.of(to.namespace.tail, to.name)
     else to
 
   // ---- staged tables
@@ -253,7 +256,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageCreate(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("create", ident, SparkInternals.schemaOf(columns), partitions, properties)
+    stage("create", ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage("create", ident, info)
 
@@ -264,7 +267,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageReplace(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("replace", ident, SparkInternals.schemaOf(columns), partitions, properties)
+    stage("replace", ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def stageReplace(ident: Identifier, info: TableInfo): StagedTable = stage("replace", ident, info)
 
@@ -276,24 +279,24 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def stageCreateOrReplace(
       ident: Identifier, columns: Array[Column], partitions: Array[Transform],
       properties: JMap[String, String]): StagedTable =
-    stage("create-or-replace", ident, SparkInternals.schemaOf(columns), partitions, properties)
+    stage("create-or-replace", ident, SchemaInternals.schemaOf(columns), partitions, properties)
 
   override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
     stage("create-or-replace", ident, info)
 
   private def stage(kind: String, ident: Identifier, info: TableInfo): StagedLakeTable =
-    stage(kind, ident, SparkInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
+    stage(kind, ident, SchemaInternals.schemaOf(info.columns), info.partitions, info.properties, info.constraints)
 
   private[lakelog] def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
       properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
       order: Seq[JValue] = Nil): StagedLakeTable =
     failures.table(ident) {
-    val asked = channel
-    val staged = whole(ident)(
-      asked.ask(wire.StageTable(toBe(kind, ident, schema, partitions, properties, constraints, order))))
-    new StagedLakeTable(table(ident, asked, staged.table), staged.stage)
-  }
+      val asked = channel
+      val staged = whole(ident)(
+        asked.ask(wire.StageTable(toBe(kind, ident, schema, partitions, properties, constraints, order))))
+      new StagedLakeTable(table(ident, asked, staged.table), staged.stage)
+    }
 
   private def toBe(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
@@ -324,7 +327,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def loadProcedure(ident: Identifier): UnboundProcedure = {
     val named = if (LakeCatalog.isSystem(ident.namespace)) procedures.get(ident.name.toLowerCase(Locale.ROOT)) else None
     named.map(new LakeProcedure(_, session, failures, new ProcedureJobs(catalogName, options)))
-      .getOrElse(throw SparkInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
+      .getOrElse(throw ErrorInternals.noSuchRoutine(catalogName +: ident.namespace.toSeq :+ ident.name))
   }
 
   private lazy val procedures: Map[String, ProcedureDeclaration] =
@@ -355,9 +358,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
    * a transaction of the statement, the change would stay whatever becomes of the data.
    */
   private def refuseTornEvolution(ident: Identifier): Unit =
-    if (statement.isEmpty && SparkInternals.isEvolution) {
+    if (statement.isEmpty && StatementInternals.isEvolution) {
       throw Failures.unsupported(
-        s"The schema of ${SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
+        s"The schema of ${SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
           "write WITH SCHEMA EVOLUTION by INSERT, MERGE or writeTo, and EXPLAIN the write without it.")
     }
 
@@ -405,7 +408,7 @@ private[lakelog] object LakeCatalog {
   private def connection(options: Map[String, String]): () => Bridge = {
     lazy val bridge = {
       val python = PythonChoice.of(
-        options.get("python"), SparkInternals.sparkSetting, key => Option(System.getenv(key)))
+        options.get("python"), SettingInternals.sparkSetting, key => Option(System.getenv(key)))
       Bridge.of(BridgeSettings(python, options - "python"))
     }
     () => bridge

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import java.lang.ref.Cleaner
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 
@@ -23,7 +22,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private val open = new AtomicReference[OpenTransaction]()
 
   // Whoever forgets to end a transaction must not keep it in the Python process for ever.
-  LakeSession.cleaner.register(this, new LakeSession.Abandoned(open))
+  ProcessState.whenGone(this)(new LakeSession.Abandoned(open))
 
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
@@ -32,12 +31,12 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   /** A streaming query is part of no transaction but those that it begins itself, for a batch of its own. */
   private def current: Option[OpenTransaction] =
-    Option(open.get).filter(_.query == SparkInternals.streamingQuery)
+    Option(open.get).filter(_.query == StatementInternals.streamingQuery)
 
   def isInTransaction: Boolean = current.isDefined
 
   /** Who wants the change that the statement under way asks for, and by which words, as its commit will tell. */
-  def statement: wire.Statement = SparkInternals.statement
+  def statement: wire.Statement = StatementInternals.statement
 
   /** Where requests go that belong to a transaction. */
   def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
@@ -45,18 +44,18 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   /** Runs a procedure and returns the rows of its result, each a list of values. */
   def call(procedure: ProcedureDeclaration, arguments: JObject, jobs: ProcedureJobs): Seq[Seq[JValue]] =
     procedure.session match {
-    case Some("begins") => begin(procedure, arguments)
-    case Some("commits") => commit(procedure)
-    case Some("rolls-back") => rollBack(procedure)
-    case _ =>
-      if (isInTransaction && !procedure.inTransaction) {
-        throw Failures.unsupported(
-          s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
-      }
-      val rows = run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
-      if (procedure.changes) CachedTables.refresh(plugin)
-      rows
-  }
+      case Some("begins") => begin(procedure, arguments)
+      case Some("commits") => commit(procedure)
+      case Some("rolls-back") => rollBack(procedure)
+      case _ =>
+        if (isInTransaction && !procedure.inTransaction) {
+          throw Failures.unsupported(
+            s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
+        }
+        val rows = run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
+        if (procedure.changes) CachedTables.refresh(plugin)
+        rows
+    }
 
   private def begin(procedure: ProcedureDeclaration, arguments: JObject): Seq[Seq[JValue]] = synchronized {
     Option(open.get).foreach { transaction =>
@@ -106,7 +105,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   private def opened: OpenTransaction = Option(open.get).getOrElse(throw Failures.invalid(
-    s"No transaction is open in this session: begin one by CALL $catalog.system.begin_transaction()."))
+      s"No transaction is open in this session: begin one by CALL $catalog.system.begin_transaction()."))
 
   // ---- the transaction of one statement, which is not the session's
 
@@ -135,7 +134,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     try {
       val rows = run(new Channel(own, this, None), procedure, arguments)
       rows match {
-        case Seq(Seq(JString(id), _*)) => (new OpenTransaction(id, SparkInternals.streamingQuery, own), rows)
+        case Seq(Seq(JString(id), _*)) => (new OpenTransaction(id, StatementInternals.streamingQuery, own), rows)
         case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
       }
     } catch {
@@ -159,7 +158,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private def run(
       to: Channel, procedure: String, arguments: JObject, token: Option[JObject] = None,
       job: Option[ProcedureJobs] = None): Seq[Seq[JValue]] = {
-    val call = wire.OfProcedure(procedure, arguments, catalog, SparkInternals.currentNamespace(catalog))
+    val call = wire.OfProcedure(procedure, arguments, catalog, SessionInternals.currentNamespace(catalog))
     val once = token.orElse(if (to.isInTransaction) None else to.ask(wire.CallToken(call)).token)
     val result = job.map(_.run(to.ask(wire.CallPrepare(call)).job))
     to.change(wire.Call(call, once, result)).rows
@@ -188,13 +187,12 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
    * query that was planned inside finds them no longer. What fails here, vacuum does later.
    */
   def deleteFiles(): Unit = if (token.isEmpty) deletions.forEach { delete =>
-    try delete() catch { case NonFatal(_) => }
+    try delete()
+    catch { case NonFatal(_) => }
   }
 }
 
 private[lakelog] object LakeSession {
-
-  private val cleaner = Cleaner.create()
 
   /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
   private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
@@ -217,7 +215,7 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
 
   /** Whether this thread runs a streaming query, and the transaction is not one that it has begun. */
   def isOutsideOfQuery: Boolean =
-    SparkInternals.isStreaming && transaction.exists(_.query != SparkInternals.streamingQuery)
+    StatementInternals.isStreaming && transaction.exists(_.query != StatementInternals.streamingQuery)
 
   /** Who answers: the same for all catalogs with the same settings. */
   def source: AnyRef = bridge

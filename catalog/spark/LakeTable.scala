@@ -27,7 +27,7 @@ private[lakelog] final case class TableAccess(
   /** Takes note of data files of a table that belong to a transaction from now on. */
   def wrote(location: String, files: Seq[String]): Unit = {
     val settings = hadoopSettings
-    channel.onRollback(() => DataFiles.deleteAll(location, files, SparkInternals.hadoopConf(location, settings)))
+    channel.onRollback(() => DataFiles.deleteAll(location, files, SettingInternals.hadoopConf(location, settings)))
   }
 
   /** Asks for a change of this table, or of a version of it. */
@@ -44,7 +44,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   /** Whether it is to be read as it is, whatever else a statement reads. */
   def standsStill: Boolean = facts.past || access.channel.isInTransaction
 
-  override def name: String = SparkInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
+  override def name: String = SchemaInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
 
   /** Tells Spark that a table of the same name is another one. */
   override def id: String = facts.ownId
@@ -55,7 +55,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def columns: Array[Column] =
     IdentityColumns.describe(
-      GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema), facts.schema)
+      GeneratedColumns.describe(SchemaInternals.columnsOf(schema), facts.schema), facts.schema)
 
   val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
 
@@ -95,7 +95,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   /** How large the table's files are together that a read with these options sees. */
   def bytes(options: CaseInsensitiveStringMap): Long = {
-    val columns = SparkInternals.withoutCharVarchar(schema)
+    val columns = SchemaInternals.withoutCharVarchar(schema)
     val all = new LakeScan(this, ReadTogether.joined(this), columns, Nil, None, options, ScanUse.Query, None)
     all.estimateStatistics().sizeInBytes().getAsLong
   }
@@ -153,7 +153,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   /** Whether the rows that match are exactly the rows of some files: then nothing needs to be read or written. */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = isPossible(wire.CanDelete(facts.reference, _), predicates)
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
+    isPossible(wire.CanDelete(facts.reference, _), predicates)
 
   /** Whether it is known exactly which rows match: where files have others too, these stay. */
   def canOverwrite(predicates: Array[Predicate]): Boolean = isPossible(wire.CanOverwrite(facts.reference, _), predicates)
@@ -161,7 +162,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   private def isPossible(
       question: JObject => wire.Request[wire.Possible], predicates: Array[Predicate]): Boolean =
     !predicates.exists(FileNames.areIn(_, physical.metadata)) &&
-      access.ask(question(Predicates.toJson(predicates.toSeq))).possible
+    access.ask(question(Predicates.toJson(predicates.toSeq))).possible
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     access.change(wire.Delete(facts.reference, predicate = Predicates.toJson(predicates.toSeq)))
@@ -188,7 +189,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   override def equals(other: Any): Boolean = other match {
     case that: LakeTable =>
       access.catalog == that.access.catalog && access.ident == that.access.ident && facts == that.facts &&
-        access.channel.transactionId == that.access.channel.transactionId
+      access.channel.transactionId == that.access.channel.transactionId
     case _ => false
   }
 
@@ -205,7 +206,7 @@ private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFa
 
   override def schema: StructType = IdentityColumns.toBeFilled(physical.logical, facts.schema)
 
-  override def columns: Array[Column] = GeneratedColumns.describe(SparkInternals.columnsOf(schema), facts.schema)
+  override def columns: Array[Column] = GeneratedColumns.describe(SchemaInternals.columnsOf(schema), facts.schema)
 }
 
 private[lakelog] object LakeTable {

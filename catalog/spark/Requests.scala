@@ -21,7 +21,7 @@ private[lakelog] object Requests {
     val stated = properties.asScala.toMap
     val isAtPath = of.location.isDefined
     if (stated.contains(TableCatalog.PROP_EXTERNAL) && !stated.contains(TableCatalog.PROP_LOCATION) && !isAtPath) {
-      throw SparkInternals.externalTableWithoutLocation
+      throw ErrorInternals.externalTableWithoutLocation
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
     stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
@@ -59,11 +59,12 @@ private[lakelog] object Requests {
 
   def transform(transform: Transform): JObject = transform.name match {
     case "sorted_bucket" => throw Failures.unsupported(
-      "lakelog does not keep CLUSTERED BY … SORTED BY … INTO … BUCKETS: leave out SORTED BY, or partition by " +
-        "bucket(n, column), and CLUSTER BY what rows are to be sorted by.")
-    case "bucket" if transform.references.length > 1 => throw Failures.unsupported(
-      "lakelog has buckets of one column, as Iceberg does, not of several together: partition by a bucket of each, as in " +
-        "PARTITIONED BY (bucket(4, a), bucket(4, b)).")
+        "lakelog does not keep CLUSTERED BY … SORTED BY … INTO … BUCKETS: leave out SORTED BY, or partition by " +
+          "bucket(n, column), and CLUSTER BY what rows are to be sorted by.")
+    case "bucket" if transform.references.length > 1 =>
+      throw Failures.unsupported(
+        "lakelog has buckets of one column, as Iceberg does, not of several together: partition by a bucket of each, as in " +
+          "PARTITIONED BY (bucket(4, a), bucket(4, b)).")
     case _ =>
       val arguments = transform.arguments.toSeq
       val columns = arguments.collect { case reference: NamedReference => Json.texts(reference.fieldNames) }
@@ -95,9 +96,9 @@ private[lakelog] object Requests {
       refuseReserved(c.property)
       of("remove-property", "key" -> JString(c.property))
     case c: TableChange.AddColumn => of(
-      "add-column",
-      "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.dataType), "nullable" -> JBool(c.isNullable),
-      "comment" -> Json.text(c.comment), "position" -> position(c.position), "default" -> defaultOf(c))
+        "add-column",
+        "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.dataType), "nullable" -> JBool(c.isNullable),
+        "comment" -> Json.text(c.comment), "position" -> position(c.position), "default" -> defaultOf(c))
     case c: TableChange.RenameColumn =>
       of("rename-column", "name" -> Json.texts(c.fieldNames), "new_name" -> JString(c.newName))
     case c: TableChange.UpdateColumnType =>
@@ -126,9 +127,9 @@ private[lakelog] object Requests {
 
   private def refuseReserved(property: String): Unit = property match {
     case TableCatalog.PROP_LOCATION => throw Failures.unsupported(
-      "The location of a lakelog table cannot be changed, as its log and its rows are there: create a table at the other " +
-        "place by CREATE TABLE … LOCATION … AS SELECT, or give a name to one that is there by CALL " +
-        "<catalog>.system.register_table.")
+        "The location of a lakelog table cannot be changed, as its log and its rows are there: create a table at the other " +
+          "place by CREATE TABLE … LOCATION … AS SELECT, or give a name to one that is there by CALL " +
+          "<catalog>.system.register_table.")
     case TableCatalog.PROP_PROVIDER => throw Failures.unsupported("The provider of a lakelog table cannot be changed.")
     case _ =>
   }
@@ -142,6 +143,7 @@ private[lakelog] object Requests {
     case null => JNull
     case _: TableChange.First => JString("first")
     case after: TableChange.After => Json.obj("after" -> JString(after.column))
+    case other => throw new IllegalStateException(s"lakelog knows no place for a column like $other")
   }
 
   /** Both forms of a default: for new rows as the user wrote it, for rows that are there already as a literal. */
@@ -149,10 +151,9 @@ private[lakelog] object Requests {
     case null => JNull
     case default: ColumnDefaultValue =>
       val column = Column.create(change.fieldNames.last, change.dataType, true, null, default, null)
-      val metadata = SparkInternals.schemaOf(Array(column)).head.metadata
+      val metadata = SchemaInternals.schemaOf(Array(column)).head.metadata
       def text(key: String) = if (metadata.contains(key)) JString(metadata.getString(key)) else JNull
       Json.obj("current" -> text("CURRENT_DEFAULT"), "exists" -> text("EXISTS_DEFAULT"))
   }
 
-  
 }

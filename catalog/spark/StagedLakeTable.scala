@@ -4,7 +4,6 @@ import java.util.Locale
 
 import org.json4s.JsonAST.JObject
 
-
 import org.apache.spark.sql.connector.catalog.{StagedTable, TableCatalog}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
@@ -39,7 +38,8 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   def refuseUnknown(info: LogicalWriteInfo): Unit = refuseUnknown(info.options, "write", obeyedOptions)
 
   /** Keeps the files that are written, for the table's commit. */
-  def commitOfFiles: FileCommit = new StagedCommit(wire.WriteRef.of(Json.child(stage, "write")), written => files = files ++ written)
+  def commitOfFiles: FileCommit =
+    new StagedCommit(wire.WriteRef.of(Json.child(stage, "write")), written => files = files ++ written)
 
   /** Spark gives a path to the writer too, and keeps a statement's OPTIONS among the table's properties. */
   private def obeyedOptions: Set[String] = {
@@ -70,7 +70,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Removes the files, unless the commit may have happened after all. */
   override def abortStagedChanges(): Unit = if (!mayHaveHappened) {
-    DataFiles.deleteAll(facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
+    DataFiles.deleteAll(facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
     files = Nil
   }
 }

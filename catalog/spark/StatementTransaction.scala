@@ -34,14 +34,14 @@ private[lakelog] final class StatementTransaction(
    */
   def load(ident: Identifier)(anew: => Relation): Relation = {
     synchronized(loaded.add(ident))
-    val asBefore = if (SparkInternals.statementTracker.isEmpty) synchronized(before.get(ident)) else None
+    val asBefore = if (StatementInternals.tracker.isEmpty) synchronized(before.get(ident)) else None
     asBefore.filter(isRead(ident, _)).getOrElse(anew)
   }
 
   /** A MERGE that only adds rows looks for rows like them in the table that its analysis has made. */
-  private def isRead(ident: Identifier, then: Relation): Boolean = then match {
+  private def isRead(ident: Identifier, asBefore: Relation): Boolean = asBefore match {
     case table: LakeTable =>
-      val read = SparkInternals.tablesRead.collect { case table: LakeTable if table.access.ident == ident => table }
+      val read = StatementInternals.tablesRead.collect { case same: LakeTable if same.access.ident == ident => same }
       read.isEmpty || read.exists(_.schema == table.schema)
     case _ => true
   }

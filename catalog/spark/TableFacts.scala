@@ -39,7 +39,8 @@ private[lakelog] final case class TableFacts(own: wire.TableFacts) {
 
   val partitionFields: Seq[PartitionField] = own.partitioning.map { field =>
     PartitionField(
-      field.fieldId.toInt, PartitionTransform(field.transform, field.args.map(_.toInt).toList), field.column, field.name,
+      field.fieldId.toInt, PartitionTransform(field.transform, field.args.map(_.toInt).toList), field.column,
+      field.name,
       DataType.fromJson(JsonMethods.compact(JString(field.result))))
   }
 

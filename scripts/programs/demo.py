@@ -1,4 +1,4 @@
-"""The demo: a year of flights through Spark into a lakelog catalog, and what its logs tell afterwards."""
+"""The demo: a year of flights through Spark into a lakelog catalog, and what its logs show afterwards."""
 
 from __future__ import annotations
 
@@ -197,8 +197,8 @@ def _travel(spark: SparkSession) -> None:
 def _race(spark: SparkSession, catalog: Catalog) -> None:
     with section(
         "Two writers at once",
-        """The Python client appends single rows while Spark inserts thousands, both into one table. Whoever comes
-        second finds its version taken, looks at what the other did, and goes to the next version.""",
+        """The Python client appends single rows while Spark inserts thousands, both into one table. The writer that
+        comes second finds its version taken, checks what the other did, and goes to the next version.""",
     ):
         sql(spark, "CREATE TABLE lake.nyc.sightings (seen_at TIMESTAMP, tailnum STRING, by STRING)")
         spark_is_done = threading.Event()

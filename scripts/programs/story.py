@@ -1,4 +1,4 @@
-"""How a program tells what it does: sections with times, statements, and results as text."""
+"""How a program reports what it does: sections with times, statements, and results as text."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_tampered_commit_is_told_where_it_is_and_the_exit_code_says_so(
     commit.write_bytes(commit.read_bytes().replace(b'"ada"', b'"eve"'))
     assert run(["audit", *form]) == 4
     printed = capsys.readouterr()
-    assert str(commit) in printed.out and "1 of these entries tell of damage" in printed.err
+    assert str(commit) in printed.out and "1 of these entries report damage" in printed.err
     assert "append" in printed.out and "create namespace" in printed.out
 
 

@@ -23,7 +23,7 @@ from lakelog.testing.s3a import s3a_settings
 
 OWN_TABLES_MAX = 5
 PREPARES_MAX = 100
-NOT_KNOWN = ("ask again with the same commit id", "may have happened", "outcome")
+NOT_KNOWN = ("retry with the same commit id", "may have happened", "outcome")
 
 
 def session(world: World) -> SparkSession:

@@ -113,14 +113,6 @@ def children(spark: SparkSession) -> list[int]:
     return found
 
 
-def _has_ended(process: int) -> bool:
-    """Whether a process holds nothing any more, not even its pipes."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
-    except OSError:
-        return True
-
-
 @pytest.fixture(scope="session")
 def warm(spark: SparkSession) -> Iterator[WarmPython]:
     # After Spark, whose environment it has to have.
@@ -147,11 +139,11 @@ def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Call
         return Lake(spark, name, place)
 
     yield make
-    # What a test has opened is forgotten with the process. One that is still about to die would be asked by the next test.
+    # What a test has opened is forgotten with the process. One that is about to die would be asked by the next test.
     killed = children(spark)
     for child in killed:
         os.kill(child, signal.SIGKILL)
-    while not all(_has_ended(child) for child in killed):
+    while any(Path(f"/proc/{child}").exists() for child in killed):
         time.sleep(0.01)
 
 

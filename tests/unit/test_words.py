@@ -18,7 +18,7 @@ HERE = Path(__file__).relative_to(ROOT).as_posix()
 BANNED = {
     r"\b(?:no|some|any|every)body(?:'s)?\b": "reader, writer, client, vacuum, …",
     r"\bwho(?:m)?ever\b": "the reader, writer or client that …",
-    r"\b(?:tells?|told|telling)\b": "returns, reports, shows, says; distinguish",
+    r"\b(?:tells?\b(?!\()|told\b|telling\b)": "returns, reports, shows, says; distinguish",
     r"\b(?:lets?|letting) (?:\w+ )?go of\b": "expires, deletes, releases",
     r"\bask(?:s|ed|ing)?(?: \w+){0,2} again\b": "retry, repeat the request",
     r"\bbut for\b": "except for, (case-insensitive)",
@@ -35,13 +35,20 @@ BANNED = {
 """Patterns, in small letters, and what to write instead."""
 
 UNCONVERTED = (
-    "catalog/lakelog/",
+    "catalog/lakelog/catalog/*",
+    "catalog/lakelog/catalog/changelog/",
+    "catalog/lakelog/catalog/ddl/",
+    "catalog/lakelog/catalog/logs/",
+    "catalog/lakelog/catalog/parquet/",
+    "catalog/lakelog/catalog/writes/",
+    "catalog/lakelog/spark/",
     "catalog/spark/",
-    "log/lakelog/",
-    "scripts/",
     "tests/",
 )
-"""Folders of code, in which words are still to be changed with the tests that quote them."""
+"""Folders of code, in which words are still to be changed with the tests that quote them; `/*`: files right in one."""
+
+CONVERTED = {f"catalog/lakelog/catalog/{name}.py" for name in ("errors", "names", "retention", "times")}
+"""Files that are converted already, though their folder is not."""
 
 
 def findings(path: str) -> list[str]:
@@ -66,7 +73,8 @@ def prose(markdown: str) -> str:
     without_blocks = re.sub(
         r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), markdown, flags=re.M | re.S
     )
-    return re.sub(r"`[^`]*`", lambda span: re.sub(r"[^\n]", " ", span[0]), without_blocks)
+    spans = r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)"
+    return re.sub(spans, lambda span: re.sub(r"[^\n]", " ", span[0]), without_blocks, flags=re.S)
 
 
 def tracked(*endings: str) -> list[str]:
@@ -81,7 +89,11 @@ def tracked(*endings: str) -> list[str]:
 
 
 def is_converted(path: str) -> bool:
-    return path.endswith(".md") or not path.startswith(UNCONVERTED)
+    return path.endswith(".md") or path in CONVERTED or not any(is_in(path, each) for each in UNCONVERTED)
+
+
+def is_in(path: str, folder: str) -> bool:
+    return f"{Path(path).parent.as_posix()}/*" == folder if folder.endswith("*") else path.startswith(folder)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +105,7 @@ def test_a_file_is_in_plain_english(path: str) -> None:
 
 @pytest.mark.parametrize("folder", UNCONVERTED)
 def test_a_folder_that_has_been_rewritten_is_taken_off_the_list(folder: str) -> None:
-    assert any(findings(path) for path in tracked(".py", ".scala") if path.startswith(folder))
+    assert any(findings(path) for path in tracked(".py", ".scala") if is_in(path, folder))
 
 
 @pytest.mark.parametrize(
@@ -105,6 +117,7 @@ def test_a_folder_that_has_been_rewritten_is_taken_off_the_list(folder: str) -> 
         ("the versions are let\ngo of", True),
         ("it is let go of", True),
         ("a teller, retold, whose body", False),
+        ("position = file.tell()", False),
         ("Ask the store again", True),
     ],
 )
@@ -113,6 +126,6 @@ def test_a_pattern_finds_words_and_not_parts_of_them(text: str, is_found: bool) 
 
 
 def test_code_in_a_page_is_not_prose() -> None:
-    page = "a\n```sql\n-- nobody\n```\nb `nobody\nelse` c\n"
-    assert "nobody" not in prose(page)
+    page = "a\n```sql\n-- nobody\n```\nb `nobody\nelse` c `` `x` tells `` d\n"
+    assert "nobody" not in prose(page) and "tells" not in prose(page)
     assert prose(page).count("\n") == page.count("\n")

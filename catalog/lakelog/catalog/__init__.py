@@ -9,48 +9,243 @@ from lakelog.catalog import Catalog, col
     orders.scan(columns=["id"], filter=col("region") == "EU").to_arrow()
 """
 
-from lakelog.catalog.catalog import Catalog
-from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.ddl import Stage
+from lakelog.catalog.audit import (
+    AuditEntry,
+)
+from lakelog.catalog.catalog import (
+    Catalog,
+)
+from lakelog.catalog.catalog_names import (
+    CatalogNames,
+)
+from lakelog.catalog.changelog import (
+    Changes,
+)
+from lakelog.catalog.ddl import (
+    DroppedEntry,
+    Stage,
+)
 from lakelog.catalog.errors import (
+    BatchCommitted,
+    CheckViolated,
     ColumnExists,
     CommitConflict,
+    ConstraintExists,
+    FunctionExists,
+    LocationTaken,
+    MultiplePrimaryKeys,
     NamespaceExists,
     NamespaceNotEmpty,
     NoSuchColumn,
+    NoSuchConstraint,
+    NoSuchFunction,
     NoSuchNamespace,
+    NoSuchRef,
     NoSuchTable,
+    NoSuchView,
+    RefExists,
+    RowsUnproven,
+    StreamStopped,
     TableExists,
+    ValuesGone,
+    ViewExists,
 )
-from lakelog.catalog.files import ColumnStats, DataFile
-from lakelog.catalog.logs import Token
-from lakelog.catalog.schema import Schema, col
-from lakelog.catalog.state import HistoryEntry
-from lakelog.catalog.table import Table
-from lakelog.catalog.transaction import Transaction
-from lakelog.catalog.writes import StreamBatch
-from lakelog.log.errors import CommitUnknown
+from lakelog.catalog.files import (
+    ColumnEstimates,
+    ColumnStats,
+    Constant,
+    DataFile,
+    Deletes,
+    Positions,
+    TableEstimates,
+)
+from lakelog.catalog.logs import (
+    Token,
+)
+from lakelog.catalog.maintenance import (
+    Expired,
+    Vacuumed,
+)
+from lakelog.catalog.names import (
+    Name,
+)
+from lakelog.catalog.parquet import (
+    FoundFile,
+    Ingestible,
+)
+from lakelog.catalog.planning import (
+    Aggregate,
+    TopRows,
+)
+from lakelog.catalog.scan import (
+    Scan,
+)
+from lakelog.catalog.schema import (
+    AtomicType,
+    Column,
+    Constraint,
+    Default,
+    Field,
+    Filter,
+    FunctionDefinition,
+    Generated,
+    Identity,
+    Metadata,
+    PartitionField,
+    PartitionSpec,
+    Predicate,
+    Reference,
+    Schema,
+    SortField,
+    SortOrder,
+    Stated,
+    StructType,
+    TableChange,
+    Transform,
+    Type,
+    ValuesTaken,
+    ViewColumn,
+    ViewDefinition,
+    col,
+)
+from lakelog.catalog.state import (
+    Goal,
+    Group,
+    HistoryEntry,
+    Ref,
+    SavedCut,
+)
+from lakelog.catalog.table import (
+    Table,
+)
+from lakelog.catalog.times import (
+    Moment,
+)
+from lakelog.catalog.transaction import (
+    Transaction,
+)
+from lakelog.catalog.writes import (
+    FilesMatchInPart,
+    Rewritten,
+    StreamBatch,
+)
+from lakelog.log import LogOptions, WriteRef
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    ConflictError,
+    FormatError,
+    InvalidInput,
+    LakelogError,
+    LogSealed,
+    NotFound,
+    PermissionDenied,
+    StorageError,
+    Unsupported,
+    UnsupportedFormat,
+    WriteFenced,
+)
+from lakelog.log.findings import Finding, Findings, Severity
 
 __all__ = [
+    "Aggregate",
+    "AlreadyExists",
+    "AtomicType",
+    "AuditEntry",
+    "BatchCommitted",
     "Catalog",
     "CatalogNames",
+    "Changes",
+    "CheckViolated",
+    "Column",
+    "ColumnEstimates",
     "ColumnExists",
     "ColumnStats",
     "CommitConflict",
     "CommitUnknown",
+    "ConflictError",
+    "Constant",
+    "Constraint",
+    "ConstraintExists",
     "DataFile",
+    "Default",
+    "Deletes",
+    "DroppedEntry",
+    "Expired",
+    "Field",
+    "FilesMatchInPart",
+    "Filter",
+    "Finding",
+    "Findings",
+    "FormatError",
+    "FoundFile",
+    "FunctionDefinition",
+    "FunctionExists",
+    "Generated",
+    "Goal",
+    "Group",
     "HistoryEntry",
+    "Identity",
+    "Ingestible",
+    "InvalidInput",
+    "LakelogError",
+    "LocationTaken",
+    "LogOptions",
+    "LogSealed",
+    "Metadata",
+    "Moment",
+    "MultiplePrimaryKeys",
+    "Name",
     "NamespaceExists",
     "NamespaceNotEmpty",
     "NoSuchColumn",
+    "NoSuchConstraint",
+    "NoSuchFunction",
     "NoSuchNamespace",
+    "NoSuchRef",
     "NoSuchTable",
+    "NoSuchView",
+    "NotFound",
+    "PartitionField",
+    "PartitionSpec",
+    "PermissionDenied",
+    "Positions",
+    "Predicate",
+    "Ref",
+    "RefExists",
+    "Reference",
+    "Rewritten",
+    "RowsUnproven",
+    "SavedCut",
+    "Scan",
     "Schema",
+    "Severity",
+    "SortField",
+    "SortOrder",
     "Stage",
+    "Stated",
+    "StorageError",
     "StreamBatch",
+    "StreamStopped",
+    "StructType",
     "Table",
+    "TableChange",
+    "TableEstimates",
     "TableExists",
     "Token",
+    "TopRows",
     "Transaction",
+    "Transform",
+    "Type",
+    "Unsupported",
+    "UnsupportedFormat",
+    "Vacuumed",
+    "ValuesGone",
+    "ValuesTaken",
+    "ViewColumn",
+    "ViewDefinition",
+    "ViewExists",
+    "WriteFenced",
+    "WriteRef",
     "col",
 ]

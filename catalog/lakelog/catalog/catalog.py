@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lakelog.catalog.audit import AuditEntry, audit_entries
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.ddl import (
-    saved_cuts,
-)
+from lakelog.catalog.ddl import drop_cut, save_cut, versions_of_cut
 from lakelog.catalog.logs import (
     Cut,
     LogCache,
@@ -21,11 +19,18 @@ from lakelog.catalog.logs import (
     chosen_scope,
     writer_facts,
 )
-from lakelog.catalog.maintenance import Expired, Findings, Vacuumed, check_warehouse, expire, vacuum
-from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
-from lakelog.catalog.state import (
-    SavedCut,
+from lakelog.catalog.maintenance import (
+    Expired,
+    Findings,
+    Vacuumed,
+    check_warehouse,
+    expire_logs,
+    vacuum_logs,
+    vacuum_wish,
+    what_to_keep,
 )
+from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
+from lakelog.catalog.state import SavedCut
 from lakelog.catalog.times import Moment, is_time, time_us
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import Json, LogOptions
@@ -71,11 +76,11 @@ class Catalog(CatalogNames):
 
     def save_cut(self, name: str, *, token: Token | None = None) -> SavedCut:
         """Give the present version of everything a name, for `Catalog(…, as_of=name)`. AlreadyExists."""
-        return saved_cuts.save(self._tree, name, token)
+        return save_cut(self._tree, name, token)
 
     def drop_cut(self, name: str, *, token: Token | None = None) -> None:
         """Forget a saved cut: what only it needed can expire then. NotFound."""
-        saved_cuts.drop(self._tree, name, token)
+        drop_cut(self._tree, name, token)
 
     # Maintenance
 
@@ -97,7 +102,7 @@ class Catalog(CatalogNames):
         Returns what goes of each log; `dry_run` (default) only tells. The current version stays, and what saved cuts
         need.
         """
-        wish = expire.keep(
+        wish = what_to_keep(
             self._logs.log_options.clock_us(),
             older_than=older_than,
             version=version,
@@ -106,7 +111,7 @@ class Catalog(CatalogNames):
         found = chosen_scope(self._tree, *_meant(table, namespace), location=location, progress=progress)
         if version is not None and not found.is_one_table:
             raise InvalidInput("a version is one table's: name a table, or say older_than or retain_last")
-        return expire.expire(self._tree, found, wish, dry_run=dry_run, progress=progress)
+        return expire_logs(self._tree, found, wish, dry_run=dry_run, progress=progress)
 
     def vacuum(
         self,
@@ -127,7 +132,7 @@ class Catalog(CatalogNames):
         Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what goes, by place, with
         `keys` by name too; `dry_run` (default) only tells.
         """
-        asked = vacuum.wish(
+        asked = vacuum_wish(
             older_than=older_than,
             dropped_older_than=dropped_older_than,
             dry_run=dry_run,
@@ -135,7 +140,7 @@ class Catalog(CatalogNames):
             progress=progress,
         )
         found = chosen_scope(self._tree, *_meant(table, namespace), location=location, progress=progress)
-        return vacuum.vacuum(self._tree, found, asked)
+        return vacuum_logs(self._tree, found, asked)
 
     # Looking into it
 
@@ -198,7 +203,7 @@ def _meant(table: Name | None, namespace: Name | None) -> tuple[Identifier | Non
 def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
     refusal = f"this catalog is read-only: it shows everything as of {as_of}"
     if isinstance(as_of, str) and not is_time(as_of):
-        versions = saved_cuts.versions_of(NameTree(logs), as_of)
+        versions = versions_of_cut(NameTree(logs), as_of)
         return TransactionLogs(logs, Cut(logs, versions=versions), refusal=refusal)
     at_us = time_us(as_of)
     if at_us > logs.log_options.clock_us():

@@ -13,16 +13,23 @@ from typing import Any
 import pyarrow as pa
 
 from lakelog.catalog.ddl import (
+    CREATE,
     DroppedEntry,
     Stage,
-    drop,
+    StageRequest,
+    all_cuts,
+    alter_namespace,
+    commit_stage,
+    create_namespace,
+    drop_namespace,
+    drop_table,
+    drop_table_at,
     list_dropped,
-    namespaces,
-    register,
-    restore,
-    saved_cuts,
-    staging,
-    tables,
+    register_table,
+    rename_table,
+    stage_table,
+    undrop_namespace,
+    undrop_table,
 )
 from lakelog.catalog.defined_names import DefinedNames
 from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
@@ -37,7 +44,7 @@ from lakelog.catalog.logs import (
     was_committed,
     writing_as,
 )
-from lakelog.catalog.maintenance import drop_purge
+from lakelog.catalog.maintenance import drop_and_purge
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.schema import Schema, Stated, ViewDefinition
 from lakelog.catalog.state import (
@@ -84,7 +91,7 @@ class CatalogNames(DefinedNames):
         if if_not_exists and self.namespace_exists(path):
             return
         try:
-            namespaces.create(self._tree, path, properties or {}, token)
+            create_namespace(self._tree, path, properties or {}, token)
         except NamespaceExists:
             if not if_not_exists:
                 raise
@@ -112,11 +119,11 @@ class CatalogNames(DefinedNames):
         token: Token | None = None,
     ) -> None:
         """Set and remove properties as one commit. NoSuchNamespace."""
-        namespaces.alter(self._tree, identifier(namespace), set or {}, remove, token)
+        alter_namespace(self._tree, identifier(namespace), set or {}, remove, token)
 
     def drop_namespace(self, namespace: Name, *, cascade: bool = False, token: Token | None = None) -> bool:
         """Drop a namespace; False where there is none. NamespaceNotEmpty unless `cascade`."""
-        return drop.drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
+        return drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
 
     def undrop_namespace(
         self, namespace: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
@@ -127,7 +134,7 @@ class CatalogNames(DefinedNames):
         none that can be restored, NamespaceExists when the name is taken.
         """
         target = None if to is None else identifier(to)
-        return restore.undrop_namespace(self._tree, identifier(namespace), id, target, token)
+        return undrop_namespace(self._tree, identifier(namespace), id, target, token)
 
     # Tables
 
@@ -213,7 +220,7 @@ class CatalogNames(DefinedNames):
         path = table_identifier(name)
         try:
             stage = self.stage(
-                staging.CREATE,
+                CREATE,
                 path,
                 schema,
                 partitioning=partition_by,
@@ -234,7 +241,7 @@ class CatalogNames(DefinedNames):
 
         Its objects stay where they are: who could access them there still can, and nobody else.
         """
-        tables.rename(self._tree, table_identifier(old), table_identifier(new), token)
+        rename_table(self._tree, table_identifier(old), table_identifier(new), token)
 
     def register_table(
         self, name: Name, location: str, *, take_over: bool = False, token: Token | None = None
@@ -246,12 +253,12 @@ class CatalogNames(DefinedNames):
         NoSuchNamespace; TableExists where the name is taken, or where another name leads to the table.
         """
         path = table_identifier(name)
-        register.register(self._tree, path, location, take_over, token)
+        register_table(self._tree, path, location, take_over, token)
         return self.load_table(path)
 
     def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
         """Drop a table; False where there is none. It can be restored until vacuum purges it, or never with `purge`."""
-        dropping = drop_purge.drop_table if purge else drop.drop_table
+        dropping = drop_and_purge if purge else drop_table
         return dropping(self._tree, table_identifier(name), token)
 
     def undrop_table(
@@ -263,11 +270,11 @@ class CatalogNames(DefinedNames):
         NotFound when there is none that can be restored, TableExists when the name is taken.
         """
         target = None if to is None else table_identifier(to)
-        return restore.undrop_table(self._tree, table_identifier(name), id, target, token)
+        return undrop_table(self._tree, table_identifier(name), id, target, token)
 
     def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
         """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
-        return drop.drop_table_at(self._tree, self._logs.location(location), token)
+        return drop_table_at(self._tree, self._logs.location(location), token)
 
     def dropped(self, namespace: Name = (), *, recursive: bool = False) -> list[DroppedEntry]:
         """Return what was dropped in a namespace and can be restored, the latest drop first. NoSuchNamespace.
@@ -298,7 +305,7 @@ class CatalogNames(DefinedNames):
         Files of a table with a CHECK among its `constraints` hold rows that satisfy it: who writes them sees to that.
         Without a name, the table is the one at `location`. TableExists, NoSuchTable, NoSuchNamespace, InvalidInput.
         """
-        request = tables.Request(
+        request = StageRequest(
             kind=kind,
             identifier=None if name is None else table_identifier(name),
             schema=schema,
@@ -311,11 +318,11 @@ class CatalogNames(DefinedNames):
             provider=provider,
             constraints=constraints,
         )
-        return tables.stage(self._tree, request)
+        return stage_table(self._tree, request)
 
     def commit_stage(self, stage: Stage, files: Sequence[DataFile] = ()) -> Table:
         """Make a staged table visible, with the files that were written for it. Asking again is safe."""
-        found = staging.commit(self._tree, stage, files)
+        found = commit_stage(self._tree, stage, files)
         return Table(self._logs, found.tracked, found.view, stage.identifier)
 
     # For those who may have to ask again
@@ -364,7 +371,7 @@ class CatalogNames(DefinedNames):
 
     def cuts(self) -> dict[str, SavedCut]:
         """Return the saved cuts by their names."""
-        return dict(saved_cuts.all_of(self._tree))
+        return dict(all_cuts(self._tree))
 
     def writing_as(self, facts: Mapping[str, Json]) -> AbstractContextManager[None]:
         """Inside, `facts` (a query, a statement) are added to what this thread's commits say about their writer."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.ddl import definitions
+from lakelog.catalog.ddl import (
+    define,
+    drop_definition,
+    find_definition,
+    load_definition,
+    rename_definition,
+    undrop_definition,
+)
 from lakelog.catalog.errors import FunctionExists, ViewExists
 from lakelog.catalog.logs import LogCache, NameTree, Token
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
@@ -47,12 +54,12 @@ class DefinedNames:
 
     def load_view(self, name: Name) -> ViewDefinition:
         """Return a view. NoSuchView."""
-        found = definitions.load(self._tree, VIEW, table_identifier(name)).definition
+        found = load_definition(self._tree, VIEW, table_identifier(name)).definition
         assert isinstance(found, ViewDefinition)
         return found
 
     def view_exists(self, name: Name) -> bool:
-        return definitions.find(self._tree, VIEW, table_identifier(name)) is not None
+        return find_definition(self._tree, VIEW, table_identifier(name)) is not None
 
     def list_views(self, namespace: Name = ()) -> list[Identifier]:
         """Return the views directly in `namespace`, sorted. NoSuchNamespace."""
@@ -60,18 +67,18 @@ class DefinedNames:
 
     def rename_view(self, old: Name, new: Name, *, token: Token | None = None) -> None:
         """Give a view another name, in its namespace or another one. NoSuchView, TableExists, NoSuchNamespace."""
-        definitions.rename(self._tree, VIEW, table_identifier(old), table_identifier(new), token)
+        rename_definition(self._tree, VIEW, table_identifier(old), table_identifier(new), token)
 
     def drop_view(self, name: Name, *, token: Token | None = None) -> bool:
         """Drop a view; False where there is none. It can be restored until vacuum purges it."""
-        return definitions.drop(self._tree, VIEW, table_identifier(name), token)
+        return drop_definition(self._tree, VIEW, table_identifier(name), token)
 
     def undrop_view(
         self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
     ) -> Identifier:
         """Restore the view that was dropped last under that name, as `undrop_table` does."""
         target = None if to is None else table_identifier(to)
-        return definitions.undrop(self._tree, VIEW, table_identifier(name), id, target, token)
+        return undrop_definition(self._tree, VIEW, table_identifier(name), id, target, token)
 
     # Functions
 
@@ -93,12 +100,12 @@ class DefinedNames:
 
     def load_function(self, name: Name) -> FunctionDefinition:
         """Return a function. NoSuchFunction."""
-        found = definitions.load(self._tree, FUNCTION, table_identifier(name)).definition
+        found = load_definition(self._tree, FUNCTION, table_identifier(name)).definition
         assert isinstance(found, FunctionDefinition)
         return found
 
     def function_exists(self, name: Name) -> bool:
-        return definitions.find(self._tree, FUNCTION, table_identifier(name)) is not None
+        return find_definition(self._tree, FUNCTION, table_identifier(name)) is not None
 
     def list_functions(self, namespace: Name = ()) -> list[Identifier]:
         """Return the functions directly in `namespace`, sorted. NoSuchNamespace."""
@@ -106,14 +113,14 @@ class DefinedNames:
 
     def drop_function(self, name: Name, *, token: Token | None = None) -> bool:
         """Drop a function; False where there is none. It can be restored until vacuum purges it."""
-        return definitions.drop(self._tree, FUNCTION, table_identifier(name), token)
+        return drop_definition(self._tree, FUNCTION, table_identifier(name), token)
 
     def undrop_function(
         self, name: Name, *, id: str | None = None, to: Name | None = None, token: Token | None = None
     ) -> Identifier:
         """Restore the function that was dropped last under that name, as `undrop_table` does."""
         target = None if to is None else table_identifier(to)
-        return definitions.undrop(self._tree, FUNCTION, table_identifier(name), id, target, token)
+        return undrop_definition(self._tree, FUNCTION, table_identifier(name), id, target, token)
 
     # Inside
 
@@ -127,7 +134,7 @@ class DefinedNames:
         expected: Definition | None = None,
         token: Token | None = None,
     ) -> None:
-        definitions.define(
+        define(
             self._tree,
             table_identifier(name),
             definition,

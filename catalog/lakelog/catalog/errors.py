@@ -1,4 +1,4 @@
-"""What can go wrong in the catalog: leaves of the tree in `lakelog.log.errors`.
+"""The catalog's errors: leaves of the tree in `lakelog.log.errors`.
 
 NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchRef, NoSuchTable,
                NoSuchView
@@ -20,25 +20,25 @@ class NoSuchColumn(NotFound):
 
 
 class ColumnExists(AlreadyExists):
-    """Another column of the same struct has that name already, but for upper and lower case."""
+    """Another column of the same struct has that name (case-insensitive)."""
 
     kind = "column-already-exists"
 
 
 class NoSuchNamespace(NotFound):
-    """There is no namespace of that name, or not any more."""
+    """There is no namespace of that name, or it was dropped."""
 
     kind = "no-such-namespace"
 
 
 class NoSuchTable(NotFound):
-    """There is no table of that name or at that place, or not any more."""
+    """There is no table of that name or at that place, or it was dropped."""
 
     kind = "no-such-table"
 
 
 class NoSuchRef(NotFound):
-    """The table has no tag or branch of that name, or not any more."""
+    """The table has no tag or branch of that name, or it was dropped."""
 
     kind = "no-such-ref"
 
@@ -50,13 +50,13 @@ class RefExists(AlreadyExists):
 
 
 class NoSuchView(NotFound):
-    """There is no view of that name, or not any more."""
+    """There is no view of that name, or it was dropped."""
 
     kind = "no-such-view"
 
 
 class NoSuchFunction(NotFound):
-    """There is no function of that name, or not any more."""
+    """There is no function of that name, or it was dropped."""
 
     kind = "no-such-function"
 
@@ -74,7 +74,7 @@ class TableExists(AlreadyExists):
 
 
 class ViewExists(TableExists):
-    """The name of a new view or table is a view's: tables and views share their names."""
+    """The name of a new view or table is taken by a view: tables and views share their names."""
 
     kind = "view-already-exists"
 
@@ -86,19 +86,19 @@ class FunctionExists(AlreadyExists):
 
 
 class LocationTaken(TableExists):
-    """Another table is at the place that was chosen for a new one, whatever its name."""
+    """Another table, of any name, is at the place that was chosen for a new one."""
 
     kind = "already-exists"
 
 
 class NamespaceNotEmpty(InvalidInput):
-    """A namespace that still holds something is not dropped without CASCADE."""
+    """A namespace that is not empty is dropped with CASCADE only."""
 
     kind = "namespace-not-empty"
 
 
 class BatchCommitted(ConflictError):
-    """The table has that batch of a stream already, so that it is not committed again."""
+    """The table has that batch of a stream already, so it is not committed again."""
 
     kind = "batch-committed"
 
@@ -110,17 +110,17 @@ class CommitConflict(ConflictError):
 
 
 class StreamStopped(ConflictError):
-    """A stream that reads a table cannot go on from where it is; the message says from where it can, or how."""
+    """A stream that reads a table cannot go on from its position; the message says from where it can, or how."""
 
     kind = "stream-stopped"
 
 
 class ValuesGone(CommitConflict):
-    """Another commit took the identity values that this one's rows have: take others."""
+    """Another commit took the identity values that this one's rows have: retry with others."""
 
 
 class ConstraintExists(AlreadyExists):
-    """The table has a constraint of that name, but for upper and lower case."""
+    """The table has a constraint of that name (case-insensitive)."""
 
     kind = "constraint-already-exists"
 
@@ -132,7 +132,7 @@ class NoSuchConstraint(NotFound):
 
 
 class MultiplePrimaryKeys(InvalidInput):
-    """A table has one primary key at most."""
+    """The table has a primary key, and a table has at most one."""
 
     kind = "multiple-primary-keys"
 
@@ -144,6 +144,6 @@ class CheckViolated(InvalidInput):
 
 
 class RowsUnproven(InvalidInput):
-    """A change needs all rows to be so, and what is known of the files does not prove it: somebody has to look."""
+    """A change needs a condition to hold for all rows, and statistics do not prove it: the data must be scanned."""
 
     kind = "rows-unproven"

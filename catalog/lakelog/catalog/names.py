@@ -1,4 +1,4 @@
-"""Identifiers of namespaces and tables: how they are written, and which ones are refused.
+"""Identifiers of namespaces and tables: how they are written, and which are refused.
 
 A name is any text without control characters, up to `NAME_LIMIT_BYTES` of UTF-8. Names never become paths, so
 nothing else has to be forbidden: ids locate things, names only find them.
@@ -29,7 +29,7 @@ def identifier(value: Name) -> Identifier:
     parts = split(value) if isinstance(value, str) else tuple(value)
     for part in parts:
         if not isinstance(part, str):
-            raise InvalidInput(f"{value!r} is not an identifier: its parts have to be text")
+            raise InvalidInput(f"{value!r} is not an identifier: its parts must be text")
     return parts
 
 
@@ -101,7 +101,8 @@ def check_namespace(namespace: Identifier) -> None:
     """Raise InvalidInput unless every part of `namespace` may name a namespace, and it is not too deep."""
     if len(namespace) > DEPTH_LIMIT:
         raise InvalidInput(
-            f"the namespace {quoted(namespace[:4])}… is {len(namespace)} levels deep; the limit is {DEPTH_LIMIT}"
+            f"the namespace {quoted(namespace[:4])}… is {len(namespace)} levels deep; the limit is {DEPTH_LIMIT}: "
+            "use fewer levels"
         )
     for part in namespace:
         check_name(part, "namespace")

@@ -1,9 +1,9 @@
-"""How long what was given up is kept. Policies and no more: nothing is safe, or unsafe, because of its age."""
+"""How long dropped objects are kept. These are policies only: no object is safe to delete because of its age."""
 
 from __future__ import annotations
 
 DROPPED_RETENTION_DAYS = 7
-"""A dropped table or namespace can be restored for so many days after its drop; after them, vacuum may purge it."""
+"""A dropped table or namespace can be restored for this long after its drop; then vacuum may purge it."""
 
 DAY_US = 86_400_000_000
 

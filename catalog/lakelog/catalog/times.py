@@ -1,4 +1,4 @@
-"""Moments as users say them."""
+"""Times as users write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Moment: TypeAlias = str | dt.datetime | int
 
 
 def time_us(said: Moment) -> int:
-    """Return a moment in microseconds since 1970 (UTC).
+    """Return a time in microseconds since 1970 (UTC).
 
     A text is ISO 8601, a date, or a whole number of microseconds; a text or datetime without a zone is in UTC.
     InvalidInput for anything else.
@@ -52,7 +52,7 @@ def last_us(said: Moment) -> int:
 
 
 def is_time(text: str) -> bool:
-    """Tell whether a text would be taken for a moment."""
+    """Return whether a text is read as a time."""
     try:
         time_us(text)
     except InvalidInput:

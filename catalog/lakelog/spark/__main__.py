@@ -1,17 +1,30 @@
-"""`python -m lakelog.spark jar` prints the path of the adapter's jar, building it where needed."""
+"""What builds of the adapter are made of, from the command line.
+
+`python -m lakelog.spark jar` prints the path of the adapter's jar, building it where needed;
+`python -m lakelog.spark pom [VERSION]` prints its `pom.xml`, for the Spark that is installed or a version of it.
+"""
 
 import sys
 
 from lakelog.log.errors import LakelogError
-from lakelog.spark.jar import jar_path
+from lakelog.spark.jar import jar_path, sources, spark_jars, spark_version
+from lakelog.spark.pom import pom
+
+USAGE = "usage: python -m lakelog.spark jar | pom [VERSION]"
 
 
 def main(arguments: list[str]) -> int:
-    if arguments != ["jar"]:
-        print("usage: python -m lakelog.spark jar", file=sys.stderr)
-        return 2
     try:
-        print(jar_path())
+        match arguments:
+            case ["jar"]:
+                print(jar_path())
+            case ["pom"]:
+                print(pom(sources(), spark_version(spark_jars())), end="")
+            case ["pom", version]:
+                print(pom(sources(), version), end="")
+            case _:
+                print(USAGE, file=sys.stderr)
+                return 2
     except LakelogError as error:
         print(error, file=sys.stderr)
         return 1

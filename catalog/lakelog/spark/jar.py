@@ -23,7 +23,12 @@ from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 PROPERTIES = "lakelog-adapter.properties"
 SUPPORTED = ("4.2", "4.3")
 
+OPTIONS = ("-deprecation", "-feature", "-unchecked", "-Xlint")
+# Only in a checkout: a wheel may meet a later release of Spark, whose new warnings are not its user's to mend.
+STRICT = ("-Werror",)
+
 _PACKAGE = Path(__file__).resolve().parent
+_CHECKOUT = _PACKAGE.parents[1] / "spark"
 
 
 def version() -> str:
@@ -33,7 +38,7 @@ def version() -> str:
 
 def sources() -> Path:
     """Return the folder of the Scala sources: a wheel's package data, or `catalog/spark` of a checkout."""
-    for folder in (_PACKAGE / "scala", _PACKAGE.parents[1] / "spark"):
+    for folder in (_PACKAGE / "scala", _CHECKOUT):
         if (folder / "LakeCatalog.scala").is_file():
             return folder
     raise NotFound(
@@ -78,29 +83,51 @@ def jar_path(*, cache: Path | None = None, jars: Path | None = None) -> Path:
 
 
 def _jar_name(folder: Path, spark: str) -> str:
-    digest = hashlib.sha256(f"{version()} {spark}".encode())
-    for source in _source_files(folder, spark):
+    digest = hashlib.sha256(f"{version()} {spark} {' '.join(OPTIONS)}".encode())
+    for source in [*scala_files(folder, spark), *resources(folder)]:
         digest.update(f"\n{source.relative_to(folder).as_posix()}\n".encode() + source.read_bytes())
     return f"lakelog-spark-{spark}-{digest.hexdigest()[:16]}.jar"
 
 
-def _source_files(folder: Path, spark: str) -> list[Path]:
-    """Return the sources; InvalidInput for a Spark that they do not fit. They are the same for all others."""
+def minor_of(spark: str) -> str:
+    """Return "4.3" of "4.3.0". Raises InvalidInput for a Spark that the sources do not fit."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SUPPORTED:
         known = " and ".join(SUPPORTED)
         raise InvalidInput(f"Spark {spark} is not supported: lakelog's adapter runs on Spark {known}.")
-    return sorted([*folder.rglob("*.scala"), *_resources(folder)])
+    return minor
 
 
-def _resources(folder: Path) -> list[Path]:
+def scala_files(folder: Path, spark: str) -> list[Path]:
+    """Return the sources for a Spark such as "4.3.0", sorted: all in `folder` but those for other versions of Spark.
+
+    Raises InvalidInput for a Spark that the sources do not fit.
+    """
+    others = [folder / name for name in excluded(folder, spark)]
+    return sorted(
+        path for path in folder.rglob("*.scala") if not any(path.is_relative_to(other) for other in others)
+    )
+
+
+def excluded(folder: Path, spark: str) -> list[str]:
+    """Return the folders below `folder` whose sources are for other versions of Spark than this one.
+
+    What differs between versions stands in `versions/4.3` and so on, one folder for each.
+    """
+    own = minor_of(spark)
+    versions = sorted(path.name for path in (folder / "versions").glob("*") if path.name != own)
+    return [f"versions/{name}" for name in versions]
+
+
+def resources(folder: Path) -> list[Path]:
     """Return what goes into the jar as it is, by which Spark finds classes in it."""
     return list(_files(folder / "META-INF"))
 
 
 def _build(folder: Path, spark: Path, target: Path) -> Path:
     release = spark_version(spark)
-    files = [str(source) for source in _source_files(folder, release) if source.suffix == ".scala"]
+    files = [str(source) for source in scala_files(folder, release)]
+    strict = STRICT if folder == _CHECKOUT else ()
     print(f"lakelog: building the adapter for Spark {release} (once) …", file=sys.stderr, flush=True)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +135,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
             classes = Path(temporary) / "classes"
             classes.mkdir()
             command = [
-                _java(),
+                java(),
                 # It ends too soon for the JVM's second compiler and its parallel collector to pay.
                 "-XX:TieredStopAtLevel=1",
                 "-XX:+UseSerialGC",
@@ -117,7 +144,8 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
                 f"{spark}/*",
                 "scala.tools.nsc.Main",
                 "-usejavacp",
-                "-nowarn",
+                *OPTIONS,
+                *strict,
             ]
             done = subprocess.run(
                 [*command, "-d", str(classes), *files], capture_output=True, text=True, check=False
@@ -128,7 +156,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
                 )
             properties = f"version={version()}\nspark={release}\n"
             (classes / PROPERTIES).write_text(properties, encoding="utf-8")
-            for resource in _resources(folder):
+            for resource in resources(folder):
                 copy = classes / resource.relative_to(folder)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(resource, copy)
@@ -154,12 +182,13 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def _java() -> str:
+def java() -> str:
+    """Return the program `java`: that of JAVA_HOME, or the one on the PATH. Raises NotFound."""
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if java is None:
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None:
         raise NotFound("There is no Java: Spark needs one too. Install Java 17 or newer, or set JAVA_HOME.")
-    return java
+    return found
 
 
 def _user_cache() -> Path:

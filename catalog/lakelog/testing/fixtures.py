@@ -3,8 +3,8 @@
     # conftest.py
     pytest_plugins = ["lakelog.testing.fixtures"]
 
-Warehouses are emptied after each test. The S3 server and Spark's JVM are started once, when a test first asks for
-them, and shared by all.
+Warehouses are emptied after each test. The S3 server and Spark's JVM are started once, when a test first uses them,
+and shared by all.
 """
 
 import os
@@ -116,7 +116,7 @@ def _lakelog_spark_base(
 
 
 def _empty(catalog: Catalog) -> None:
-    """Drop everything in the catalog: names go, and places are not used again, so that other clients stay right."""
+    """Drop everything in the catalog. Places are not used again, so that other clients stay right."""
     for table in catalog.list_tables(()):
         catalog.drop_table(table)
     for namespace in catalog.list_namespaces(()):

@@ -11,7 +11,7 @@ from lakelog.log.errors import LakelogError
 
 
 class MavenFailed(LakelogError):
-    """Maven is not there, or it could not fetch the jars."""
+    """Maven is missing, or it could not fetch the jars."""
 
     kind = "maven-failed"
 
@@ -24,8 +24,8 @@ def jars(name: str, packages: Sequence[str], excluded: Sequence[str] = ()) -> li
     """Return the jars of `packages` and of all that they need, sorted by name.
 
     A package is group:artifact:version or group:artifact:version:classifier; what is `excluded` is group:artifact, and
-    either may be *. They are kept in the cache under `name`, which has to tell packages and versions apart; fetching
-    takes 5 to 15 seconds. Raises MavenFailed.
+    either may be *. They are kept in the cache under `name`, which has to be unique for these packages and versions;
+    fetching takes 5 to 15 seconds. Raises MavenFailed.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakelog"
     folder = cache / name

@@ -1,4 +1,4 @@
-"""Spark's own in-memory catalogs, from the tests of Spark: what a statement on a catalog of the new kind shall do.
+"""Spark's own in-memory catalogs, from the tests of Spark: the reference for statements on a DataSource V2 catalog.
 
 Those of 4.2 run on 4.3 too.
 """

@@ -1,7 +1,7 @@
 """The jars with which Spark reads and writes S3: Hadoop's S3A and the parts of AWS's SDK that it uses.
 
 They are 36 jars of 13 MB instead of the SDK's bundle of 600 MB. Maven fetches them once into the user's cache, where
-it is there; otherwise Spark is told to fetch them itself at every start, which is slower.
+it is there; otherwise Spark fetches them itself at every start, which is slower.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ PACKAGES = (
     f"software.amazon.awssdk:s3:{SDK}",
     f"software.amazon.awssdk:s3-transfer-manager:{SDK}",
 )
-# What Spark has itself, or what is there for clients that S3A does not use.
+# What Spark has itself, or what belongs to clients that S3A does not use.
 EXCLUDED = (
     "software.amazon.awssdk:bundle",
     "org.slf4j:slf4j-api",

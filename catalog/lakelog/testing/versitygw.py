@@ -35,7 +35,7 @@ def versitygw(folder: str | os.PathLike[str], bucket: str | None = "lake") -> It
     """
     binary = find_versitygw()
     if binary is None:
-        raise FileNotFoundError(f"there is no versitygw on this machine; install it with: {INSTALL}")
+        raise FileNotFoundError(f"versitygw is not installed; install it with: {INSTALL}")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     _check_attributes(folder)

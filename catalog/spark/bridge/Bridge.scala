@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import java.lang.ref.{Cleaner, WeakReference}
+import java.lang.ref.WeakReference
 import java.util.Properties
 import java.util.concurrent.{ConcurrentHashMap, Semaphore}
 
@@ -39,7 +39,7 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
 
   private val opened = new Bridge.Opened
 
-  Bridge.cleaner.register(this, opened)
+  ProcessState.whenGone(this)(opened)
 
   /**
    * Asks one question, and answers it with the bytes beside. Throws [[LakelogFailure]] for an error that Python reports or
@@ -71,7 +71,8 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
     Bridge.askedAgain.acquireUninterruptibly()
     try {
       val own = alone()
-      try own.answer(asked, attempt) finally own.end()
+      try own.answer(asked, attempt)
+      finally own.end()
     } finally Bridge.askedAgain.release()
   }
 
@@ -101,7 +102,7 @@ private[lakelog] object Bridge {
 
   /** So many processes at a time are for requests that are asked again. */
   private val askedAgain = new Semaphore(2)
-  private val cleaner = Cleaner.create()
+
   private val bridges = new ConcurrentHashMap[BridgeSettings, WeakReference[Bridge]]()
 
   /**
@@ -110,14 +111,15 @@ private[lakelog] object Bridge {
    */
   def of(settings: BridgeSettings): Bridge = {
     var found: Bridge = null
-    bridges.compute(settings, (_, known) => {
-      found = if (known == null) null else known.get
-      if (found != null) known
-      else {
-        found = new Bridge(settings, Python.of(settings.python), isAlone = false)
-        new WeakReference(found)
-      }
-    })
+    bridges.compute(settings,
+      (_, known) => {
+        found = if (known == null) null else known.get
+        if (found != null) known
+        else {
+          found = new Bridge(settings, Python.of(settings.python), isAlone = false)
+          new WeakReference(found)
+        }
+      })
     bridges.values.removeIf(_.get == null)
     found
   }
@@ -126,7 +128,9 @@ private[lakelog] object Bridge {
   lazy val version: String = {
     val properties = new Properties()
     val in = getClass.getResourceAsStream("/lakelog-adapter.properties")
-    if (in != null) try properties.load(in) finally in.close()
+    if (in != null)
+      try properties.load(in)
+      finally in.close()
     properties.getProperty("version", "unknown")
   }
 

@@ -100,9 +100,9 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private def listen(): Unit = {
     val lines = new BufferedReader(new InputStreamReader(process.getErrorStream, UTF_8))
     try Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
-      words.synchronized { words.enqueue(line); if (words.size > Child.KeptLines) words.dequeue() }
-      log(line)
-    }
+        words.synchronized { words.enqueue(line); if (words.size > Child.KeptLines) words.dequeue() }
+        log(line)
+      }
     catch { case _: IOException => }
   }
 

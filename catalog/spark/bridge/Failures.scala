@@ -21,23 +21,28 @@ private[lakelog] final class Failures(catalog: String) {
 
   /** Runs `ask`, which is about the table `ident`. */
   def table[T](ident: Identifier)(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofTable(failure, ident) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofTable(failure, ident) }
 
   /** Runs `ask`, which is about the view `ident`. */
   def view[T](ident: Identifier)(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofView(failure, ident) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofView(failure, ident) }
 
   /** Runs `ask`, which is about the namespace. */
   def namespace[T](names: Array[String])(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
 
   /** Runs `ask`, which is about the function `ident`. */
   def function[T](ident: Identifier)(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofFunction(failure, ident) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofFunction(failure, ident) }
 
   /** Runs `ask`, whose subject only its own words tell. */
   def procedure[T](ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw plain(failure) }
+    try ask
+    catch { case failure: LakelogFailure => throw plain(failure) }
 
   def ofTable(failure: LakelogFailure, ident: Identifier): Throwable = {
     val name = parts(ident.namespace :+ ident.name)
@@ -49,7 +54,7 @@ private[lakelog] final class Failures(catalog: String) {
   }
 
   def ofView(failure: LakelogFailure, ident: Identifier): Throwable = {
-    val parameters = Map("relationName" -> SparkInternals.quoted(parts(ident.namespace :+ ident.name)))
+    val parameters = Map("relationName" -> SchemaInternals.quoted(parts(ident.namespace :+ ident.name)))
     failure.kind match {
       case "no-such-view" => new NoSuchViewException("VIEW_NOT_FOUND", parameters)
       case _ if Failures.isTaken(failure) => new ViewAlreadyExistsException("VIEW_ALREADY_EXISTS", parameters)
@@ -98,7 +103,7 @@ private[lakelog] object Failures {
   def isOfTarget(failure: LakelogFailure): Boolean = isTaken(failure) || failure.kind == "no-such-namespace"
 
   /** A statement that can never work as it stands. */
-  def invalid(message: String): Throwable = SparkInternals.analysisException(message)
+  def invalid(message: String): Throwable = ErrorInternals.analysisException(message)
 
   /** Something that Spark can say and lakelog cannot do. */
   def unsupported(what: String): Throwable = new UnsupportedOperationException(what)

@@ -70,7 +70,9 @@ private[lakelog] object Python {
 
   /** What an answer says, and the bytes beside it. Throws [[LakelogFailure]] for an error that Python reports. */
   def answered(frame: Frame): (JObject, Array[Byte]) = {
-    val json = try frame.json catch { case NonFatal(wrong) => throw unreadable(wrong) }
+    val json =
+      try frame.json
+      catch { case NonFatal(wrong) => throw unreadable(wrong) }
     Json.get(json, "error") match {
       case Some(error: JObject) =>
         val failed = wire.Failed.of(error)

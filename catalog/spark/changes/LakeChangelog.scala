@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, ChangelogRange, Column}
@@ -32,11 +30,13 @@ private[lakelog] final class LakeChangelog(
   val isCompared: Boolean = asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
 
   /** What a change is read as. */
-  val schema: StructType = StructType(SparkInternals.withoutCharVarchar(table.schema).fields ++ LakeChangelog.Ids.map(field))
+  val schema: StructType =
+    StructType(SchemaInternals.withoutCharVarchar(table.schema).fields ++ LakeChangelog.Ids.map(field))
 
   override def name(): String = table.name
 
-  override def columns(): Array[Column] = table.columns ++ SparkInternals.columnsOf(StructType(LakeChangelog.Ids.map(field)))
+  override def columns(): Array[Column] =
+    table.columns ++ SchemaInternals.columnsOf(StructType(LakeChangelog.Ids.map(field)))
 
   override def containsCarryoverRows(): Boolean = facts.mayCarry
 
@@ -57,7 +57,7 @@ private[lakelog] final class LakeChangelog(
   /** Rows whose ids are not known are refused, so that there are none here. */
   private def field(fact: RowFact): StructField = StructField(metadata.name(fact), LongType, nullable = false)
 
-  private def reference(fact: RowFact): NamedReference = SparkInternals.reference(Seq(metadata.name(fact)))
+  private def reference(fact: RowFact): NamedReference = SchemaInternals.reference(Seq(metadata.name(fact)))
 
   /** Those of the same versions are equal: Spark finds what it has cached of one when it has loaded the other. */
   override def equals(other: Any): Boolean = other match {
@@ -86,11 +86,11 @@ private[lakelog] object LakeChangelog {
         withStart = range.startingBoundInclusive,
         withEnd = range.endingBoundInclusive)
     case times: TimestampRange => wire.LoadChanges(
-      of,
-      startUs = Some(times.startingTimestamp),
-      endUs = times.endingTimestamp.toScala.map(_.longValue),
-      withStart = range.startingBoundInclusive,
-      withEnd = range.endingBoundInclusive)
+        of,
+        startUs = Some(times.startingTimestamp),
+        endUs = times.endingTimestamp.toScala.map(_.longValue),
+        withStart = range.startingBoundInclusive,
+        withEnd = range.endingBoundInclusive)
     case _ => wire.LoadChanges(of)
   }
 

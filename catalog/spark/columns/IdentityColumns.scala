@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.{LongType, Metadata, MetadataBuilder, StructFi
 private[lakelog] final case class IdentityColumn(id: Long, name: String, start: Long, step: Long, always: Boolean) {
 
   def refusal: String =
-    s"The column ${SparkInternals.quoted(Seq(name))} is GENERATED ALWAYS AS IDENTITY, so that no row can be given a value " +
+    s"The column ${SchemaInternals.quoted(Seq(name))} is GENERATED ALWAYS AS IDENTITY, so that no row can be given a value " +
       "of it: leave the column out, or say DEFAULT."
 }
 

@@ -28,11 +28,11 @@ private[lakelog] object NestedLengths extends (SparkSession => Rule[LogicalPlan]
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
       case alter: AlterColumns => (alter.table, alter.getTagValue(stated)) match {
-        case (ResolvedTable(_, _, table: LakeTable, _), Some(types)) =>
-          val told = alter.specs.zip(types).map { case (spec, stated) => withLength(spec, stated, table.schema) }
-          if (told == alter.specs) alter else alter.copy(specs = told)
-        case _ => alter
-      }
+          case (ResolvedTable(_, _, table: LakeTable, _), Some(types)) =>
+            val told = alter.specs.zip(types).map { case (spec, stated) => withLength(spec, stated, table.schema) }
+            if (told == alter.specs) alter else alter.copy(specs = told)
+          case _ => alter
+        }
     }
   }
 
@@ -41,7 +41,7 @@ private[lakelog] object NestedLengths extends (SparkSession => Rule[LogicalPlan]
       case column @ ResolvedFieldName(path, shown) if path.nonEmpty =>
         schema.findNestedField(column.name, includeCollections = true).map(_._2) match {
           case Some(field @ StructField(_, _: VarcharType | _: CharType, _, _)) =>
-            val known = SparkInternals.withoutCharVarchar(StructType(Array(field))).head
+            val known = SchemaInternals.withoutCharVarchar(StructType(Array(field))).head
             spec.copy(
               column = column.copy(field = shown.copy(metadata = known.metadata)),
               newDataType = stated.filter(_ != field.dataType))

@@ -34,7 +34,7 @@ private[lakelog] object CheckPredicates {
   }
 
   private def expression(json: JObject): Option[Expression] =
-    if (json.obj.exists(_._1 == "col")) Some(SparkInternals.reference(Json.stringList(Json.get(json, "col").get)))
+    if (json.obj.exists(_._1 == "col")) Some(SchemaInternals.reference(Json.stringList(Json.get(json, "col").get)))
     else if (json.obj.exists(_._1 == "lit")) literal(json)
     else if (json.obj.exists(_._1 == "op")) {
       val name = Json.string(json, "op")

@@ -35,7 +35,7 @@ private[lakelog] object Constraints {
   /** A constraint of a table. A CHECK has been held against every row; whether keys hold is not known. */
   def toSpark(facts: wire.ConstraintFacts): Constraint = {
     val (name, rely) = (facts.name, facts.rely)
-    def columns: Array[NamedReference] = facts.columns.map(SparkInternals.reference(_): NamedReference).toArray
+    def columns: Array[NamedReference] = facts.columns.map(SchemaInternals.reference(_): NamedReference).toArray
     facts.kind match {
       case "check" =>
         Constraint.check(name).predicateSql(facts.sql.get)
@@ -49,7 +49,7 @@ private[lakelog] object Constraints {
           .validationStatus(ValidationStatus.UNVALIDATED).build()
       case "foreign-key" =>
         val referenced: Array[NamedReference] =
-          facts.referenced.get.map(column => SparkInternals.reference(Seq(column)): NamedReference).toArray
+          facts.referenced.get.map(column => SchemaInternals.reference(Seq(column)): NamedReference).toArray
         Constraint.foreignKey(name, columns, LakeCatalog.identifier(facts.table.get), referenced)
           .enforced(false).rely(rely).validationStatus(ValidationStatus.UNVALIDATED).build()
     }

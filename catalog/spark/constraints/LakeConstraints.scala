@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableChange}
 import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
 
@@ -11,7 +9,7 @@ private[lakelog] trait LakeConstraints { this: LakeCatalog =>
   /** Constraints of a table to be, whose names Spark does not compare. */
   private[lakelog] def checkNew(constraints: Array[Constraint]): Unit =
     constraints.groupBy(_.name.toLowerCase(java.util.Locale.ROOT)).values.find(_.length > 1).foreach { same =>
-      throw ConstraintInternals.constraintExists(same.head.name)
+      throw ErrorInternals.constraintExists(same.head.name)
     }
 
   /**
@@ -25,7 +23,7 @@ private[lakelog] trait LakeConstraints { this: LakeCatalog =>
     val added = changes.collect { case change: TableChange.AddConstraint => change }
     val keys = (table.constraints.toSeq ++ added.map(_.constraint)).collect { case key: PrimaryKey => key }
     if (keys.length > 1 && added.exists(_.constraint.isInstanceOf[PrimaryKey])) {
-      throw ConstraintInternals.multiplePrimaryKeys(keys.flatMap(_.columns.map(_.fieldNames.mkString("."))))
+      throw ErrorInternals.multiplePrimaryKeys(keys.flatMap(_.columns.map(_.fieldNames.mkString("."))))
     }
     added.flatMap(change => Option(change.validatedTableVersion)).headOption.map { version =>
       TableVersion.parse(version).referenceIn(table.facts)

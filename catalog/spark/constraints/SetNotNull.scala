@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.analysis.{ResolvedFieldName, ResolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical.{AlterColumns, AlterColumnSpec, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.{Identifier, TableChange}
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 
 /** ALTER COLUMN … SET NOT NULL of columns that may be NULL, which Spark refuses of every catalog's tables. */
 private[lakelog] object SetNotNull {
@@ -13,14 +12,15 @@ private[lakelog] object SetNotNull {
   /** Takes what Spark would refuse out of the statement; the rest stays Spark's. */
   final case class Resolution(session: SparkSession) extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case alter: AlterColumns if alter.specs.exists(tightens(_).isDefined) => alter.table match {
-        case ResolvedTable(plugin, _, table: LakeTable, _) if LakeCatalog.of(plugin).isDefined =>
-          val (catalog, ident) = (LakeCatalog.of(plugin).get, table.access.ident)
-          val others = alter.specs.map(spec =>
-            if (tightens(spec).isDefined) spec.copy(newNullability = None) else spec)
-          Command(alter.copy(specs = others), catalog, ident, table, alter.specs.flatMap(tightens))
-        case _ => alter
-      }
+      case alter: AlterColumns if alter.specs.exists(tightens(_).isDefined) =>
+        alter.table match {
+          case ResolvedTable(plugin, _, table: LakeTable, _) if LakeCatalog.of(plugin).isDefined =>
+            val (catalog, ident) = (LakeCatalog.of(plugin).get, table.access.ident)
+            val others = alter.specs.map(spec =>
+              if (tightens(spec).isDefined) spec.copy(newNullability = None) else spec)
+            Command(alter.copy(specs = others), catalog, ident, table, alter.specs.flatMap(tightens))
+          case _ => alter
+        }
     }
   }
 
@@ -34,7 +34,7 @@ private[lakelog] object SetNotNull {
   /** `rest` is none of its children: Spark executes a command among those by itself. */
   final case class Command(
       rest: AlterColumns, catalog: LakeCatalog, ident: Identifier, table: LakeTable, columns: Seq[Seq[String]])
-    extends LeafRunnableCommand {
+    extends LakeCommand {
 
     override def run(session: SparkSession): Seq[Row] = {
       val tightened = columns.map(path => TableChange.updateColumnNullability(path.toArray, false))

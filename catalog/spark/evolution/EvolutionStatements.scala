@@ -6,7 +6,6 @@ import org.json4s.JsonAST.{JArray, JLong, JNull, JObject, JString, JValue}
 
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedFunction}
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
-import org.apache.spark.sql.catalyst.parser.ParserInterface
 
 /**
  * How a table's new files are partitioned and ordered:
@@ -22,15 +21,16 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface
 private[lakelog] object EvolutionStatements extends AlterTableStatement {
 
   override protected val begins: Seq[Seq[String]] = Seq(
-    Seq("ADD", "PARTITION", "FIELD"), Seq("DROP", "PARTITION", "FIELD"), Seq("REPLACE", "PARTITION", "FIELD"), Seq("WRITE"))
+    Seq("ADD", "PARTITION", "FIELD"), Seq("DROP", "PARTITION", "FIELD"), Seq("REPLACE", "PARTITION", "FIELD"),
+    Seq("WRITE"))
 
-  override protected def parsed(words: StatementWords, spark: ParserInterface): TableStatement = {
-    val (changes, isDistributed) = new Parsing(words, spark).changes()
+  override protected def parsed(words: StatementWords): TableStatement = {
+    val (changes, isDistributed) = new Parsing(words).changes()
     EvolveTable(changes, isDistributed)
   }
 
   /** What stands behind the table's name. */
-  private final class Parsing(words: StatementWords, spark: ParserInterface) {
+  private final class Parsing(words: StatementWords) {
 
     /** The changes, and whether the statement asks for files of one partition each. */
     def changes(): (Seq[JObject], Boolean) =
@@ -42,7 +42,8 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
         written()
       }
 
-    private def added(): JObject = change("add-partition-field", "field" -> transform(words.until("AS")), "name" -> alias())
+    private def added(): JObject =
+      change("add-partition-field", "field" -> transform(words.until("AS")), "name" -> alias())
 
     private def dropped(): JObject = {
       val field = transform(words.until())
@@ -57,7 +58,7 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
 
     private def alias(): JValue =
       if (words.take("AS")) {
-        val name = words.simpleName(spark, "a partition field")
+        val name = words.simpleName("a partition field")
         words.expectEnd()
         JString(name)
       } else {
@@ -84,7 +85,8 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
 
     private def orderFields(): Seq[JObject] = {
       val inParentheses = words.take("(")
-      val ends = Seq("ASC", "DESC", "NULLS", ",", "DISTRIBUTED", "LOCALLY", "ORDERED", "UNORDERED") ++ (if (inParentheses) Seq(")") else Nil)
+      val closing = if (inParentheses) Seq(")") else Nil
+      val ends = Seq("ASC", "DESC", "NULLS", ",", "DISTRIBUTED", "LOCALLY", "ORDERED", "UNORDERED") ++ closing
       val fields = ArrayBuffer.empty[JObject]
       do {
         val of = transform(words.until(ends: _*)) match {
@@ -104,7 +106,7 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
     }
 
     /** A column or a transform of one, as Python takes it. */
-    private def transform(text: String): JValue = spark.parseExpression(text) match {
+    private def transform(text: String): JValue = words.expression(text) match {
       case column: UnresolvedAttribute if column.nameParts.length == 1 => JString(column.nameParts.head)
       case column: UnresolvedAttribute => Json.obj("column" -> Json.texts(column.nameParts))
       case function: UnresolvedFunction if function.nameParts.length == 1 =>

@@ -12,6 +12,6 @@ private[lakelog] final case class EvolveTable(changes: Seq[JObject], isDistribut
         s"${table.name} is not partitioned, so its rows cannot be distributed by partition: leave DISTRIBUTED BY PARTITION out.")
     }
     table.access.change(wire.AlterTable(
-      wire.Named(location = Some(table.facts.location)), changes = changes, ref = table.facts.ref))
+        wire.Named(location = Some(table.facts.location)), changes = changes, ref = table.facts.ref))
   }
 }

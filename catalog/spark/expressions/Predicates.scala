@@ -57,10 +57,11 @@ private[lakelog] object Predicates {
     case _ if level > Levels => tooDeep
     case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toJson(_, level + 1)))
     case function: UserDefinedScalarFunc if function.canonicalName.startsWith("lakelog.") =>
-      Json.obj("transform" -> JString(function.name), "args" -> JArray(function.children.toList.map {
-        case number: Literal[_] => encode(number.value, number.dataType)
-        case column => toJson(column, level + 1)
-      }))
+      Json.obj("transform" -> JString(function.name),
+        "args" -> JArray(function.children.toList.map {
+          case number: Literal[_] => encode(number.value, number.dataType)
+          case column => toJson(column, level + 1)
+        }))
     case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toJson(_, level + 1)))
   }
 
@@ -90,7 +91,7 @@ private[lakelog] object Predicates {
 
   /** Where a session takes a CHAR for a text, the blanks behind it count. */
   private def typeOf(dataType: DataType): DataType = dataType match {
-    case StringType if SparkInternals.conf.charVarcharAsString => VarcharType(Int.MaxValue)
+    case StringType if SettingInternals.charVarcharAsString => VarcharType(Int.MaxValue)
     case other => other
   }
 
@@ -135,7 +136,7 @@ private[lakelog] object Predicates {
         case _ => None
       }
       if (children.exists(_.isEmpty)) None
-      else SparkInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
+      else ReadInternals.v1Filter(new Predicate(other.name, ordered(other.name, children.flatten).toArray))
   }
 
   /**
@@ -155,9 +156,9 @@ private[lakelog] object Predicates {
     if (name != "IN") children
     else children.head +: children.tail.sortBy {
       case literal: Literal[_] => literal.value match {
-        case number: Long => -math.abs(number.toDouble)
-        case _ => 0.0
-      }
+          case number: Long => -math.abs(number.toDouble)
+          case _ => 0.0
+        }
       case _ => 0.0
     }
 }

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable
-import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 /** Statements `ALTER TABLE t …` that Spark's grammar does not have. */
@@ -11,15 +10,10 @@ private[lakelog] trait AlterTableStatement extends LakeStatement {
   protected def begins: Seq[Seq[String]]
 
   /** Parses what stands behind the name. */
-  protected def parsed(words: StatementWords, spark: ParserInterface): TableStatement
+  protected def parsed(words: StatementWords): TableStatement
 
-  final override def parse(text: String, spark: ParserInterface): Option[LogicalPlan] =
-    if (!ScriptText.beginsWith(text, Set("alter"))) None
-    else {
-      val words = new StatementWords(text)
-      if (!words.take("ALTER", "TABLE")) None
-      else words.name().filter(_ => begins.exists(words.are(_: _*))).map(spark.parseMultipartIdentifier)
-        .filter(LakeNames.isTable)
-        .map(name => StatementOnTable(UnresolvedTable(name, "ALTER TABLE", false), parsed(words, spark)))
-    }
+  final override def parse(words: StatementWords): Option[LogicalPlan] =
+    if (!words.beginWith("alter") || !words.take("ALTER", "TABLE")) None
+    else words.name().filter(_ => begins.exists(words.are(_: _*))).map(words.partsOf).filter(LakeNames.isTable)
+      .map(name => StatementOnTable(UnresolvedTable(name, "ALTER TABLE", false), parsed(words)))
 }

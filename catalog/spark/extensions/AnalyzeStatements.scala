@@ -4,7 +4,6 @@ import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical.{AnalyzeColumn, AnalyzeTable, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 
 /** ANALYZE TABLE, which Spark has for its session catalog only, by the procedure compute_statistics. */
 private[lakelog] object AnalyzeStatements extends (SparkSession => Rule[LogicalPlan]) {
@@ -22,16 +21,16 @@ private[lakelog] object AnalyzeStatements extends (SparkSession => Rule[LogicalP
 }
 
 /** Counts the values of columns; None: of all that can be counted. */
-private[lakelog] case class AnalyzeLakeTable(table: LakeTable, columns: Option[Seq[String]]) extends LeafRunnableCommand {
+private[lakelog] case class AnalyzeLakeTable(table: LakeTable, columns: Option[Seq[String]]) extends LakeCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
     table.refuseOnRef("ANALYZE TABLE")
     val ident = table.access.ident
     val name = if (Locations.isPath(ident)) s"`${ident.name.replace("`", "``")}`"
-      else SparkInternals.quoted(ident.namespace.toSeq :+ ident.name)
+    else SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)
     val wanted = columns.fold("NULL")(_.map(literal).mkString("array(", ", ", ")"))
     session.sql(
-      s"CALL ${SparkInternals.quoted(Seq(table.access.catalog))}.system.compute_statistics(" +
+      s"CALL ${SchemaInternals.quoted(Seq(table.access.catalog))}.system.compute_statistics(" +
         s"table => ${literal(name)}, columns => $wanted)")
     Nil
   }
@@ -40,6 +39,6 @@ private[lakelog] case class AnalyzeLakeTable(table: LakeTable, columns: Option[S
 }
 
 /** The numbers of rows and bytes of a table, which is all that is asked for, are exact in every version. */
-private[lakelog] case class AnalyzeNothing() extends LeafRunnableCommand {
+private[lakelog] case class AnalyzeNothing() extends LakeCommand {
   override def run(session: SparkSession): Seq[Row] = Nil
 }

@@ -3,7 +3,6 @@ package org.apache.spark.sql.lakelog
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.SparkStrategy
 
 /**
  * What lakelog adds to a session, by `spark.sql.extensions`: statements that Spark's grammar does not have, and
@@ -32,7 +31,8 @@ private[lakelog] object LakeExtensions {
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
    * that is not its own. Spark applies them again and again until nothing changes.
    */
-  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
+  val early: Seq[SparkSession => Rule[LogicalPlan]] =
+    Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
@@ -47,5 +47,5 @@ private[lakelog] object LakeExtensions {
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)
 
   /** What carries statements out in another way than Spark does. */
-  val strategies: Seq[SparkSession => SparkStrategy] = Seq(ShowCreateTables)
+  val strategies: Seq[SparkSessionExtensions#StrategyBuilder] = Seq(ShowCreateTables)
 }

@@ -4,7 +4,6 @@ import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 
 /** What a statement of lakelog's own does to the table that it names. */
 private[lakelog] trait TableStatement {
@@ -22,12 +21,12 @@ private[lakelog] object ResolveTableStatements extends (SparkSession => Rule[Log
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
       case StatementOnTable(ResolvedTable(_, _, table: LakeTable, _), statement) => RunOnTable(table, statement)
       case StatementOnTable(resolved: ResolvedTable, _) => throw Failures.unsupported(
-        s"${resolved.table.name} is no table of lakelog, which alone has this statement.")
+          s"${resolved.table.name} is no table of lakelog, which alone has this statement.")
     }
   }
 }
 
-private[lakelog] case class RunOnTable(table: LakeTable, statement: TableStatement) extends LeafRunnableCommand {
+private[lakelog] case class RunOnTable(table: LakeTable, statement: TableStatement) extends LakeCommand {
   override def run(session: SparkSession): Seq[Row] = {
     statement.run(table)
     Nil

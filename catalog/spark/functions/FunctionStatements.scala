@@ -2,11 +2,8 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, UnresolvedFunctionName, UnresolvedIdentifier}
-import org.apache.spark.sql.catalyst.catalog.FunctionResource
 import org.apache.spark.sql.catalyst.plans.logical.{CreateFunction, CreateUserDefinedFunction, DescribeFunction, DropFunction, LogicalPlan, RefreshFunction}
 import org.apache.spark.sql.connector.catalog.Identifier
-import org.apache.spark.sql.errors.QueryCompilationErrors
-import org.apache.spark.sql.execution.command.{DescribeFunctionCommand, LeafRunnableCommand}
 
 /**
  * The statements about functions that Spark has for its session catalog only, as commands on a lakelog catalog.
@@ -19,11 +16,12 @@ private[lakelog] object FunctionStatements extends EarlyRewrite {
     case statement @ CreateUserDefinedFunction(InLake(catalog, ident), _, _, _, _, _, _, _, _, _, _, _, _) =>
       CreateSqlFunction(catalog, ident, statement)
     case CreateFunction(InLake(catalog, ident), className, resources, ifNotExists, replace) =>
-      CreateClassFunction(catalog, ident, className, resources, ifNotExists, replace)
+      val files = resources.map(resource => resource.resourceType.resourceType -> resource.uri)
+      CreateClassFunction(catalog, ident, className, files, ifNotExists, replace)
     case DropFunction(Persistent(InLake(catalog, ident)), ifExists) => DropLakeFunction(catalog, ident, ifExists)
     case RefreshFunction(Persistent(InLake(catalog, ident))) => RefreshLakeFunction(catalog, ident)
     case DescribeFunction(Persistent(InLake(catalog, ident)), isExtended) if catalog.functionExists(ident) =>
-      DescribeFunctionCommand(catalog.describedFunction(ident), isExtended)
+      FunctionInternals.describing(catalog.describedFunction(ident), isExtended)
   }
 
   private object InLake {
@@ -48,7 +46,7 @@ private[lakelog] object FunctionStatements extends EarlyRewrite {
 }
 
 /** A statement about one function. */
-private[lakelog] trait FunctionCommand extends LeafRunnableCommand {
+private[lakelog] trait FunctionCommand extends LakeCommand {
   def catalog: LakeCatalog
   def ident: Identifier
   override def simpleString(maxFields: Int): String = s"$nodeName ${catalog.functionName(ident)}"
@@ -73,11 +71,10 @@ private[lakelog] case class CreateSqlFunction(
 }
 
 private[lakelog] case class CreateClassFunction(
-    catalog: LakeCatalog, ident: Identifier, className: String, resources: Seq[FunctionResource], ifNotExists: Boolean,
+    catalog: LakeCatalog, ident: Identifier, className: String, files: Seq[(String, String)], ifNotExists: Boolean,
     replace: Boolean) extends FunctionCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
-    val files = resources.map(resource => resource.resourceType.resourceType -> resource.uri)
     catalog.createFunction(ident, FunctionDefinitions.ofClass(className, files), replace, ifNotExists)
     Nil
   }
@@ -87,12 +84,12 @@ private[lakelog] case class DropLakeFunction(catalog: LakeCatalog, ident: Identi
   extends FunctionCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
-    if (catalog.transform(ident).isDefined) throw QueryCompilationErrors.cannotDropBuiltinFuncError(ident.name)
+    if (catalog.transform(ident).isDefined) throw ErrorInternals.builtinFunctionIsNotDropped(ident.name)
     if (!catalog.dropFunction(ident) && !ifExists) {
       if (ident.namespace.nonEmpty && !catalog.namespaceExists(ident.namespace)) {
         throw new NoSuchNamespaceException(catalog.name +: ident.namespace)
       }
-      throw FunctionInternals.notFound(catalog.functionParts(ident))
+      throw ErrorInternals.noSuchRoutine(catalog.functionParts(ident))
     }
     Nil
   }
@@ -102,7 +99,7 @@ private[lakelog] case class DropLakeFunction(catalog: LakeCatalog, ident: Identi
 private[lakelog] case class RefreshLakeFunction(catalog: LakeCatalog, ident: Identifier) extends FunctionCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
-    if (!catalog.functionExists(ident)) throw FunctionInternals.notFound(catalog.functionParts(ident))
+    if (!catalog.functionExists(ident)) throw ErrorInternals.noSuchRoutine(catalog.functionParts(ident))
     Nil
   }
 }

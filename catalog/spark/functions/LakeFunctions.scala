@@ -20,8 +20,9 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
 
   override def listFunctions(names: Array[String]): Array[Identifier] = {
     val transforms = if (names.isEmpty) TransformFunctions.names.map(Identifier.of(names, _)) else Nil
-    val created = if (LakeCatalog.isSystem(names)) Nil else failures.namespace(names) {
-      ask(wire.ListFunctions(names)).functions.map(LakeCatalog.identifier)
+    val created = if (LakeCatalog.isSystem(names)) Nil
+    else failures.namespace(names) {
+      ask(wire.ListFunctions(names.toSeq)).functions.map(LakeCatalog.identifier)
     }
     (transforms ++ created).toArray
   }
@@ -54,7 +55,7 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
       if (!ifNotExists) throw new FunctionAlreadyExistsException(functionParts(ident))
     } else failures.function(ident) {
       channel.changeOnce(wire.CreateFunction(
-        functionAt(ident), definition = definition, orReplace = replace, ifNotExists = ifNotExists))
+          functionAt(ident), definition = definition, orReplace = replace, ifNotExists = ifNotExists))
     }
   }
 
@@ -77,11 +78,11 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
     (name +: ident.namespace.toSeq) :+ folded(ident).name
 
   private def folded(ident: Identifier): Identifier =
-    if (SparkInternals.conf.caseSensitiveAnalysis) ident
+    if (SettingInternals.isCaseSensitive) ident
     else Identifier.of(ident.namespace, ident.name.toLowerCase(Locale.ROOT))
 
   private def functionAt(ident: Identifier): wire.OfFunction = wire.OfFunction(
-    ident.namespace.toSeq :+ folded(ident).name, caseSensitive = SparkInternals.conf.caseSensitiveAnalysis)
+    ident.namespace.toSeq :+ folded(ident).name, caseSensitive = SettingInternals.isCaseSensitive)
 }
 
 /** A function that a user has created, as Python keeps it. */

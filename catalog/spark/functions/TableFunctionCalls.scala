@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedLeafNode, UnresolvedTableValuedFunction}
-import org.apache.spark.sql.catalyst.catalog.UserDefinedFunctionErrors
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SupportsSubquery}
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -16,9 +15,9 @@ private[lakelog] object TableFunctionCalls extends EarlyRewrite {
 
   override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
     case call @ UnresolvedTableValuedFunction(name, arguments, false) => found(name) match {
-      case Some(function) => LakeTableCall(function, arguments)
-      case None => call
-    }
+        case Some(function) => LakeTableCall(function, arguments)
+        case None => call
+      }
   }
 
   /** The function, if it is in a lakelog catalog. None leaves the call to Spark. */
@@ -28,14 +27,14 @@ private[lakelog] object TableFunctionCalls extends EarlyRewrite {
       val places = LakeNames.functionPlaces(name).flatten
       val functions = places.iterator.flatMap { case (catalog, ident) => lookUp(catalog, ident) }
       // Spark would say that the catalog has no such functions at all.
-      if (places.isEmpty) None else functions.nextOption().orElse(throw FunctionInternals.noTableFunction(name))
+      if (places.isEmpty) None else functions.nextOption().orElse(throw ErrorInternals.noTableFunction(name))
     }
 
   private def lookUp(catalog: LakeCatalog, ident: Identifier): Option[StoredFunction] =
     catalog.stored(ident) match {
       case Some(function) if function.isTable => Some(function)
       case None if catalog.transform(ident).isEmpty => None
-      case _ => throw UserDefinedFunctionErrors.notATableFunction(catalog.functionName(ident).nameParts)
+      case _ => throw ErrorInternals.notTableFunction(catalog.functionName(ident))
     }
 }
 

@@ -1,8 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.{Collections, Map => JMap, WeakHashMap}
-
-import scala.collection.mutable
+import java.util.{Map => JMap}
 
 /**
  * What a statement was told of namespaces: Spark's analysis of a CREATE TABLE asks for the same one in each of its
@@ -10,17 +8,10 @@ import scala.collection.mutable
  */
 private[lakelog] object NamespaceLooks {
 
-  private type Looks = mutable.Map[(AnyRef, Seq[String]), JMap[String, String]]
-
-  // A statement's tracker is known while it is analysed and optimised, and nobody else has the same.
-  private val statements = Collections.synchronizedMap(new WeakHashMap[AnyRef, Looks]())
-
   /** What `ask` answers for the namespace of that session's catalog; once for each statement that is analysed. */
   def once(session: LakeSession, names: Array[String])(ask: => JMap[String, String]): JMap[String, String] =
-    SparkInternals.statementTracker match {
-      case Some(tracker) =>
-        val looks = statements.computeIfAbsent(tracker, _ => mutable.Map.empty)
-        looks.synchronized(looks.getOrElseUpdate((session, names.toSeq), ask))
+    ProcessState.ofStatement.map(_.namespaces) match {
+      case Some(looks) => looks.synchronized(looks.getOrElseUpdate((session, names.toSeq), ask))
       case None => ask
     }
 }

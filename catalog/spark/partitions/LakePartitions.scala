@@ -35,7 +35,8 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
   override def loadPartitionMetadata(ident: InternalRow): JMap[String, String] = {
     val width = partitionSchema().length
     listed(partitionSchema().names, ident).headOption match {
-      case Some(row) => Counts.zipWithIndex.map { case (name, i) => name -> row.getLong(width + i).toString }.toMap.asJava
+      case Some(row) =>
+        Counts.zipWithIndex.map { case (name, i) => name -> row.getLong(width + i).toString }.toMap.asJava
       case None => throw new NoSuchPartitionException(name, ident, partitionSchema())
     }
   }
@@ -85,8 +86,9 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
       name -> value(ident, i, StructField(name, types(i)))
     })
     val found = access.failures.table(access.ident)(access.channel.bytes(wire.ListPartitions(facts.reference, where)))
-    SparkInternals.rows(found, StructType(
-      SparkInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
+    ArrowInternals.rows(found,
+      StructType(
+        SchemaInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
   }
 
   private def valuesOf(ident: InternalRow): JObject =

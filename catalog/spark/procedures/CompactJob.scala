@@ -4,7 +4,6 @@ import scala.annotation.tailrec
 
 import org.json4s.JsonAST._
 
-
 /**
  * Writes small files of a table anew as larger ones, and files of which many rows are deleted. Python says which belong
  * together, and commits; executors read and write.
@@ -16,13 +15,14 @@ private[lakelog] object CompactJob {
 
   /** `job` has the parts of the `table`'s name, a condition in `where`, a `goal`, and the `most_bytes` of a file. */
   def run(job: JObject, catalog: String): JObject = {
-    val name = SparkInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
+    val name = SchemaInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
     val table = ProcedureTables.load(name)
     val goal = wire.CompactionGoal.of(Json.child(job, "goal"))
-    val condition = Json.optionalString(job, "where").map(CompactInternals.condition(name, _))
-    val wanted = (version: wire.LoadedTable) => wire.PlanCompaction(
-      version, goal, condition, until = table.facts.version,
-      limitBytes = goal.targetSizeBytes * CompactInternals.filesAtOnce)
+    val condition = Json.optionalString(job, "where").map(PlanInternals.condition(name, _))
+    val wanted = (version: wire.LoadedTable) =>
+      wire.PlanCompaction(
+        version, goal, condition, until = table.facts.version,
+        limitBytes = goal.targetSizeBytes * CompactRows.filesAtOnce)
     val newest = () => {
       val now = ProcedureTables.load(name)
       if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
@@ -35,7 +35,8 @@ private[lakelog] object CompactJob {
 
   @tailrec
   private def compact(
-      table: LakeTable, newest: () => LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long, done: Compacted,
+      table: LakeTable, newest: () => LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long,
+      done: Compacted,
       triesLeft: Int): (Compacted, Long) = {
     val batch = CompactBatch.plan(table, wanted, mostBytes)
     if (batch.isEmpty) (done, table.facts.version)
@@ -52,7 +53,8 @@ private[lakelog] object CompactJob {
 }
 
 /** How many files, and with how many bytes, gave way to how many others; and how many deleted rows they had. */
-private[lakelog] final case class Compacted(files: Long, bytes: Long, addedFiles: Long, addedBytes: Long, deleted: Long) {
+private[lakelog] final case class Compacted(files: Long, bytes: Long, addedFiles: Long, addedBytes: Long,
+    deleted: Long) {
 
   def +(more: Compacted): Compacted = Compacted(
     files + more.files, bytes + more.bytes, addedFiles + more.addedFiles, addedBytes + more.addedBytes,
@@ -83,7 +85,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   def run(): (Compacted, Boolean) = {
     val facts = table.facts
     val write = new TableWrite(table.access, facts.reference, table.access.ask(wire.BeginWrite(facts.reference)))
-    val written = CompactInternals.write(table, groups, write.filePrefix, mostBytes)
+    val written = CompactRows.write(table, groups, write.filePrefix, mostBytes)
     val lost =
       try {
         groups.zip(written).foreach { case (group, files) => check(group, files) }
@@ -98,7 +100,8 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
     table.access.wrote(facts.location, stay.flatMap(written(_)))
     val done = stay.map { i =>
       val group = groups(i)
-      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(long(_, "size")).sum, group.deleted)
+      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(long(_, "size")).sum,
+        group.deleted)
     }
     (done.foldLeft(Compacted.Nothing)(_ + _), gone.isEmpty)
   }
@@ -106,7 +109,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   /** The groups that were left out. */
   private def commit(write: TableWrite, written: Seq[Seq[String]]): Set[Int] = {
     val rewritten = groups.zip(written).map { case (group, files) =>
-      wire.Rewritten(group.files.paths, files.map(DataFiles.json))
+      wire.Rewritten(group.files.paths.toSeq, files.map(DataFiles.json))
     }
     val answer = write.commit((version, write) => wire.CommitCompaction(version, write.token, write.write, rewritten))
     answer.lost.map(_.toInt).toSet
@@ -127,11 +130,13 @@ private[lakelog] object CompactBatch {
       table: LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long): CompactBatch =
     table.access.failures.table(table.access.ident) {
       val (answer, body) = table.access.channel.withBytes(wanted(table.facts.reference))
-      val files = SparkInternals.plannedFiles(body, table.facts.location)
+      val files = ArrowInternals.plannedFiles(body, table.facts.location)
       val starts = answer.groups.scanLeft(0)(_ + _.files.toInt)
-      new CompactBatch(table, answer.groups.zip(starts).map { case (group, start) => CompactGroup(
-        files.at((start until start + group.files.toInt).toArray),
-        group.rows, group.sizeBytes, group.deleted, group.tasks.toInt, group.spread)
-      }, mostBytes)
+      new CompactBatch(table,
+        answer.groups.zip(starts).map { case (group, start) =>
+          CompactGroup(
+            files.at((start until start + group.files.toInt).toArray),
+            group.rows, group.sizeBytes, group.deleted, group.tasks.toInt, group.spread)
+        }, mostBytes)
     }
 }

@@ -26,8 +26,8 @@ private[lakelog] object JsonValues {
     case (items: ArrayData, ArrayType(element, _)) =>
       JArray(items.toObjectArray(element).map(toJson(_, element)).toList)
     case (map: MapData, MapType(StringType, element, _)) =>
-      val keys = map.keyArray.toObjectArray(StringType).map(_.toString)
-      JObject(keys.zip(map.valueArray.toObjectArray(element).map(toJson(_, element))).toList)
+      val keys = map.keyArray().toObjectArray(StringType).map(_.toString)
+      JObject(keys.zip(map.valueArray().toObjectArray(element).map(toJson(_, element))).toList)
     case _ => throw new IllegalStateException(s"No procedure takes a value of type ${dataType.sql}.")
   }
 

@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Collections, Iterator => JIterator, Locale}
 
-import org.json4s.JsonAST.JArray
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
@@ -24,8 +22,8 @@ private[lakelog] final class LakeProcedure(
   override def description: String = declaration.description + "\n" + declaration.signature
 
   /** Spark casts one kind of interval to no other, but all of them are the same number here: so any will do. */
-  override def bind(given: StructType): BoundProcedure = {
-    val types = given.fields.zipWithIndex.collect {
+  override def bind(arguments: StructType): BoundProcedure = {
+    val types = arguments.fields.zipWithIndex.collect {
       case (StructField(name, interval: DayTimeIntervalType, _, metadata), _)
           if metadata.contains(ProcedureParameter.BY_NAME_METADATA_KEY) => name.toLowerCase(Locale.ROOT) -> interval
       case (StructField(_, interval: DayTimeIntervalType, _, _), i) if i < declaration.parameters.length =>

@@ -3,8 +3,6 @@ package org.apache.spark.sql.lakelog
 import org.json4s.JsonAST._
 
 import org.apache.spark.sql.catalyst.plans.logical.ColumnStat
-import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.types.DataType
 
 /** Computes a table's statistics in the way of ANALYZE TABLE … FOR COLUMNS. */
@@ -12,14 +10,14 @@ private[lakelog] object StatisticsJob {
 
   /** `job` has the parts of the `table`'s name and the names of `columns`; what is told is of the `version` it says. */
   def run(job: JObject, catalog: String): JObject = {
-    val session = SparkSession.active
-    val name = SparkInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
-    val plan = ProcedureTables.plan(name)
+    val name = SchemaInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
+    val plan = PlanInternals.ofTable(name)
     val table = ProcedureTables.of(name, plan)
     val wanted = Json.stringList(Json.get(job, "columns").get)
-    val columns = wanted.map(column => plan.output.find(_.name == column).getOrElse(
-      throw Failures.invalid(s"There is no column $column in $name.")))
-    val (rows, found) = CommandUtils.computeColumnStats(session, plan, columns)
+    val columns = wanted.map(column =>
+      plan.output.find(_.name == column).getOrElse(
+        throw Failures.invalid(s"There is no column $column in $name.")))
+    val (rows, found) = JobInternals.statistics(plan, columns)
     Json.obj(
       "version" -> JLong(table.facts.version), "id" -> JString(table.facts.id), "rows" -> JLong(rows),
       "columns" -> JArray(columns.map { column =>

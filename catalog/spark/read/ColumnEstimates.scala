@@ -15,32 +15,35 @@ private[lakelog] object ColumnEstimates {
 
   /** The estimates of the columns that are read. There may be fewer rows by now than when they were computed. */
   def of(facts: TableFacts, required: StructType, rows: Long): JMap[NamedReference, ColumnStatistics] = {
-    val schema = SparkInternals.withoutCharVarchar(required)
+    val schema = SchemaInternals.withoutCharVarchar(required)
     facts.estimates.flatMap { estimate =>
       val name = estimate.column
       schema.fields.find(_.name == name).map(field =>
-        SparkInternals.reference(Seq(name)) -> statistics(estimate, field.dataType, rows))
+        SchemaInternals.reference(Seq(name)) -> statistics(estimate, field.dataType, rows))
     }.toMap.asJava
   }
 
-  private def statistics(estimate: wire.Estimate, dataType: DataType, rows: Long): ColumnStatistics = new ColumnStatistics {
-    override def distinctCount(): OptionalLong = if (isEstimated) whole(estimate.distinct, rows) else OptionalLong.empty()
-    override def nullCount(): OptionalLong = whole(estimate.nulls, rows)
-    override def avgLen(): OptionalLong = whole(estimate.averageBytes, Long.MaxValue)
-    override def maxLen(): OptionalLong = whole(estimate.mostBytes, Long.MaxValue)
-    override def min(): Optional[Object] = bound(estimate.min)
-    override def max(): Optional[Object] = bound(estimate.max)
+  private def statistics(estimate: wire.Estimate, dataType: DataType, rows: Long): ColumnStatistics =
+    new ColumnStatistics {
+      override def distinctCount(): OptionalLong =
+        if (isEstimated) whole(estimate.distinct, rows) else OptionalLong.empty()
+      override def nullCount(): OptionalLong = whole(estimate.nulls, rows)
+      override def avgLen(): OptionalLong = whole(estimate.averageBytes, Long.MaxValue)
+      override def maxLen(): OptionalLong = whole(estimate.mostBytes, Long.MaxValue)
+      override def min(): Optional[Object] = bound(estimate.min)
+      override def max(): Optional[Object] = bound(estimate.max)
 
-    /** Of other types, Spark expects no rows without bounds, and fails over bounds. */
-    private val isEstimated = dataType match {
-      case _: NumericType | DateType | TimestampType | BooleanType | _: StringType | BinaryType => true
-      case _ => false
+      /** Of other types, Spark expects no rows without bounds, and fails over bounds. */
+      private val isEstimated = dataType match {
+        case _: NumericType | DateType | TimestampType | BooleanType | _: StringType | BinaryType => true
+        case _ => false
+      }
+
+      private def whole(known: Option[Long], limit: Long): OptionalLong =
+        known.fold(OptionalLong.empty())(number => OptionalLong.of(math.min(number, limit)))
+
+      private def bound(known: Option[JValue]): Optional[Object] = if (!isEstimated) Optional.empty()
+      else Optional.ofNullable(
+        Constants.value(known.getOrElse(JNull), estimate.`type`, dataType).asInstanceOf[Object])
     }
-
-    private def whole(known: Option[Long], limit: Long): OptionalLong =
-      known.fold(OptionalLong.empty())(number => OptionalLong.of(math.min(number, limit)))
-
-    private def bound(known: Option[JValue]): Optional[Object] = if (!isEstimated) Optional.empty() else Optional.ofNullable(
-      Constants.value(known.getOrElse(JNull), estimate.`type`, dataType).asInstanceOf[Object])
-  }
 }

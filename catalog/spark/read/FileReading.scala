@@ -18,7 +18,7 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
   /** The same for all files, and known without planning: what is read of files that have deleted rows is most. */
   val readsColumns: Boolean = {
     val most = table.physical.forRead(required, FileShape.Own.copy(hasDeletes = true))
-    SparkInternals.readsColumns(StructType(most.columns.fields ++ most.constants.fields))
+    ReadInternals.readsColumns(StructType(most.columns.fields ++ most.constants.fields))
   }
 
   def partitions(files: PlannedFiles): Array[InputPartition] =
@@ -30,7 +30,7 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
     val deletes = files.deletes.zip(files.rows).map { case (json, live) =>
       Option(json).map(DeletionVector.parse(_, live, facts.location))
     }
-    val partitions = SparkInternals.inputPartitions(
+    val partitions = ReadInternals.inputPartitions(
       paths, files.sizes, files.footers, deletes,
       i => if (schema.constants.isEmpty) InternalRow.empty else Constants.row(files, i, schema))
     if (shape == FileShape.Own) partitions else partitions.map(new ShapedPartition(shape, _))
@@ -48,8 +48,8 @@ private[lakelog] final class FileReading(table: LakeTable, required: StructType,
   private def reader(shape: FileShape): (PartitionReaderFactory, ShapedSchema) = {
     val schema = table.physical.forRead(required, shape)
     val filters = predicates.flatMap(Predicates.onFiles(_, table.physical.path(_, shape)))
-    val configuration = SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings)
-    val factory = SparkInternals.parquetReader(
+    val configuration = SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings)
+    val factory = ReadInternals.parquetReader(
       schema.columns, filters.toArray, configuration, schema.constants, schema.position)
     (factory, schema)
   }

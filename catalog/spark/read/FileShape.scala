@@ -23,9 +23,10 @@ private[lakelog] object FileShape {
   val Own: FileShape = FileShape(None, Nil, hasDeletes = false)
 
   def of(names: Option[String], constants: Option[String], hasDeletes: Boolean): FileShape = FileShape(
-    names.map(text => Json.stringMap(Json.obj("names" -> JsonMethods.parse(text)), "names").map {
-      case (id, name) => id.toLong -> name
-    }),
+    names.map(text =>
+      Json.stringMap(Json.obj("names" -> JsonMethods.parse(text)), "names").map {
+        case (id, name) => id.toLong -> name
+      }),
     constants.map(text => members(text).map(_._1.toLong).sorted).getOrElse(Nil), hasDeletes)
 
   /** The constants of a file, by column id. */
@@ -54,7 +55,7 @@ private[lakelog] final case class ShapedSchema(
 private[lakelog] object ShapedSchema {
 
   /** Under this name, Spark's reader gives the position of each row in its file. */
-  val Position: String = SparkInternals.RowPositionColumn
+  val Position: String = ReadInternals.RowPositionColumn
 
   /** What the constants of a file are called that are no columns of the table: nothing in a file is. */
   def constant(name: String): String = name + PhysicalSchema.NotThere
@@ -93,7 +94,7 @@ private[lakelog] final class ShapedReaderFactory(
     val (files, factory, schema) = parts(partition)
     if (schema.isPlain) factory.createReader(files)
     else {
-      val project = SparkInternals.projection(schema.order, schema.types)
+      val project = RowInternals.projection(schema.order, schema.types)
       new Mapped[InternalRow](factory.createReader(files), project(_))
     }
   }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{HasPartitionKey, InputPartition, PartitionReader, PartitionReaderFactory}
@@ -23,10 +21,10 @@ private[lakelog] final class KeyedFiles(
 
   /** The fields that Spark understands: of a column that is read, as values that are equal where Spark's are. */
   private lazy val fields: Seq[PartitionField] =
-    if (!isWanted || !KeyedInternals.isEnabled) Nil
+    if (!isWanted || !SettingInternals.joinsByKeys) Nil
     else facts.partitionFields.filter { field =>
       field.transform.name != "truncate" && field.column.length == 1 &&
-        required.fields.exists(column => column.name == field.column.head && KeyedFiles.isExact(column.dataType))
+      required.fields.exists(column => column.name == field.column.head && KeyedFiles.isExact(column.dataType))
     }
 
   private lazy val types: Array[DataType] = fields.map(field =>
@@ -39,7 +37,8 @@ private[lakelog] final class KeyedFiles(
   def partitioning(version: Long, files: PlannedFiles, packed: => Int): Partitioning = synchronized {
     val keys = keysOf(version, files)
     val isWorthIt = keys.exists { found =>
-      KeyedInternals.isAskedFor || found.distinct.length <= KeyedFiles.MoreTasks * math.max(packed, KeyedInternals.parallelism)
+      val most = KeyedFiles.MoreTasks * math.max(packed, SettingInternals.parallelism)
+      SettingInternals.joinsByKeysAsAsked || found.distinct.length <= most
     }
     told = isWorthIt
     if (isWorthIt) new KeyGroupedPartitioning(fields.map(_.toSpark).toArray, keys.get.distinct.length)
@@ -68,11 +67,11 @@ private[lakelog] final class KeyedFiles(
     if (fields.isEmpty || files.paths.isEmpty) None
     else {
       val byPath = known match {
-        case Some((`version`, keys)) => keys
+        case Some((`version`, there)) => there
         case _ =>
-          val keys = ask(version)
-          known = Some((version, keys))
-          keys
+          val asked = ask(version)
+          known = Some((version, asked))
+          asked
       }
       val keys = files.paths.toIndexedSeq.map(byPath.get)
       if (keys.forall(_.isDefined)) Some(keys.flatten) else None
@@ -80,13 +79,14 @@ private[lakelog] final class KeyedFiles(
 
   private def ask(version: Long): Map[String, InternalRow] =
     table.access.failures.table(table.access.ident) {
-      val request = wire.PartitionKeys(facts.referenceOf(version), fields.map(_.id.toLong), Predicates.toJson(predicates))
+      val request =
+        wire.PartitionKeys(facts.referenceOf(version), fields.map(_.id.toLong), Predicates.toJson(predicates))
       val (answer, body) = table.access.channel.withBytes(request)
       if (!answer.complete) Map.empty
       else {
         val columns = types.zipWithIndex.map { case (dataType, i) => StructField(i.toString, dataType) }
-        val rows = SparkInternals.rows(body, StructType(columns :+ StructField("path", StringType)))
-        val toKey = SparkInternals.reordering(types.indices.toArray, types)
+        val rows = ArrowInternals.rows(body, StructType(columns :+ StructField("path", StringType)))
+        val toKey = RowInternals.reordering(types.indices.toArray, types)
         rows.map(row => row.getUTF8String(types.length).toString -> (toKey(row).copy(): InternalRow)).toMap
       }
     }
@@ -122,7 +122,8 @@ private[lakelog] final class KeyedReaderFactory(read: PartitionReaderFactory) ex
 
   override def supportColumnarReads(partition: InputPartition): Boolean = read.supportColumnarReads(inner(partition))
 
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = read.createReader(inner(partition))
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    read.createReader(inner(partition))
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
     read.createColumnarReader(inner(partition))

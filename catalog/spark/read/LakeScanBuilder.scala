@@ -24,7 +24,7 @@ private[lakelog] final class LakeScanBuilder(
   with SupportsPushDownLimit {
 
   private var predicates: Array[Predicate] = Array.empty
-  private var required: StructType = SparkInternals.withoutCharVarchar(table.schema)
+  private var required: StructType = SchemaInternals.withoutCharVarchar(table.schema)
   private var limit: Option[Int] = None
   private var top: Option[TopRows] = None
   private var aggregates: Option[AggregateScan] = None

@@ -1,10 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.{Collections, WeakHashMap}
-
 import scala.collection.mutable
-
-
 
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 
@@ -57,24 +53,22 @@ private[lakelog] final class ReadTogether {
 
 private[lakelog] object ReadTogether {
 
-  // A statement's tracker is known while it is analysed and optimised, and nobody else has the same.
-  private val statements = Collections.synchronizedMap(new WeakHashMap[AnyRef, mutable.Map[AnyRef, ReadTogether]]())
-
   /**
    * What reads `table` together with it: the tables of the same warehouse in the statement that is being optimised, by
    * whichever of the catalogs' names it knows them.
    */
   def joined(table: LakeTable): ReadTogether = {
-    val together = SparkInternals.statementTracker.filterNot(_ => table.standsStill).map { tracker =>
-      val catalogs = statements.computeIfAbsent(tracker, _ => mutable.Map.empty)
-      catalogs.synchronized(catalogs.getOrElseUpdate(table.access.channel.source, new ReadTogether))
-    }.getOrElse(new ReadTogether)
+    val together =
+      if (table.standsStill) new ReadTogether
+      else ProcessState.ofStatement.map(_.together).map { warehouses =>
+        warehouses.synchronized(warehouses.getOrElseUpdate(table.access.channel.source, new ReadTogether))
+      }.getOrElse(new ReadTogether)
     together.join(table)
     together
   }
 
   /** The tables of the same warehouse in the statement that is being optimised, as far as it reads any. */
-  def known(table: LakeTable): Option[ReadTogether] =
-    SparkInternals.statementTracker.flatMap(tracker => Option(statements.get(tracker)))
-      .flatMap(catalogs => catalogs.synchronized(catalogs.get(table.access.channel.source)))
+  def known(table: LakeTable): Option[ReadTogether] = ProcessState.ofStatement.map(_.together).flatMap { warehouses =>
+    warehouses.synchronized(warehouses.get(table.access.channel.source))
+  }
 }

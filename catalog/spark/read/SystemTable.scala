@@ -4,8 +4,6 @@ import java.util.{Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-
-
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, TableCapability}
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -16,13 +14,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /** A table that Python makes when it is read, as Arrow; see `lakelog.spark.system_tables`. */
 private[lakelog] abstract class SystemTable(override val schema: StructType) extends SupportsRead {
 
-  override def columns: Array[Column] = SparkInternals.columnsOf(schema)
+  override def columns: Array[Column] = SchemaInternals.columnsOf(schema)
 
   override def capabilities: JSet[TableCapability] = JSet.of(TableCapability.BATCH_READ)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    options.keySet.asScala.find(key => !SystemTable.ObeyedOptions(key.toLowerCase(java.util.Locale.ROOT))).foreach { key =>
-      throw Failures.unsupported(s"$name takes no read options, so it does not know '$key': leave it out.")
+    options.keySet.asScala.find(key => !SystemTable.ObeyedOptions(key.toLowerCase(java.util.Locale.ROOT))).foreach {
+      key =>
+        throw Failures.unsupported(s"$name takes no read options, so it does not know '$key': leave it out.")
     }
     new SystemScanBuilder(this, rows())
   }
@@ -43,12 +42,13 @@ private[lakelog] trait SystemRows {
 }
 
 /** A table of the namespace `system`, such as the audit. */
-private[lakelog] final class TableOfSystem(catalog: String, declared: wire.DeclaredTable, channel: Channel, failures: Failures)
+private[lakelog] final class TableOfSystem(catalog: String, declared: wire.DeclaredTable, channel: Channel,
+    failures: Failures)
   extends SystemTable(SystemStreams.schema(declared.schema)) {
 
   private val simpleName = declared.name
 
-  override def name: String = SparkInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
+  override def name: String = SchemaInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
 
   override protected def rows(): SystemRows = (columns, since, until) =>
     if (since.zip(until).exists { case (first, last) => first > last }) Nil
@@ -70,10 +70,11 @@ private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.Meta
   /** It is read of the version that the statement reads of the table itself, should it do so. */
   override protected def rows(): SystemRows = {
     val together = ReadTogether.joined(table)
-    (columns, _, _) => table.access.failures.table(table.access.ident) {
-      val request = wire.ReadMetadataTable(table.facts.referenceOf(together.version(table)), kind, columns)
-      SystemStreams.of(table.access.channel.withBytes(request))
-    }
+    (columns, _, _) =>
+      table.access.failures.table(table.access.ident) {
+        val request = wire.ReadMetadataTable(table.facts.referenceOf(together.version(table)), kind, columns)
+        SystemStreams.of(table.access.channel.withBytes(request))
+      }
   }
 }
 
@@ -107,5 +108,6 @@ private final class SystemScanBuilder(table: SystemTable, rows: SystemRows)
 
   override def pushedPredicates(): Array[Predicate] = Array.empty
 
-  override def build(): Scan = new ArrowScan(table.name, required, () => rows.read(required.fieldNames.toSeq, since, until))
+  override def build(): Scan =
+    new ArrowScan(table.name, required, () => rows.read(required.fieldNames.toSeq, since, until))
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.connector.expressions.{NamedReference, NullOrdering, SortDirection, SortOrder}
 
 /** The first rows by a column that a query wants; Python passes over files that have none of them. */

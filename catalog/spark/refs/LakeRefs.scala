@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.connector.catalog.Identifier
 
 /** A catalog's part in tags and branches, where they are named as if they were tables. */
@@ -12,7 +10,7 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
       of: Identifier, ref: wire.NamedRef): LakeTable = {
     val wanted = past(about(of))
     if (wanted.on.isDefined) throw Failures.invalid(
-      s"${SparkInternals.quoted(named(ident))} is on a tag or branch already: leave out one of both names.")
+      s"${SchemaInternals.quoted(named(ident))} is on a tag or branch already: leave out one of both names.")
     table(ident, asked, asked.ask(wanted.copy(on = Some(ref))))
   }
 
@@ -24,7 +22,8 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
    * user is told what to do `instead`.
    */
   private[lakelog] def ofWhole[T](ident: Identifier, instead: String)(change: => T): T =
-    try change catch {
+    try change
+    catch {
       case missing: LakelogFailure if MetadataTables.Missing(missing.kind) =>
         refuseRef(ident, instead)
         throw missing
@@ -34,6 +33,6 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
     (of, ref) <- RefTables.of(ident)
     if ask(wire.TableExists(about(of))).exists
   } throw Failures.unsupported(
-    s"${SparkInternals.quoted(named(ident))} names a ${ref.kind.get} of the table " +
-      s"${SparkInternals.quoted(named(of))}, which $instead")
+    s"${SchemaInternals.quoted(named(ident))} names a ${ref.kind.get} of the table " +
+      s"${SchemaInternals.quoted(named(of))}, which $instead")
 }

@@ -1,9 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
-import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -24,11 +21,11 @@ private[lakelog] object RefStatements extends AlterTableStatement {
     Seq(Seq("CREATE"), Seq("CREATE", "OR", "REPLACE"), Seq("REPLACE"), Seq("DROP"))
       .flatMap(words => Kinds.map { case (kind, _) => words :+ kind })
 
-  override protected def parsed(words: StatementWords, spark: ParserInterface): TableStatement =
+  override protected def parsed(words: StatementWords): TableStatement =
     if (words.take("DROP")) {
       val kind = kindOf(words)
       val ifExists = words.take("IF", "EXISTS")
-      val name = nameOf(words, spark, kind)
+      val name = nameOf(words, kind)
       words.expectEnd()
       ChangeRef(wire.DropRef(_, kind = kind, name = name, ifExists = ifExists))
     } else {
@@ -41,22 +38,22 @@ private[lakelog] object RefStatements extends AlterTableStatement {
         else if (replaces) "any"
         else if (words.take("IF", "NOT", "EXISTS")) "new-or-there"
         else "new"
-      val name = nameOf(words, spark, kind)
-      val from = asOf(words, spark)
+      val name = nameOf(words, kind)
+      val from = asOf(words)
       ChangeRef(wire.CreateRef(_, kind = kind, name = name, where = where, asOf = from))
     }
 
   private def kindOf(words: StatementWords): String =
     Kinds.collectFirst { case (word, kind) if words.take(word) => kind }.getOrElse(words.fail())
 
-  private def nameOf(words: StatementWords, spark: ParserInterface, kind: String): String =
-    words.simpleName(spark, s"a $kind")
+  private def nameOf(words: StatementWords, kind: String): String =
+    words.simpleName(s"a $kind")
 
   /** What is to be tagged or to branch off. */
-  private def asOf(words: StatementWords, spark: ParserInterface): wire.AsOf = {
+  private def asOf(words: StatementWords): wire.AsOf = {
     val found =
-      if (words.take("AS", "OF", "VERSION")) version(words, literal(words, spark))
-      else if (words.take("AS", "OF", "TIMESTAMP")) time(words, literal(words, spark))
+      if (words.take("AS", "OF", "VERSION")) version(words, literal(words))
+      else if (words.take("AS", "OF", "TIMESTAMP")) time(words, literal(words))
       else wire.AsOf()
     if (words.are("RETAIN") || words.are("WITH", "SNAPSHOT")) {
       words.fail(": tags and branches are kept until they are dropped, with all that they need, so leave this out")
@@ -65,20 +62,20 @@ private[lakelog] object RefStatements extends AlterTableStatement {
     found
   }
 
-  private def literal(words: StatementWords, spark: ParserInterface): Option[Literal] =
-    Some(spark.parseExpression(words.until("RETAIN", "WITH"))).collect[Literal] { case literal: Literal => literal }
+  private def literal(words: StatementWords): Option[Literal] =
+    Some(words.expression(words.until("RETAIN", "WITH"))).collect[Literal] { case literal: Literal => literal }
 
   private def version(words: StatementWords, literal: Option[Literal]): wire.AsOf = literal.map(_.value) match {
     case Some(number: Int) => wire.AsOf(version = Some(number.toLong))
     case Some(number: Long) => wire.AsOf(version = Some(number))
     case Some(text: UTF8String) => RefTables.version(text.toString)
-      .fold(number => wire.AsOf(version = Some(number)), name => wire.AsOf(ref = Some(name)))
+        .fold(number => wire.AsOf(version = Some(number)), name => wire.AsOf(ref = Some(name)))
     case _ => words.fail(": a version is a number, or the name of a tag or branch as a text")
   }
 
   private def time(words: StatementWords, literal: Option[Literal]): wire.AsOf = literal.flatMap {
     case Literal(us: Long, TimestampType) => Some(us)
-    case Literal(text: UTF8String, _) => SparkInternals.timestamp(text.toString)
+    case Literal(text: UTF8String, _) => SettingInternals.timestamp(text.toString)
     case _: Expression => None
   }.map(us => wire.AsOf(timestampUs = Some(us))).getOrElse(
     words.fail(": a time is written as '2026-11-21 21:00:00'"))

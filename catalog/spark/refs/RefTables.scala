@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.connector.catalog.Identifier
 
 /**
@@ -26,14 +24,16 @@ private[lakelog] object RefTables {
 
   /** What `named` gives; where there is nothing of that name, the table on the branch or tag that `on` gives, if any. */
   def orElse[T](ident: Identifier, on: (Identifier, wire.NamedRef) => T)(named: => T): T =
-    try named catch {
+    try named
+    catch {
       case missing: LakelogFailure if Missing(missing.kind) =>
         of(ident).flatMap { case (table, ref) => ifThere(on(table, ref)) }.getOrElse(throw missing)
     }
 
   /** What `load` gives, if there is such a table, with such a branch or tag. */
   def ifThere[T](load: => T): Option[T] =
-    try Some(load) catch {
+    try Some(load)
+    catch {
       case none: LakelogFailure if Missing(none.kind) || none.kind == "no-such-ref" => None
     }
 

@@ -40,8 +40,8 @@ private object CopyOnWrite {
    * of a DELETE: then it finds no such column. Without that look, more files are written anew.
    */
   def canLookFirst(table: LakeTable, kind: Command): Boolean =
-    kind != Command.DELETE || !SparkInternals.conf.readSideCharPadding ||
-      !table.schema.existsRecursively(_.isInstanceOf[CharType])
+    kind != Command.DELETE || !SettingInternals.readSideCharPadding ||
+    !table.schema.existsRecursively(_.isInstanceOf[CharType])
 }
 
 /** What a scan has read together is written together; rows that have lost their places on the way meet again by `parted`. */

@@ -6,7 +6,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, WriteDe
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /**
  * Excepts rows that a MERGE on read deletes from the table's CHECKs.
@@ -20,22 +19,21 @@ private[lakelog] object MergeChecks extends (Session => Rule[LogicalPlan]) {
 
   private object Excepting extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-      case write: WriteDelta if isOfLake(write) => write.query match {
-        case filter @ Filter(condition, rows) if condition.exists(_.isInstanceOf[CheckInvariant]) && !isExcepted(filter) =>
-          rows.output.find(_.name == RowDeltaUtils.OPERATION_COLUMN).fold[LogicalPlan](write) { operation =>
-            val isDeleted = EqualTo(operation, Literal(RowDeltaUtils.DELETE_OPERATION))
-            write.withNewQuery(Filter(If(isDeleted, Literal.TrueLiteral, condition), rows))
-          }
-        case _ => write
-      }
+      case write: WriteDelta if isOfLake(write) =>
+        write.query match {
+          case filter @ Filter(condition, rows)
+              if condition.exists(_.isInstanceOf[CheckInvariant]) && !isExcepted(filter) =>
+            rows.output.find(_.name == RowDeltaUtils.OPERATION_COLUMN).fold[LogicalPlan](write) { operation =>
+              val isDeleted = EqualTo(operation, Literal(RowDeltaUtils.DELETE_OPERATION))
+              write.withNewQuery(Filter(If(isDeleted, Literal.TrueLiteral, condition), rows))
+            }
+          case _ => write
+        }
     }
   }
 
   private def isOfLake(write: WriteDelta): Boolean = write.table match {
-    case relation: DataSourceV2Relation => relation.table match {
-      case RowLevelOperationTable(_: LakeTable, _) => true
-      case _ => false
-    }
+    case PlanInternals.TableOf(RowLevelOperationTable(_: LakeTable, _)) => true
     case _ => false
   }
 

@@ -24,12 +24,13 @@ private[lakelog] final class RowCommit(
    */
   def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[String]): Unit =
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
-      write.commit((version, write) => wire.CommitRows(
-        version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files.map(DataFiles.json),
-        removed = removed,
-        deletes = RowCommit.positions(deleted, path),
-        condition = together.flatMap(RowCommit.condition(table, _)),
-        readsOthers = readsOthers))
+      write.commit((version, write) =>
+        wire.CommitRows(
+          version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files.map(DataFiles.json),
+          removed = removed,
+          deletes = RowCommit.positions(deleted, path),
+          condition = together.flatMap(RowCommit.condition(table, _)),
+          readsOthers = readsOthers))
       table.access.wrote(table.facts.location, files)
     }
 
@@ -38,13 +39,14 @@ private[lakelog] final class RowCommit(
    * the files of these.
    */
   private def readsOthers: Boolean = {
-    val looksFirst = scan.map(_.use).contains(ScanUse.WholeFiles(firstLook = true)) && SparkInternals.looksFirst
+    val looksFirst = scan.map(_.use).contains(ScanUse.WholeFiles(firstLook = true)) && SettingInternals.looksFirst
     together.exists(_.filters(table).length > (if (looksFirst) 2 else 1))
   }
 
   /** The path in the log of a file that was read, by the name that its rows have. */
-  private def path(file: String): String = paths.getOrElse(file, throw new IllegalStateException(
-    s"A row of $file was changed, which is none of the files that were read"))
+  private def path(file: String): String = paths.getOrElse(file,
+    throw new IllegalStateException(
+      s"A row of $file was changed, which is none of the files that were read"))
 
   private lazy val paths: Map[String, String] = scan.fold(Map.empty[String, String]) { scan =>
     scan.files.paths.indices.map(i => scan.files.name(i) -> scan.files.paths(i)).toMap

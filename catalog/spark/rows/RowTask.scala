@@ -29,14 +29,14 @@ private[lakelog] final case class RowSettings(
     files: WriterSettings, columns: Option[(Array[Int], Array[DataType])], ids: Array[Int]) {
   def writer(partitionId: Int, taskId: Long): RowWriter = new RowWriter(
     new LakeDataWriter(files, partitionId, s"$partitionId-$taskId"),
-    columns.map { case (order, types) => SparkInternals.reordering(order, types) }, ids)
+    columns.map { case (order, types) => RowInternals.reordering(order, types) }, ids)
 }
 
 private[lakelog] object RowSettings {
   def of(table: LakeTable, kind: Command, info: LogicalWriteInfo, filePrefix: String): RowSettings = {
     val (metadata, rows) = (table.physical.metadata, info.schema)
     if (kind == Command.UPDATE) FactsInStatements.refuseUnseen(table, rows)
-    val (own, types) = (metadata.without(rows), SparkInternals.withoutCharVarchar(rows).fields.map(_.dataType))
+    val (own, types) = (metadata.without(rows), SchemaInternals.withoutCharVarchar(rows).fields.map(_.dataType))
     val columns = own.fieldNames.map(rows.fieldIndex)
     val known = info.metadataSchema.get
     RowSettings(
@@ -73,7 +73,7 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
 
   private def writeWhole(row: InternalRow): Unit = files.write(whole(columns.fold(row)(_.apply(row)), own))
 
-  def commit(): Array[String] = files.commit() match { case written: FilesWritten => written.files }
+  def commit(): Array[String] = files.commit().files
   def abort(): Unit = files.abort()
   def close(): Unit = files.close()
 }

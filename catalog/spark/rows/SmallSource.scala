@@ -2,17 +2,13 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Set => JSet}
 
-import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
-import org.apache.spark.sql.catalyst.expressions.{Alias, And, Attribute, AttributeMap, AttributeReference, AttributeSet, EqualNullSafe, Expression, Literal, PredicateHelper, SubqueryExpression, UserDefinedExpression}
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.expressions.{Alias, And, Attribute, AttributeMap, AttributeReference, AttributeSet, EqualNullSafe, Expression, Literal, PredicateHelper}
 import org.apache.spark.sql.catalyst.plans.{FullOuter, Inner, JoinType, LeftAnti, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
-import org.apache.spark.sql.execution.columnar.InMemoryRelation
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitioningAwareFileIndex}
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -51,7 +47,8 @@ private[lakelog] final class SmallSource private (
     val (found, matched) = matches
     val same = ofSource.zip(matched).map { case (column, there) => EqualNullSafe(columns(column), there) }
     val rest = Join(
-      source, Repartition(1, shuffle = true, found), LeftAnti, same.reduceOption[Expression](And(_, _)), SmallSource.Here)
+      source, Repartition(1, shuffle = true, found), LeftAnti, same.reduceOption[Expression](And(_, _)),
+      SmallSource.Here)
     val nulls = join.left.output.map(column => Alias(Literal(null, column.dataType), column.name)())
     Project(nulls ++ join.right.output.map(columns(_)), rest)
   }
@@ -78,7 +75,7 @@ private[lakelog] final class SmallSource private (
 
   /** The source's rows once more, with columns of their own. */
   private def anew: (LogicalPlan, AttributeMap[Attribute]) = {
-    val copy = DeduplicateRelations(Join(once, once, Inner, None, JoinHint.NONE)).children(1)
+    val copy = PlanInternals.again(once)
     val named = copy.output.map(column => Alias(column, column.name)())
     (Project(named, copy), AttributeMap(join.right.output.zip(named.map(_.toAttribute))))
   }
@@ -91,67 +88,23 @@ private[lakelog] object SmallSource {
 
   /** None where the source is none, or where another join would not give the same rows. */
   def of(join: Join, table: LakeTable): Option[SmallSource] =
-    if (join.hint.rightHint.isDefined || ExtractEquiJoinKeys.unapply(join).isEmpty) None
+    if (join.hint.rightHint.isDefined || !PlanInternals.isEquiJoin(join)) None
     else for {
-      condition <- join.condition.filter(isPlain)
+      condition <- join.condition.filter(RepeatableRows.isPlain)
       (target, filters) <- reading(join.left)
       known = AttributeSet(target.output ++ join.right.output)
       if (condition +: filters).forall(_.references.subsetOf(known))
       if condition.references.forall(column => !join.right.outputSet.contains(column) || isExact(column.dataType))
-      if isSmall(join.right)
+      if RepeatableRows.areFew(join.right)
     } yield new SmallSource(join, table, target, filters, condition)
-
-  /** Users' functions may be dear, and mostly nobody has said whether they give the same twice. */
-  private def isPlain(expression: Expression): Boolean =
-    expression.deterministic && !SubqueryExpression.hasSubquery(expression) &&
-      !expression.exists(_.isInstanceOf[UserDefinedExpression])
 
   /** The rows of the table that are to be changed, and what filters them. */
   private def reading(plan: LogicalPlan): Option[(DataSourceV2Relation, Seq[Expression])] = plan match {
     case Project(_, child) => reading(child)
-    case Filter(condition, child) if isPlain(condition) =>
+    case Filter(condition, child) if RepeatableRows.isPlain(condition) =>
       reading(child).map { case (target, filters) => (target, filters :+ condition) }
     case relation: DataSourceV2Relation if relation.table.isInstanceOf[RowLevelOperationTable] => Some((relation, Nil))
     case _ => None
-  }
-
-  private def isSmall(source: LogicalPlan): Boolean =
-    SparkInternals.conf.exchangeReuseEnabled &&
-      bytes(source).exists(_ <= SparkInternals.conf.autoBroadcastJoinThreshold)
-
-  /** How large the source is; None where reading it again would cost much or give other rows. */
-  private def bytes(source: LogicalPlan): Option[BigInt] = source match {
-    case Project(columns, child) if columns.forall(isPlain) => bytes(child)
-    case Filter(condition, child) if isPlain(condition) => bytes(child)
-    case leaf if isRepeatable(leaf) => Some(leaf match {
-      // Whatever Spark builds to ask for statistics counts as a scan by the statement.
-      case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
-        BigInt(relation.table.asInstanceOf[LakeTable].bytes(relation.options))
-      case other => other.stats.sizeInBytes
-    })
-    case _ => None
-  }
-
-  /**
-   * Whether these rows are the same when they are read again. Of what is cached, a part may be lost and be computed anew. A
-   * table's partitions that a metastore lists are asked for by each scan.
-   */
-  private def isRepeatable(leaf: LogicalPlan): Boolean = leaf match {
-    case _: LocalRelation | _: OneRowRelation | _: Range => true
-    case cached: InMemoryRelation => isRepeatedly(cached.cacheBuilder.logicalPlan)
-    case files: LogicalRelation => files.relation match {
-      case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
-      case _ => false
-    }
-    case relation: DataSourceV2Relation => relation.table.isInstanceOf[LakeTable] || relation.table.isInstanceOf[FileTable]
-    case _ => false
-  }
-
-  /** Sorting and grouping may go by the order in which rows come, and so may limits. */
-  private def isRepeatedly(cached: LogicalPlan): Boolean = cached match {
-    case _: Project | _: Filter | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>
-      cached.expressions.forall(isPlain) && cached.children.forall(isRepeatedly)
-    case leaf => isRepeatable(leaf)
   }
 
   /** Whether values that are equal are the same, so that what holds for one of them holds for the other. */

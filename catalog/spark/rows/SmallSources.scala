@@ -4,7 +4,6 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, MergeRows, Project, ReplaceData, RowLevelWrite, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperationTable}
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /**
  * A MERGE of few rows joins them to the rows of the table where these are read.
@@ -43,10 +42,7 @@ private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan])
   }
 
   private def target(plan: LogicalPlan): Option[(LakeTable, RowLevelOperation)] = plan match {
-    case relation: DataSourceV2Relation => relation.table match {
-      case RowLevelOperationTable(table: LakeTable, operation) => Some((table, operation))
-      case _ => None
-    }
+    case PlanInternals.TableOf(RowLevelOperationTable(table: LakeTable, operation)) => Some((table, operation))
     case _ => None
   }
 

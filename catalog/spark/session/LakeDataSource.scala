@@ -37,7 +37,7 @@ class LakeDataSource extends SupportsCatalogOptions with DataSourceRegister {
     refuseToBeWrittenDown(options)
     val table = SessionInternals.tables(extractCatalog(options)).loadTable(extractIdentifier(options))
     read = Some(table)
-    SparkInternals.schemaOf(table.columns)
+    SchemaInternals.schemaOf(table.columns)
   }
 
   private var read: Option[Table] = None
@@ -48,7 +48,7 @@ class LakeDataSource extends SupportsCatalogOptions with DataSourceRegister {
     read.getOrElse {
       val options = new CaseInsensitiveStringMap(properties)
       refuseToBeWrittenDown(options)
-      if (SparkInternals.statementTracker.isDefined) throw Failures.invalid(
+      if (StatementInternals.tracker.isDefined) throw Failures.invalid(
         s"The table at ${options.get("path")} has columns of its own: leave out the schema.")
       new StreamTarget(options)
     }

@@ -27,9 +27,9 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
   private[lakelog] var lake: LakeCatalog = _
 
   override def initialize(name: String, settings: CaseInsensitiveStringMap): Unit = {
-    if (name != CatalogManager.SESSION_CATALOG_NAME) {
+    if (name != SessionInternals.CatalogName) {
       throw Failures.invalid(
-        s"${getClass.getName} is for ${CatalogManager.SESSION_CATALOG_NAME}: set spark.sql.catalog.$name to " +
+        s"${getClass.getName} is for ${SessionInternals.CatalogName}: set spark.sql.catalog.$name to " +
           s"${classOf[LakeCatalog].getName}.")
     }
     // Without it, names that are lakelog's could be taken by Spark's own commands.
@@ -49,7 +49,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
   /** Names as they are written, then in the session catalog's small letters: others may have made tables with capitals. */
   private def spellings(written: Identifier): Seq[Identifier] = {
     val ident = SavedPlace.ofCatalog(written)
-    if (Locations.isPath(ident) || !SessionInternals.foldsCase) Seq(ident)
+    if (Locations.isPath(ident) || SettingInternals.isCaseSensitive) Seq(ident)
     else Seq(ident, SessionNamespaces.folded(ident)).distinct
   }
 
@@ -67,7 +67,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
 
   private def refuseBoth(ident: Identifier): Unit = if (isOfSession(ident)) {
     throw Failures.invalid(
-      s"${SparkInternals.quoted(lake.named(ident))} is a table of lakelog's and one of the session catalog as well, so " +
+      s"${SchemaInternals.quoted(lake.named(ident))} is a table of lakelog's and one of the session catalog as well, so " +
         "that it is not known which is meant. Rename one: lakelog's in a catalog of another name on the same warehouse, or " +
         "the other one in a session without lakelog.")
   }
@@ -75,7 +75,8 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
   /** What `load` finds in lakelog, or what the session catalog has. */
   private def loaded(ident: Identifier)(load: Identifier => Table)(otherwise: => Table): Table =
     spellings(ident).iterator.flatMap { name =>
-      try Some(name -> load(name)) catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+      try Some(name -> load(name))
+      catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
     }.nextOption() match {
       case Some((name, table)) =>
         refuseBoth(name)
@@ -155,12 +156,13 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
     }
 
   override def createTable(
-      ident: Identifier, columns: Array[Column], partitions: Array[Transform], properties: JMap[String, String]): Table =
+      ident: Identifier, columns: Array[Column], partitions: Array[Transform],
+      properties: JMap[String, String]): Table =
     createTable(ident, ForeignTables.info(columns, partitions, properties))
 
   override def createTable(
       ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): Table =
-    createTable(ident, SparkInternals.columnsOf(schema), partitions, properties)
+    createTable(ident, SchemaInternals.columnsOf(schema), partitions, properties)
 
   /** Without USING, the copy is of the source's kind. */
   override def createTableLike(ident: Identifier, info: TableInfo, source: Table): Table = {
@@ -170,7 +172,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
     if (isLakes) anew(ident)(lake.createTableLike(_, info, source))
     else beside(ident) {
       ForeignTables.refuseConstraints(info)
-      tables.createTable(ident, info.columns, info.partitions, info.properties)
+      tables.createTable(ident, info)
     }
   }
 

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -16,8 +15,7 @@ private[lakelog] object PlaceCatalog {
   private val Named = """spark\.sql\.catalog\.([^.]+)""".r
 
   def choose(wanted: Option[String]): String = {
-    val session = SparkSession.active
-    val settings = session.sessionState.conf.getAllConfs
+    val settings = SessionInternals.settings
     val lakes = settings.collect { case (Named(name), className) if LakeCatalog.isOne(className) => name }.toSeq.sorted
     wanted match {
       case Some(name) =>
@@ -25,16 +23,16 @@ private[lakelog] object PlaceCatalog {
         name
       case None =>
         val present = lakes.filterNot(name => settings.contains(s"spark.sql.catalog.$name.as-of"))
-        val current = session.sessionState.catalogManager.currentCatalog.name
+        val current = SessionInternals.currentCatalog
         if (lakes.contains(current)) current
         else present match {
           case Seq(only) => only
           case Seq() => throw Failures.invalid(
-            s"A table of lakelog's is read and written through a catalog, and there is no one to take: ${known(lakes)}. " +
-              s"Set spark.sql.catalog.<name>=${classOf[LakeCatalog].getName} and its warehouse.")
+              s"A table of lakelog's is read and written through a catalog, and there is no one to take: ${known(lakes)}. " +
+                s"Set spark.sql.catalog.<name>=${classOf[LakeCatalog].getName} and its warehouse.")
           case several => throw Failures.invalid(
-            s"Several catalogs could be asked for the table: ${several.mkString(", ")}. Name one by the option catalog, or " +
-              "by USE.")
+              s"Several catalogs could be asked for the table: ${several.mkString(", ")}. Name one by the option catalog, or " +
+                "by USE.")
         }
     }
   }

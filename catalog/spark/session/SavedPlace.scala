@@ -2,10 +2,8 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, Set => JSet}
 
-
-
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
-import org.apache.spark.sql.connector.catalog.{CatalogManager, Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
+import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.types.StructType
@@ -25,22 +23,24 @@ private[lakelog] object SavedPlace {
 
   def of(options: CaseInsensitiveStringMap): SavedPlace = {
     val path = Option(options.get("path")).getOrElse(throw Failures.invalid(
-      if (options.containsKey("paths")) "A table of lakelog's has one path, and several are given: load each and unite them."
-      else "A table of lakelog's has a path: give it to load or save. One with a name is read by spark.table, and written " +
-        "by saveAsTable, insertInto or writeTo."))
+        if (options.containsKey("paths"))
+          "A table of lakelog's has one path, and several are given: load each and unite them."
+        else "A table of lakelog's has a path: give it to load or save. One with a name is read by spark.table, and written " +
+          "by saveAsTable, insertInto or writeTo."))
     if (!Locations.isAbsolute(path)) {
       throw Failures.invalid(
         s"'$path' is neither an absolute path nor a url. A table with a name is read by spark.table, and written by " +
           "saveAsTable, insertInto or writeTo.")
     }
     val catalog = PlaceCatalog.choose(Option(options.get("catalog")))
-    SavedPlace(path, ofSession = catalog == CatalogManager.SESSION_CATALOG_NAME)
+    SavedPlace(path, ofSession = catalog == SessionInternals.CatalogName)
   }
 
   /** The name of a place as a catalog that is lakelog's alone has it; others stay as they are. */
   def ofCatalog(ident: Identifier): Identifier = ident match {
     case place: SavedPlace => place.copy(ofSession = false)
-    case other if Locations.isAbsolute(other.name) && isOfFormat(other.namespace) => Identifier.of(Array.empty, other.name)
+    case other if Locations.isAbsolute(other.name) && isOfFormat(other.namespace) =>
+      Identifier.of(Array.empty, other.name)
     case other => other
   }
 
@@ -55,8 +55,10 @@ private[lakelog] trait SavedPlaces extends TableCatalog { self: LakeCatalog =>
     case place: SavedPlace =>
       try loadTable(place: Identifier)
       catch {
-        case _: NoSuchTableException => new PlaceToBe(place, name, schema => stage(
-          "create", place, schema, Array.empty[Transform], JMap.of(TableCatalog.PROP_PROVIDER, LakeDataSource.Name)))
+        case _: NoSuchTableException => new PlaceToBe(place, name,
+            schema =>
+              stage(
+                "create", place, schema, Array.empty[Transform], JMap.of(TableCatalog.PROP_PROVIDER, LakeDataSource.Name)))
       }
     case _ => loadTable(ident)
   }

@@ -82,7 +82,7 @@ private[lakelog] trait SessionNamespaces extends DelegatingCatalogExtension { se
     if (database && names.sameElements(databases.defaultNamespace)) return databases.dropNamespace(names, cascade)
     if (database && lake.isInTransaction) {
       throw Failures.unsupported(
-        s"${SparkInternals.quoted(names.toSeq)} is a database of the session catalog, which is not part of a transaction: " +
+        s"${SchemaInternals.quoted(names.toSeq)} is a database of the session catalog, which is not part of a transaction: " +
           "commit or roll back the open one first.")
     }
     if (database && !cascade && tables.listTables(names).exists(_.namespace.nonEmpty)) {
@@ -101,6 +101,6 @@ private[lakelog] object SessionNamespaces {
   /** As it is written, and in the session catalog's small letters. */
   def spellings(names: Array[String]): Seq[Array[String]] = {
     val small = names.map(_.toLowerCase(Locale.ROOT))
-    if (names.sameElements(small) || !SessionInternals.foldsCase) Seq(names) else Seq(names, small)
+    if (names.sameElements(small) || SettingInternals.isCaseSensitive) Seq(names) else Seq(names, small)
   }
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit, SupportsTriggerAvailableNow}
 import org.apache.spark.sql.types.StructType
@@ -36,7 +34,8 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
 
   override def getDefaultReadLimit: ReadLimit = options.limit
 
-  override def prepareForTriggerAvailableNow(): Unit = until = Some(StreamPosition(ask(wire.StreamHead(stream)).position))
+  override def prepareForTriggerAvailableNow(): Unit =
+    until = Some(StreamPosition(ask(wire.StreamHead(stream)).position))
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset =
     try {
@@ -75,8 +74,8 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
     planned match {
       case Some((`start`, `end`, files)) => files
       case _ =>
-        val files = failing(SparkInternals.plannedFiles(
-          table.access.channel.bytes(wire.StreamFiles(stream, start.json, end.json)), table.facts.location))
+        val files = failing(ArrowInternals.plannedFiles(
+            table.access.channel.bytes(wire.StreamFiles(stream, start.json, end.json)), table.facts.location))
         planned = Some((start, end, files))
         files
     }

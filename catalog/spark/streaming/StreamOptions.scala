@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import scala.jdk.CollectionConverters._
-
 import org.json4s.JsonAST.{JInt, JString, JValue}
 
 import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
@@ -15,7 +13,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * where it reads changes, and says up to which version or time, and whether Spark compares them.
  */
 private[lakelog] final case class StreamOptions(
-    limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[JValue] = None, startingTimestampUs: Option[Long] = None,
+    limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[JValue] = None,
+    startingTimestampUs: Option[Long] = None,
     changes: Option[wire.StreamOfChanges] = None) {
 
   /** Whether Spark compares changes with each other, and keeps some for that. */
@@ -60,9 +59,10 @@ private[lakelog] object StreamOptions {
     startingAt(options, StreamOptions(limit(options), options.getBoolean(skips, false)))
   }
 
-  private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref => throw Failures.unsupported(
-    s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
-      "the branch with spark.read.")
+  private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>
+    throw Failures.unsupported(
+      s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
+        "the branch with spark.read.")
   }
 
   def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {
@@ -83,31 +83,32 @@ private[lakelog] object StreamOptions {
   }
 
   private def startingAt(options: CaseInsensitiveStringMap, stream: StreamOptions): StreamOptions =
-    (given(options, version), given(options, timestamp)) match {
-    case (Some(_), Some(_)) =>
-      throw Failures.invalid(s"A stream begins at one place: give $version or $timestamp, not both.")
-    case (Some("latest"), None) => stream.copy(startingVersion = Some(JString("latest")))
-    case (Some(text), None) => stream.copy(startingVersion = Some(JInt(text.toLongOption.getOrElse(
-      throw Failures.invalid(s"$version is '$text': give the number of a version, or latest.")))))
-    case (None, Some(text)) => stream.copy(startingTimestampUs = Some(time(text)))
-    case (None, None) => stream
-  }
+    (asked(options, version), asked(options, timestamp)) match {
+      case (Some(_), Some(_)) =>
+        throw Failures.invalid(s"A stream begins at one place: give $version or $timestamp, not both.")
+      case (Some("latest"), None) => stream.copy(startingVersion = Some(JString("latest")))
+      case (Some(text), None) => stream.copy(startingVersion = Some(JInt(text.toLongOption.getOrElse(
+              throw Failures.invalid(s"$version is '$text': give the number of a version, or latest.")))))
+      case (None, Some(text)) => stream.copy(startingTimestampUs = Some(time(text)))
+      case (None, None) => stream
+    }
 
   private def time(text: String): Long = {
-    val us = SparkInternals.timestamp(text).getOrElse(throw Failures.invalid(
-      s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
-        "2026-11-20T23:59:00+01:00."))
+    val us = SettingInternals.timestamp(text).getOrElse(throw Failures.invalid(
+        s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
+          "2026-11-20T23:59:00+01:00."))
     passed(us, text)
   }
 
   private def passed(us: Long, text: String): Long = {
     if (us > System.currentTimeMillis() * 1000) {
-      throw Failures.invalid(s"$timestamp is '$text', which is in the future: a stream begins with what there is, or at $version latest.")
+      throw Failures.invalid(
+        s"$timestamp is '$text', which is in the future: a stream begins with what there is, or at $version latest.")
     }
     us
   }
 
-  private def given(options: CaseInsensitiveStringMap, name: String): Option[String] =
+  private def asked(options: CaseInsensitiveStringMap, name: String): Option[String] =
     Option(options.get(name)).map(_.trim).map(text => if (text.equalsIgnoreCase("latest")) "latest" else text)
 
   private def limit(options: CaseInsensitiveStringMap): ReadLimit = {
@@ -115,8 +116,8 @@ private[lakelog] object StreamOptions {
       files -> (limit => ReadLimit.maxFiles(math.min(limit, Int.MaxValue).toInt)),
       bytes -> (ReadLimit.maxBytes(_)),
       rows -> (ReadLimit.maxRows(_)))
-    val given = limits.collect { case (name, of) if options.containsKey(name) => of(number(options, name)) }
-    given match {
+    val stated = limits.collect { case (name, of) if options.containsKey(name) => of(number(options, name)) }
+    stated match {
       case Seq() => ReadLimit.allAvailable()
       case Seq(one) => one
       case several => ReadLimit.compositeLimit(several.toArray)
@@ -124,18 +125,21 @@ private[lakelog] object StreamOptions {
   }
 
   private def number(options: CaseInsensitiveStringMap, name: String): Long =
-    bytesOf(options.get(name), name).filter(_ > 0).getOrElse(throw Failures.invalid(
-      s"$name is '${options.get(name)}': give a whole number above 0${if (name == bytes) ", or a size such as 64m" else ""}."))
+    bytesOf(options.get(name), name).filter(_ > 0).getOrElse {
+      val orSize = if (name == bytes) ", or a size such as 64m" else ""
+      throw Failures.invalid(s"$name is '${options.get(name)}': give a whole number above 0$orSize.")
+    }
 
   private def bytesOf(text: String, name: String): Option[Long] =
-    text.trim.toLongOption.orElse(if (name == bytes) SparkInternals.size(text) else None)
+    text.trim.toLongOption.orElse(if (name == bytes) SettingInternals.size(text) else None)
 
   /** A limit as Python takes it. */
   def limits(limit: ReadLimit, besides: wire.BatchLimits = wire.BatchLimits()): wire.BatchLimits = limit match {
     case max: ReadMaxFiles => besides.copy(files = Some(max.maxFiles.toLong))
     case max: ReadMaxBytes => besides.copy(bytes = Some(max.maxBytes))
     case max: ReadMaxRows => besides.copy(rows = Some(max.maxRows))
-    case several: CompositeReadLimit => several.getReadLimits.foldLeft(besides)((limits, each) => this.limits(each, limits))
+    case several: CompositeReadLimit =>
+      several.getReadLimits.foldLeft(besides)((limits, each) => this.limits(each, limits))
     case _ => besides
   }
 }

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.analysis.{SchemaEvolution, SchemaTypeEvolut
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, View}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.internal.StaticSQLConf
 
 /**
  * Lets a view that was made WITH SCHEMA EVOLUTION or TYPE EVOLUTION have the columns that its query has now.
@@ -40,10 +39,7 @@ private[lakelog] object EvolvingViews {
 
   /** Refuses a view that evolves in a session where Spark would spoil the session catalog for it. */
   def check(mode: Option[String], name: => String): Unit =
-    if (mode.exists(_.endsWith("EVOLUTION")) && !isHandled) throw Failures.unsupported(
+    if (mode.exists(_.endsWith("EVOLUTION")) && !SessionInternals.hasExtension) throw Failures.unsupported(
       s"The view $name is made WITH SCHEMA ${mode.get}, which needs lakelog's session extension: start the session with " +
-        s"${StaticSQLConf.SPARK_SESSION_EXTENSIONS.key}=${classOf[LakeExtensions].getName}.")
-
-  private def isHandled: Boolean = SparkSession.active.sessionState.conf
-    .getConf(StaticSQLConf.SPARK_SESSION_EXTENSIONS).exists(_.contains(classOf[LakeExtensions].getName))
+        s"spark.sql.extensions=${classOf[LakeExtensions].getName}.")
 }

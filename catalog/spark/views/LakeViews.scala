@@ -20,16 +20,17 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
 
   override def listViews(names: Array[String]): Array[Identifier] =
     if (LakeCatalog.isSystem(names)) Array.empty
-    else failures.namespace(names)(ask(wire.ListViews(names)).views.map(LakeCatalog.identifier).toArray)
+    else failures.namespace(names)(ask(wire.ListViews(names.toSeq)).views.map(LakeCatalog.identifier).toArray)
 
   /** One request for both. */
   override def listRelationSummaries(names: Array[String]): Array[TableSummary] =
     if (LakeCatalog.isSystem(names)) listTableSummaries(names)
     else failures.namespace(names) {
-      val found = ask(wire.ListRelations(names))
+      val found = ask(wire.ListRelations(names.toSeq))
       def summaries(names: Seq[Seq[String]], kind: String) =
         names.map(name => TableSummary.of(LakeCatalog.identifier(name), kind))
-      val all = summaries(found.tables, TableSummary.MANAGED_TABLE_TYPE) ++ summaries(found.views, TableSummary.VIEW_TABLE_TYPE)
+      val all =
+        summaries(found.tables, TableSummary.MANAGED_TABLE_TYPE) ++ summaries(found.views, TableSummary.VIEW_TABLE_TYPE)
       all.sortBy(_.identifier.name).toArray
     }
 
@@ -47,24 +48,24 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
     refuseSystem(ident.namespace)
     if (Locations.isPath(ident)) throw Failures.invalid(s"A view is named, not placed: ${ident.name} is a path.")
     refuseRoot(ident)
-    EvolvingViews.check(Option(view.schemaMode), SparkInternals.quoted(named(ident)))
-    val before = if (create) None else loaded.get.of(ident)
+    EvolvingViews.check(Option(view.schemaMode), SchemaInternals.quoted(named(ident)))
+    val before = if (create) None else ProcessState.ofThread.views(session).of(ident)
     if (before.exists(Json.string(_, "text") != view.queryText)) ViewCycles.check(named(ident), view)
     channel.changeOnce(wire.DefineView(
-      parts(ident), view = ViewJson.of(view, name), create = create, replace = replace, expected = before))
+        parts(ident), view = ViewJson.of(view, name), create = create, replace = replace, expected = before))
     view
   }
-
-  /** What this thread loaded first of each view, for the statement that it analysed last. */
-  private val loaded = ThreadLocal.withInitial[LoadedViews](() => LoadedViews.Empty)
 
   /**
    * Answers a view to Spark, and keeps how it was: an ALTER VIEW is made of the view that its analysis loaded, and is
    * refused where that is another one by then, or somebody else's change would be lost.
    */
   private[lakelog] def loadedView(ident: Identifier, json: JObject): View = {
-    EvolvingViews.check(Json.optionalString(json, "schema_mode"), SparkInternals.quoted(named(ident)))
-    SparkInternals.statementTracker.foreach(statement => loaded.set(loaded.get.in(statement).and(ident, json)))
+    EvolvingViews.check(Json.optionalString(json, "schema_mode"), SchemaInternals.quoted(named(ident)))
+    StatementInternals.tracker.foreach { statement =>
+      val thread = ProcessState.ofThread
+      thread.setViews(session, thread.views(session).in(statement).and(ident, json))
+    }
     ViewJson.toSpark(json, name)
   }
 
@@ -87,7 +88,7 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
 }
 
 /** Views as they were when they were first loaded for a statement. */
-private final case class LoadedViews(statement: WeakReference[AnyRef], views: Map[Identifier, JObject]) {
+private[lakelog] final case class LoadedViews(statement: WeakReference[AnyRef], views: Map[Identifier, JObject]) {
 
   def in(now: AnyRef): LoadedViews =
     if (statement.get eq now) this else LoadedViews(new WeakReference(now), Map.empty)
@@ -98,6 +99,6 @@ private final case class LoadedViews(statement: WeakReference[AnyRef], views: Ma
   def of(ident: Identifier): Option[JObject] = views.get(ident)
 }
 
-private object LoadedViews {
+private[lakelog] object LoadedViews {
   val Empty: LoadedViews = LoadedViews(new WeakReference[AnyRef](null), Map.empty)
 }

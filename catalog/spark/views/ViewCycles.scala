@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View => ViewPlan}
 import org.apache.spark.sql.connector.catalog.View
 
@@ -9,11 +9,10 @@ private[lakelog] object ViewCycles {
 
   /** Checks a view that the statement under way gives another text: its names are those of the session as it is. */
   def check(names: Seq[String], view: View): Unit = {
-    val state = SparkSession.active.sessionState
-    val query = state.executePlan(state.sqlParser.parsePlan(view.queryText)).analyzed
-    pathTo(names, query).foreach { path =>
-      throw new AnalysisException("RECURSIVE_VIEW", Map(
-        "viewIdent" -> written(names), "newPath" -> (names +: path).map(written).mkString(" -> ")))
+    pathTo(names, PlanInternals.ofQuery(view.queryText)).foreach { path =>
+      throw new AnalysisException("RECURSIVE_VIEW",
+        Map(
+          "viewIdent" -> written(names), "newPath" -> (names +: path).map(written).mkString(" -> ")))
     }
   }
 

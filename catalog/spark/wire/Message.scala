@@ -84,12 +84,12 @@ private[lakelog] abstract class Companion[T <: Message] {
 
   implicit val codec: Codec[T] = new Codec[T] {
     override def write(value: T): JValue = value.json
-    override def read(json: JValue): Option[T] = Some(json).collect { case json: JObject => of(json) }
+    override def read(json: JValue): Option[T] = Some(json).collect { case found: JObject => of(found) }
   }
 
   protected def take[V](json: JObject, name: String)(implicit codec: Codec[V]): V =
     takeIfAny[V](json, name).getOrElse(throw new IllegalStateException(
-      s"Python's answer has no usable '$name': ${json.obj.map(_._1).mkString(", ")}"))
+        s"Python's answer has no usable '$name': ${json.obj.map(_._1).mkString(", ")}"))
 
   protected def takeIfAny[V](json: JObject, name: String)(implicit codec: Codec[V]): Option[V] =
     Json.get(json, name).map(value => codec.read(value).getOrElse(Codec.wrong(value)))
@@ -106,5 +106,5 @@ private[lakelog] final case class Scope(transaction: Option[String] = None, quer
 private[lakelog] object Scope {
   def of(json: JObject): Scope = Scope(
     Json.optionalString(json, "transaction"),
-    Json.get(json, "query").collect { case json: JObject => Statement.of(json) })
+    Json.get(json, "query").collect { case query: JObject => Statement.of(query) })
 }

@@ -89,8 +89,7 @@ private[lakelog] object Mirror {
     "system_tables" -> ((ListSystemTables.of _): JObject => Request[_]),
     "read_system_table" -> ((ReadSystemTable.of _): JObject => Request[_]),
     "metadata_table" -> ((DescribeMetadataTable.of _): JObject => Request[_]),
-    "read_metadata_table" -> ((ReadMetadataTable.of _): JObject => Request[_])
-  )
+    "read_metadata_table" -> ((ReadMetadataTable.of _): JObject => Request[_]))
 
   private val answers: Map[String, JObject => Message] = Map(
     "Begun" -> (Begun.of _: JObject => Message),
@@ -127,6 +126,5 @@ private[lakelog] object Mirror {
     "Versions" -> (Versions.of _: JObject => Message),
     "Views" -> (Views.of _: JObject => Message),
     "Welcome" -> (Welcome.of _: JObject => Message),
-    "Written" -> (Written.of _: JObject => Message)
-  )
+    "Written" -> (Written.of _: JObject => Message))
 }

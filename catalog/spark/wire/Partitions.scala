@@ -1,7 +1,7 @@
 // Written by scripts/wire from lakelog.spark.requests.partitions: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
-import org.json4s.JsonAST.{JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 /** The partitions that have these values as an Arrow stream, with the columns files, rows and bytes. */
 private[lakelog] final case class ListPartitions(table: LoadedTable, where: JObject)
@@ -23,9 +23,9 @@ private[lakelog] final case class PartitionKeys(table: LoadedTable, fields: Seq[
 
 private[lakelog] object PartitionKeys extends Companion[PartitionKeys] {
   override def of(json: JObject): PartitionKeys = PartitionKeys(
-      LoadedTable.of(json),
-      take[Seq[Long]](json, "fields"),
-      take[JObject](json, "predicate"))
+    LoadedTable.of(json),
+    take[Seq[Long]](json, "fields"),
+    take[JObject](json, "predicate"))
 }
 
 /** Whether all files are partitioned by all of these fields; else there are no bytes. */
@@ -51,9 +51,9 @@ private[lakelog] final case class AddPartitions(
 
 private[lakelog] object AddPartitions extends Companion[AddPartitions] {
   override def of(json: JObject): AddPartitions = AddPartitions(
-      LoadedTable.of(json),
-      takeIfAny[JObject](json, "token"),
-      take[Seq[JObject]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[Seq[JObject]](json, "partitions"))
 }
 
 /** Delete the rows of partitions, and the partitions. */
@@ -69,9 +69,9 @@ private[lakelog] final case class DropPartitions(
 
 private[lakelog] object DropPartitions extends Companion[DropPartitions] {
   override def of(json: JObject): DropPartitions = DropPartitions(
-      LoadedTable.of(json),
-      takeIfAny[JObject](json, "token"),
-      take[Seq[JObject]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[Seq[JObject]](json, "partitions"))
 }
 
 /** Delete the rows of partitions. */
@@ -87,9 +87,9 @@ private[lakelog] final case class TruncatePartitions(
 
 private[lakelog] object TruncatePartitions extends Companion[TruncatePartitions] {
   override def of(json: JObject): TruncatePartitions = TruncatePartitions(
-      LoadedTable.of(json),
-      takeIfAny[JObject](json, "token"),
-      take[Seq[JObject]](json, "partitions"))
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[Seq[JObject]](json, "partitions"))
 }
 
 /** Give all rows of the partition `old` the values of `new`. */
@@ -100,17 +100,17 @@ private[lakelog] final case class RenamePartition(
     `new`: JObject)
   extends Change[Done]("rename_partition") {
   override def members: Members = table.members ++ List(
-      "token" -> putOrNull(token),
-      "old" -> put(old),
-      "new" -> put(`new`))
+    "token" -> putOrNull(token),
+    "old" -> put(old),
+    "new" -> put(`new`))
   override def answer(json: JObject): Done = Done.of(json)
   override def subject: MakeToken = MakeToken(location = Some(table.location))
 }
 
 private[lakelog] object RenamePartition extends Companion[RenamePartition] {
   override def of(json: JObject): RenamePartition = RenamePartition(
-      LoadedTable.of(json),
-      takeIfAny[JObject](json, "token"),
-      take[JObject](json, "old"),
-      take[JObject](json, "new"))
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[JObject](json, "old"),
+    take[JObject](json, "new"))
 }

@@ -1,7 +1,7 @@
 // Written by scripts/wire from lakelog.spark.requests.process: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
-import org.json4s.JsonAST.{JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 /** The first request: `version` is the jar's, and has to be this package's; `spark` is that of Spark. */
 private[lakelog] final case class Hello(version: String, spark: String)
@@ -70,14 +70,14 @@ private[lakelog] object Closed extends Companion[Closed] {
 private[lakelog] final case class Failed(kind: String, message: String, outcomeKnown: Boolean = false)
   extends Message {
   override def members: Members = List(
-      "kind" -> put(kind),
-      "message" -> put(message),
-      "outcome_known" -> put(outcomeKnown))
+    "kind" -> put(kind),
+    "message" -> put(message),
+    "outcome_known" -> put(outcomeKnown))
 }
 
 private[lakelog] object Failed extends Companion[Failed] {
   override def of(json: JObject): Failed = Failed(
-      take[String](json, "kind"),
-      take[String](json, "message"),
-      takeIfAny[Boolean](json, "outcome_known").getOrElse(false))
+    take[String](json, "kind"),
+    take[String](json, "message"),
+    takeIfAny[Boolean](json, "outcome_known").getOrElse(false))
 }

@@ -1,14 +1,11 @@
 package org.apache.spark.sql.lakelog
 
-
-
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{And, Expression, V2ExpressionUtils}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Project}
-import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.types.{CharType, StructField, StructType}
 
 /**
@@ -18,16 +15,17 @@ import org.apache.spark.sql.types.{CharType, StructField, StructType}
 private[lakelog] object CutRows {
 
   /** The rows by their files; None where Python has to look for them, as Spark has no such condition. */
-  def find(table: LakeTable, predicates: Seq[Predicate]): Option[Seq[wire.Positions]] = condition(table, predicates) match {
-    case None => None
-    case Some(condition) =>
-      val files = plan(table, predicates)
-      if (files.paths.isEmpty) None
-      else {
-        val paths = files.paths.indices.map(i => files.name(i) -> files.paths(i)).toMap
-        Some(RowCommit.positions(Positions.united(matching(table, files, predicates, condition), once = true), paths))
-      }
-  }
+  def find(table: LakeTable, predicates: Seq[Predicate]): Option[Seq[wire.Positions]] =
+    condition(table, predicates) match {
+      case None => None
+      case Some(condition) =>
+        val files = plan(table, predicates)
+        if (files.paths.isEmpty) None
+        else {
+          val paths = files.paths.indices.map(i => files.name(i) -> files.paths(i)).toMap
+          Some(RowCommit.positions(Positions.united(matching(table, files, predicates, condition), once = true), paths))
+        }
+    }
 
   /**
    * All of `predicates` as Spark evaluates them. A text of a CHAR column is padded where Spark reads it for a query, and so is
@@ -45,34 +43,31 @@ private[lakelog] object CutRows {
   /** The columns that predicates name, as the statement spells them. */
   private def named(table: LakeTable, predicates: Seq[Predicate]): Seq[StructField] = {
     val names = predicates.flatMap(_.references().map(_.fieldNames.head)).distinct
-    table.schema.fields.toSeq.filter(field => names.exists(SparkInternals.conf.resolver(_, field.name)))
+    table.schema.fields.toSeq.filter(field => names.exists(SettingInternals.resolver(_, field.name)))
   }
 
   private def plan(table: LakeTable, predicates: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
       val request = wire.PlanCut(table.facts.reference, Predicates.toJson(predicates))
-      SparkInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
+      ArrowInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
     }
 
   private def matching(
       table: LakeTable, files: PlannedFiles, predicates: Seq[Predicate], condition: Expression): Seq[FilePositions] = {
-    val session = SparkSession.active
     val metadata = table.physical.metadata
     val places = Seq(RowPlace.File, RowPlace.Position).map(fact => StructField(metadata.name(fact), fact.dataType))
-    val columns = SparkInternals.withoutCharVarchar(StructType(named(table, predicates)))
+    val columns = SchemaInternals.withoutCharVarchar(StructType(named(table, predicates)))
     val schema = StructType(columns.fields ++ places)
     val text = s"lakelog overwrite of ${table.name}: rows to be replaced in ${files.paths.length} files"
-    SQLExecution.withSQLConfPropagated(session)(CompactInternals.described(text) {
+    JobInternals.described(text) {
       val reading = new FileReading(table, schema, predicates)
       val readers = reading.factory(files)
       val parts = reading.partitions(files).toSeq.map(Seq(_))
-      val rows = session.sparkContext.parallelize(parts, parts.length).mapPartitions(CompactTask.read(_, readers))
-      val read = session.internalCreateDataFrame(rows, schema).queryExecution.analyzed
+      val read = JobInternals.plan(JobInternals.read(parts, readers), schema)
       val wanted = Project(
         places.map(place => UnresolvedAttribute.quoted(place.name)), Filter(condition, read))
-      val found = Dataset.ofRows(session, wanted).queryExecution.toRdd
-      session.sparkContext.runJob(found, positions).toSeq.flatten
-    })
+      SparkSession.active.sparkContext.runJob(JobInternals.rows(wanted), positions).toSeq.flatten
+    }
   }
 
   private val positions = (rows: Iterator[InternalRow]) => {

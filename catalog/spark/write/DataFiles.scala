@@ -29,7 +29,8 @@ private[lakelog] object DataFiles {
     val file = Paths.get(path.toUri.getPath)
     Seq(file -> StandardOpenOption.WRITE, file.getParent -> StandardOpenOption.READ).foreach { case (target, mode) =>
       val channel = FileChannel.open(target, mode)
-      try channel.force(true) finally channel.close()
+      try channel.force(true)
+      finally channel.close()
     }
   }
 

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 /** What becomes of the files that the tasks have written. */
 private[lakelog] trait FileCommit {
 
@@ -40,17 +38,19 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 
   override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit =
     if (operation.name == WriteOperation.Merge) {
-      write.commit((table, write) => wire.CommitRows(
-        table, write.token, write.write, operation.name, files.map(DataFiles.json), removed = Nil, deletes = Nil,
-        condition = operation.filter, values = values))
+      write.commit((table, write) =>
+        wire.CommitRows(
+          table, write.token, write.write, operation.name, files.map(DataFiles.json), removed = Nil, deletes = Nil,
+          condition = operation.filter, values = values))
       access.wrote(facts.location, files)
     } else {
-      val answer = write.commit((table, write) => wire.CommitWrite(
-        table, write.token, write.write, operation.name, files.map(DataFiles.json), filter = operation.filter,
-        deletes = operation.cut, batch = batch, values = values))
+      val answer = write.commit((table, write) =>
+        wire.CommitWrite(
+          table, write.token, write.write, operation.name, files.map(DataFiles.json), filter = operation.filter,
+          deletes = operation.cut, batch = batch, values = values))
       if (answer.written) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
-        facts.location, files, SparkInternals.hadoopConf(facts.location, access.hadoopSettings))
+        facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
     }
 }
 

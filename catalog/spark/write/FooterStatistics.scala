@@ -68,11 +68,13 @@ private[lakelog] object FooterStatistics {
   private def whole(value: Any): Long = value match {
     case v: Integer => v.longValue
     case v: java.lang.Long => v.longValue
+    case other => throw new IllegalStateException(s"Parquet has the whole number $other as a ${other.getClass}")
   }
 
   private def real(value: Any): Double = value match {
     case v: java.lang.Float => v.doubleValue
     case v: java.lang.Double => v.doubleValue
+    case other => throw new IllegalStateException(s"Parquet has the real number $other as a ${other.getClass}")
   }
 
   private def realBounds(lows: Seq[Double], highs: Seq[Double]): Option[(JValue, JValue)] =
@@ -80,8 +82,8 @@ private[lakelog] object FooterStatistics {
     else {
       val (low, high) = (lows.min, highs.max)
       Some((
-        Predicates.encode(if (low == 0.0) -0.0 else low, DoubleType),
-        Predicates.encode(if (high == 0.0) 0.0 else high, DoubleType)))
+          Predicates.encode(if (low == 0.0) -0.0 else low, DoubleType),
+          Predicates.encode(if (high == 0.0) 0.0 else high, DoubleType)))
     }
 
   private def decimalOf(value: Any, dataType: DecimalType): JBigDecimal = value match {

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{JoinedRow, SpecificInternalRow, UnsafeProjection}
 import org.apache.spark.sql.types.{LongType, StructType}
@@ -9,8 +7,8 @@ import org.apache.spark.sql.types.{LongType, StructType}
 /** From where on the tasks of a write take values of a column: by turns, so that no two of them take the same. */
 private[lakelog] final case class IdentityStart(column: IdentityColumn, next: BigInt, tasks: Int)
 
-/** What a task took of the column of that id: values up to `last`, if any. `given`: some rows brought theirs. */
-private[lakelog] final case class IdentityTaken(column: Long, last: Option[Long], given: Boolean)
+/** What a task took of the column of that id: values up to `last`, if any. `brought`: some rows brought theirs. */
+private[lakelog] final case class IdentityTaken(column: Long, last: Option[Long], brought: Boolean)
 
 /** Puts values into the rows of one task. Another attempt at the task takes the same values, and only one commits. */
 private[lakelog] final class IdentityFiller(starts: Seq[IdentityStart], schema: StructType, partition: Int) {
@@ -19,7 +17,7 @@ private[lakelog] final class IdentityFiller(starts: Seq[IdentityStart], schema: 
   private val counters = starts.map(new IdentityCounter(_, partition)).toArray
   private val made = new SpecificInternalRow(starts.map(_ => LongType))
   private val joined = new JoinedRow
-  private val filled: UnsafeProjection = SparkInternals.filling(schema, places)
+  private val filled: UnsafeProjection = RowInternals.filling(schema, places)
 
   /** The row with a value in each of the columns; it is good until the next one. */
   def apply(row: InternalRow): InternalRow = {
@@ -45,11 +43,11 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
   private var value = if (fast) next.toLong else 0L
   private var last = 0L
   private var any = false
-  private var given = false
+  private var brought = false
 
   def take(): Long = {
     if (!fast) throw Failures.invalid(
-      s"The identity column ${SparkInternals.quoted(Seq(column.name))} has no more values: $next is none of a BIGINT.")
+      s"The identity column ${SchemaInternals.quoted(Seq(column.name))} has no more values: $next is none of a BIGINT.")
     val taken = value
     any = true
     last = taken
@@ -65,10 +63,10 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
   /** Takes note of a row that brings a value of its own. */
   def pass(): Unit = {
     if (column.always) throw Failures.invalid(column.refusal)
-    given = true
+    brought = true
   }
 
-  def taken: IdentityTaken = IdentityTaken(column.id, if (any) Some(last) else None, given)
+  def taken: IdentityTaken = IdentityTaken(column.id, if (any) Some(last) else None, brought)
 }
 
 private[lakelog] object IdentityValues {
@@ -85,6 +83,6 @@ private[lakelog] object IdentityValues {
       val lasts = own.flatMap(_.last)
       if (lasts.isEmpty) None
       else Some(wire.ValuesTaken(
-        column.id, next(column.id), if (column.step > 0) lasts.max else lasts.min, own.exists(_.given)))
+          column.id, next(column.id), if (column.step > 0) lasts.max else lasts.min, own.exists(_.brought)))
     }
 }

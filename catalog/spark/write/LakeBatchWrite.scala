@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-
-
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, LogicalWriteInfo, MergeSummary, PhysicalWriteInfo, WriterCommitMessage, WriteSummary}
 import org.apache.spark.sql.types.StructType
 
@@ -58,11 +56,11 @@ private[lakelog] object LakeBatchWrite {
       table: LakeTable, rows: StructType, filePrefix: String, identities: Seq[IdentityStart] = Nil,
       hasIds: Boolean = false): WriterSettings = {
     val facts = table.facts
-    val schema = SparkInternals.withoutCharVarchar(rows)
+    val schema = SchemaInternals.withoutCharVarchar(rows)
     val ids = if (hasIds) RowIds.own.values else Nil
-    val settings = SparkInternals.parquetWrite(
+    val settings = WriteInternals.parquetWrite(
       StructType(table.physical.forWrite(schema).fields ++ ids), facts.compressionCodec,
-      SparkInternals.hadoopConf(facts.location, table.access.hadoopSettings))
+      SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings))
     WriterSettings(
       settings, facts.location, filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
       facts.targetFileBytes, identities, table.access.options.get("fsync").forall(_ != "off"))
@@ -70,5 +68,5 @@ private[lakelog] object LakeBatchWrite {
 
   /** Deletes files that are in no commit for certain. */
   def deleteFiles(table: LakeTable, files: Seq[String]): Unit = DataFiles.deleteAll(
-    table.facts.location, files, SparkInternals.hadoopConf(table.facts.location, table.access.hadoopSettings))
+    table.facts.location, files, SettingInternals.hadoopConf(table.facts.location, table.access.hadoopSettings))
 }

@@ -10,7 +10,7 @@ import org.json4s.jackson.JsonMethods
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, WriterCommitMessage}
+import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory}
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
@@ -53,8 +53,8 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
   import LakeDataWriter._
 
   private val configuration = settings.parquet.configuration.value.value
-  private val partitionTypes = SparkInternals.partitionTypes(settings.partitions, settings.schema)
-  private val partitionOf = SparkInternals.partitionOf(settings.partitions, settings.schema)
+  private val partitionTypes = RowInternals.partitionTypes(settings.partitions, settings.schema)
+  private val partitionOf = RowInternals.partitionOf(settings.partitions, settings.schema)
   private val filler =
     if (settings.identities.isEmpty) None
     else Some(new IdentityFiller(settings.identities, settings.schema, partitionId))
@@ -80,7 +80,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
     if (rows % RowsBetweenSizeChecks == 0 && writer.getDataSize >= settings.targetBytes) close()
   }
 
-  override def commit(): WriterCommitMessage = {
+  override def commit(): FilesWritten = {
     close()
     FilesWritten(
       files.map(file => JsonMethods.compact(JsonMethods.render(file))).toArray,
@@ -116,7 +116,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
   private def open(): Unit = {
     paths += Locations.file(settings.location, relative(paths.length))
     file = DataFiles.create(paths.last, configuration)
-    writer = SparkInternals.parquetWriter(file, settings.parquet)
+    writer = WriteInternals.parquetWriter(file, settings.parquet)
   }
 
   private def relative(number: Int): String = s"data/${settings.filePrefix}-$task-$number.parquet"
@@ -126,7 +126,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
       field.id.toString -> (key.get(i, dataType) match {
         case text: UTF8String if !text.isValid =>
           throw Failures.invalid(
-            s"The column ${SparkInternals.quoted(field.column)} partitions the table and has a text that is not " +
+            s"The column ${SchemaInternals.quoted(field.column)} partitions the table and has a text that is not " +
               "valid UTF-8, which cannot be a partition's value: correct it, with make_valid_utf8 for example.")
         case value => Predicates.encode(value, dataType)
       })

@@ -11,7 +11,8 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOv
  * files that it `cut`s through, as Python takes them; None where it has not.
  */
 private[lakelog] final case class WriteOperation(
-    name: String, filter: Option[JObject] = None, replaced: Seq[Predicate] = Nil, cut: Option[Seq[wire.Positions]] = None)
+    name: String, filter: Option[JObject] = None, replaced: Seq[Predicate] = Nil,
+    cut: Option[Seq[wire.Positions]] = None)
 
 private[lakelog] object WriteOperation {
   val Merge = "merge"

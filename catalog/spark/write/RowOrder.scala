@@ -35,6 +35,6 @@ private[lakelog] final class RowOrder(facts: TableFacts) {
   }
 
   private def clustering: Seq[SortOrder] = facts.clustering.map { column =>
-    Expressions.sort(SparkInternals.reference(column), SortDirection.ASCENDING, NullOrdering.NULLS_FIRST)
+    Expressions.sort(SchemaInternals.reference(column), SortDirection.ASCENDING, NullOrdering.NULLS_FIRST)
   }
 }

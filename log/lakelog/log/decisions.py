@@ -1,7 +1,7 @@
 """Decisions: the one object that says whether a transaction across logs happened.
 
-Whoever creates it first says it, for ever; it is never overwritten or deleted. Only the coordinator may say
-"committed", and only once all intents stand; anybody may say "aborted". What stands there is obeyed by all.
+The client that creates it first decides, for ever; it is never overwritten or deleted. Only the coordinator may write
+"committed", and only once all intents stand; any client may write "aborted". All clients obey what stands there.
 """
 
 import posixpath
@@ -30,7 +30,7 @@ OpenUrl: TypeAlias = Callable[[str], tuple[ObjectStore, str]]
 
 POLL_FIRST_S = 0.02
 POLL_MAX_S = 0.5
-PARTICIPANTS_MAX = 100  # what stands in an object may not make others wait for ever
+PARTICIPANTS_MAX = 100  # bounds how long the content of an object can make other clients wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class DecisionPlace:
     def create(self, decision: Decision, options: LogOptions) -> Decision:
         """Put `decision` unless there is one, and return what stands there.
 
-        Raises CommitUnknown when that could not be learned, StorageError when nothing can have happened.
+        Raises CommitUnknown when that cannot be determined, StorageError when nothing can have happened.
         """
         data = encode(decision)
         found = place(
@@ -63,7 +63,7 @@ class DecisionPlace:
         return self._decode(data if found is None else found)
 
     def abort(self, commit_id: str, options: LogOptions) -> Decision:
-        """Say "aborted" unless something else was said, and return what stands there. Raises StorageError."""
+        """Write "aborted" unless the decision exists, and return what stands there. Raises StorageError."""
         aborted = Decision(format=FORMAT, txn=self.txn, commit_id=commit_id, outcome=ABORTED)
         try:
             return self.create(aborted, options)
@@ -81,7 +81,7 @@ class DecisionPlace:
         decision = decode_decision(data, self.location)
         if decision.txn != self.txn:
             raise FormatError(
-                f"{self.location} holds the decision of transaction {decision.txn}: somebody copied or moved it; "
+                f"{self.location} holds the decision of transaction {decision.txn}: it was copied or moved; "
                 "restore it from a backup"
             )
         return decision
@@ -110,12 +110,12 @@ class Decisions:
 def place_of(
     intent: Intent, log_store: ObjectStore, log_folder: str, open_url: OpenUrl | None, location: str
 ) -> DecisionPlace:
-    """Return where the decision of an intent is that stands in the log in `log_folder`."""
+    """Return where the decision of an intent in the log in `log_folder` is."""
     reference = intent.decision
     if reference.rpartition("/_txn/")[2] != f"{intent.txn}.json" and reference != f"_txn/{intent.txn}.json":
         raise FormatError(
-            f"{location} names the decision {reference!r}, which is no place of transaction {intent.txn}; "
-            "find out who wrote this object"
+            f"{location} names the decision {reference!r}, which is not a place of transaction {intent.txn}; "
+            "find out which client wrote this object"
         )
     if not (reference.startswith("/") or "://" in reference):
         key = posixpath.normpath(posixpath.join(log_folder, reference))
@@ -128,7 +128,8 @@ def place_of(
     if inside != reference:
         return DecisionPlace(log_store, inside, intent.txn)
     if open_url is None:
-        # A guess at the store's settings could look, and say "aborted", at another place than everybody else.
+        # With guessed settings of the store, this client could read, and write "aborted", at another place than all
+        # others.
         raise InvalidInput(
             f"{location} is part of a transaction that is decided at {reference}; open this log through its "
             "catalog, which knows that place"
@@ -148,7 +149,7 @@ def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
 
 
 def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> Decision:
-    """Return what becomes of an intent that was undecided when looked at: patiently at first, then by aborting it.
+    """Return the outcome of an intent that was undecided when read: wait for its decision, then abort it.
 
     The patience grows with the number of participants. Clocks and chance decide only how long this takes.
     """
@@ -164,7 +165,7 @@ def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> 
         try:
             decision = place.read()
         except StorageError:
-            continue  # the abort below tells for certain, or says that it cannot
+            continue  # the abort below settles it, or raises
         if decision is not None:
             return decision
     return place.abort(commit.commit_id, options)

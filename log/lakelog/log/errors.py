@@ -2,17 +2,17 @@
 
     LakelogError
     ├── ConflictError        redo the work from a fresh snapshot
-    │   └── WriteFenced      the files of this write may be gone: write them again
-    ├── CommitUnknown        the outcome could not be learned: look the commit's id up
-    ├── NotFound             give up: it is not there
+    │   └── WriteFenced      the files of this write may have been deleted: write them again
+    ├── CommitUnknown        the outcome is unknown: look the commit up by its id
+    ├── NotFound             give up: it does not exist
     │   └── LogSealed        the log was closed for good
-    ├── AlreadyExists        give up: somebody made it first
+    ├── AlreadyExists        give up: another writer created it first
     ├── InvalidInput         give up: the request itself is wrong
-    │   └── Unsupported      nobody can do that yet, by name
-    ├── FormatError          give up: stored bytes are not what the format says
-    │   └── UnsupportedFormat   they are from the future, or use a feature unknown here
-    └── StorageError         try again: the store did not do what it was asked
-        └── PermissionDenied    ... because these credentials may not
+    │   └── Unsupported      lakelog does not support this yet
+    ├── FormatError          give up: stored bytes do not follow the format
+    │   └── UnsupportedFormat   they were written by a newer lakelog, or use a feature unknown here
+    └── StorageError         retry: the store did not do what it was asked
+        └── PermissionDenied    ... because it refused these credentials
 
 A message says what happened, to which object, and the next step. `kind` is stable and made for programs.
 """
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 
 class LakelogError(Exception):
-    """Root of the tree."""
+    """Base of all errors that lakelog raises on purpose."""
 
     kind: ClassVar[str] = "lakelog"
 
@@ -31,7 +31,10 @@ class LakelogError(Exception):
 
 
 class ConflictError(LakelogError):
-    """Somebody else's commit makes this one impossible. `version` and `by` name that commit, if it was one."""
+    """Another writer's commit makes this one impossible: redo the work from a fresh snapshot.
+
+    `version` and `by` name that commit, if it was one.
+    """
 
     kind = "conflict"
 
@@ -42,13 +45,13 @@ class ConflictError(LakelogError):
 
 
 class WriteFenced(ConflictError):
-    """The write started before the log's fence: its files may have been removed."""
+    """The write started before the log's fence, so its files may have been deleted: write them again."""
 
     kind = "write-fenced"
 
 
 class CommitUnknown(LakelogError):
-    """It could not be learned whether the commit happened. Ask again with the same id and base to settle it."""
+    """Whether the commit happened is not known. Retry with the same id and base to find out."""
 
     kind = "commit-unknown"
 
@@ -59,24 +62,32 @@ class CommitUnknown(LakelogError):
 
 
 class NotFound(LakelogError):
+    """What was asked for does not exist."""
+
     kind = "not-found"
 
 
 class LogSealed(NotFound):
-    """The log was sealed: whatever it described has been dropped or moved."""
+    """The log was sealed: the table or namespace that it described has been dropped or moved."""
 
     kind = "log-sealed"
 
 
 class AlreadyExists(LakelogError):
+    """What was to be created exists already."""
+
     kind = "already-exists"
 
 
 class InvalidInput(LakelogError):
+    """The request is wrong as it stands: change it as the message says."""
+
     kind = "invalid-input"
 
 
 class Unsupported(InvalidInput):
+    """The request is understood, and lakelog does not support it."""
+
     kind = "unsupported"
 
 
@@ -87,13 +98,13 @@ class FormatError(LakelogError):
 
 
 class UnsupportedFormat(FormatError):
-    """A stored object needs a newer lakelog."""
+    """A stored object needs a newer lakelog: upgrade to read it."""
 
     kind = "unsupported-format"
 
 
 class StorageError(LakelogError):
-    """The store failed. `without_effect` is True only where it is certain that nothing was changed."""
+    """The store failed: retry. `without_effect` is True only where it is certain that nothing was changed."""
 
     kind = "storage"
 
@@ -104,7 +115,7 @@ class StorageError(LakelogError):
 
 
 class PermissionDenied(StorageError):
-    """The store refused these credentials. Never has an effect."""
+    """The store refused these credentials. The request had no effect."""
 
     kind = "permission-denied"
 

@@ -1,4 +1,4 @@
-"""Letting go of old versions without ever freeing a key.
+"""Expiry of old versions, without ever freeing a key.
 
 The order is the safety, at whatever point the work stops: a base makes the state durable under a name that
 readers find without a hint; then sidecars go and commits become tombstones, which keep a late writer from
@@ -50,7 +50,7 @@ def last_base(log: Log[S]) -> Base | None:
 
 
 def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
-    """Create the base after `before` at `view`, or return the one that somebody else created there."""
+    """Create the base after `before` at `view`, or return the one that another client created there."""
     number = 1 if before is None else before.number + 1
     dump = store_blobs(log.replay, view)
     if dump.uses is None:
@@ -112,7 +112,7 @@ def bury(log: Log[S], version: int) -> None:
 
 
 def _first_alive(log: Log[S], version: int) -> int:
-    """Return the first version that is no tombstone, or version + 1: cleaners go from old to new."""
+    """Return the first version that is not a tombstone, or version + 1: cleaners go from old to new."""
     low, high = 1, version + 1
     while low < high:
         middle = (low + high) // 2
@@ -125,7 +125,8 @@ def _first_alive(log: Log[S], version: int) -> int:
 
 
 def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:
-    """Return what is left of a commit: nothing but what settles who won its version, and what became of an intent."""
+    """Return the tombstone of a commit: only what settles which commit won its version, and the outcome of an
+    intent."""
     assert (commit.intent is None) == (settled is None), commit.version
     return Tombstone(
         format=FORMAT,

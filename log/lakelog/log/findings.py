@@ -30,9 +30,9 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """What a check has found so far, what it has looked at, and whom it tells how far it is.
+    """What a check has found so far, what it has read, and where it reports its progress.
 
-    `repaired` says in words what was mended. Safe to share between threads.
+    `repaired` says as text what was repaired. Safe to share between threads.
     """
 
     progress: Callable[[str], None] = lambda message: None

@@ -1,7 +1,7 @@
 """The stored objects of a log and their bytes. Pure: times and ids come in.
 
 Every object is one JSON object whose last member is `"hash"`, the SHA-256 of the object without that member.
-Whatever is not exactly as the format says is refused, by name where a newer lakelog wrote it.
+Anything that does not follow the format exactly is refused, by name where a newer lakelog wrote it.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import msgspec
 
 from lakelog.log.errors import FormatError, UnsupportedFormat
 
-# msgspec cannot resolve a recursive alias, so the depth is left to the type checker's imagination.
+# msgspec cannot resolve a recursive alias, so the type is not checked below this depth.
 Json: TypeAlias = Any
 
 FORMAT = 1
@@ -41,8 +41,8 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """In a commit that is part of a transaction across logs: it has the effect that the decision gives it.
 
-    `txn` is new for every attempt. `decision` tells where the decision is: relative to the log's own folder, or a
-    URL. `participants` is the number of logs, which bounds how long others wait for the decision.
+    `txn` is new for every attempt. `decision` is where the decision is: relative to the log's own folder, or a
+    URL. `participants` is the number of logs, which bounds how long other clients wait for the decision.
     """
 
     txn: str
@@ -106,7 +106,7 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
 
 
 class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
-    """What expiry leaves of a commit: enough to settle who won its version.
+    """What expiry leaves of a commit: enough to settle which commit won its version.
 
     A pure function of the commit and, for an intent, of its decision: `outcome` is that ("" for a plain commit), and
     `time_us` the transaction's time where it committed.
@@ -133,7 +133,7 @@ class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
 
     `base` is the number of the base that the state was derived from, 0: from version 1 on. Its manifests are
     sure to exist while there is no base `base` + 1. `uses` names all of them (None: not
-    known, then the root cannot become a base). `settles` is what the next commit has to say of the intent at
+    known, then the root cannot become a base). `settles` is what the next commit must say of the intent at
     `version`, None where that is a plain commit.
     """
 
@@ -164,7 +164,7 @@ class Base(_Stored, frozen=True, kw_only=True, tag="base"):
 
 
 class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
-    """What became of transaction `txn`: the first who creates this object says it, for ever.
+    """What became of transaction `txn`: the client that creates this object first decides, for ever.
 
     `positions` are the versions of the intents by the names of the participants, and `time_us` is the
     transaction's time in all of them; an abort has neither.
@@ -276,12 +276,12 @@ def _decode(
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         _refuse_the_future(data, location, features)
         raise FormatError(
-            f"{location} is not what format {FORMAT} has there: {error}; find out who wrote this object"
+            f"{location} is not what format {FORMAT} has there: {error}; find out which client wrote this object"
         ) from error
     if stored.format != FORMAT:
         _refuse_the_future(data, location, features)
         raise FormatError(
-            f"{location} has the impossible format {stored.format}; find out who wrote this object"
+            f"{location} has the invalid format {stored.format}; find out which client wrote this object"
         )
     return stored
 

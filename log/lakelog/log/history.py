@@ -43,7 +43,7 @@ def _first_view(replay: Replay[S], version: int) -> View[S]:
 
 
 def _view_before(replay: Replay[S], version: int) -> View[S] | None:
-    """Return a view from the newest usable snapshot at or before `version`, if one is worth looking for."""
+    """Return a view from the newest usable snapshot at or before `version`, if one is worth searching for."""
     if version <= COLD_BATCH:
         return None
     candidates: tuple[Callable[[], Root | None], ...] = (
@@ -77,8 +77,8 @@ def _listed_root(replay: Replay[S], version: int) -> Root | None:
 
 
 def commits(replay: Replay[S], first: int, last: int | None, *, newest_first: bool) -> Iterator[Commit]:
-    """Yield the commits from `first` to `last` that have not expired, without a hole. Raises NotFound where
-    expiry comes in between."""
+    """Yield the commits from `first` to `last` that have not expired, without a gap. Raises NotFound where
+    they expire meanwhile."""
     first = max(first, 1)
     if newest_first:
         at_head = last is None

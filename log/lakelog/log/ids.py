@@ -1,4 +1,4 @@
-"""Identifiers: random, so that nobody has to agree with anybody and no clock is involved."""
+"""Identifiers: random, so that clients need neither to agree nor to have a clock."""
 
 import os
 

@@ -1,7 +1,7 @@
-"""What of a log's objects may go: told without a clock, and without trusting that a listing is complete or in time.
+"""Which of a log's objects may be deleted: decided without a clock, and without trusting that a listing is complete.
 
-A sidecar names the version that it was written for: once that version is somebody's, and does not refer to it, nobody
-ever will. Manifests and snapshots are given up by a base.
+A sidecar names the version that it was written for: once that version exists and does not refer to it, no commit ever
+will. Manifests and snapshots are released by a base.
 """
 
 from lakelog.log.expiry import given_up_by
@@ -24,15 +24,15 @@ def last_base_from(log: Log[S], view: View[S]) -> Base | None:
 
 
 def is_buried(log: Log[S], base: Base) -> bool:
-    """Return whether expiry up to `base` has ended, but perhaps for manifests and snapshots: the version of the base is
-    the last to become a tombstone. One GET."""
+    """Return whether expiry up to `base` has ended, except perhaps for manifests and snapshots: the version of the base
+    is the last to become a tombstone. One GET."""
     version = base.root.version
     data = log.replay.get_versions([version])[0]
     return data is not None and isinstance(log.replay.entry(version, data), Tombstone)
 
 
 def size_of_commits(log: Log[S], first: int, last: int) -> tuple[int, int]:
-    """Return how many versions from `first` to `last` are no tombstones, and their bytes with their sidecars. One GET
+    """Return how many versions from `first` to `last` are not tombstones, and their bytes with their sidecars. One GET
     for each version."""
     count = size_bytes = 0
     for start in range(first, last + 1, BATCH_MAX):
@@ -78,7 +78,7 @@ def _sidecars(log: Log[S], view: View[S]) -> dict[str, int]:
         for version, data in zip(batch, log.replay.get_versions(batch), strict=True):
             entry = log.replay.entry(version, data) if data is not None else None
             if entry is None:
-                continue  # the log is damaged: no time to delete anything
+                continue  # the log is damaged: nothing may be deleted
             used = {sidecar.name for sidecar in entry.sidecars} if isinstance(entry, Commit) else set()
             for name, size_bytes in by_version[version].items():
                 if name not in used:

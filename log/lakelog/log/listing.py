@@ -1,4 +1,4 @@
-"""What stands below a log, told from a listing: for checks only, since no answer of a log may rest on one."""
+"""The objects below a log, from a listing: for checks only, since no answer of a log may rest on a listing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIDECAR = re.compile(r"sidecars/((?:\d{20}-)?[a-z2-7]{26}-[0-9a-f]{16}\.bin)")
 
 @dataclass(slots=True)
 class Listing:
-    """`snapshots` and `foreign` are keys; the others are what stands in the keys."""
+    """`snapshots` and `foreign` are keys; the others are the names and numbers in the keys."""
 
     versions: list[int] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Listing:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of a log is there."""
+        """Whether no object of a log exists."""
         return not (
             self.versions or self.bases or self.snapshots or self.manifests or self.sidecars or self.hint
         )

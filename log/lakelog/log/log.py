@@ -61,8 +61,8 @@ class Log(Generic[S]):
         return self.replay.forward(view)
 
     def refresh_settled(self, view: View[S]) -> View[S]:
-        """As refresh, but nothing stands after the view that it returns: an undecided transaction is waited for, or
-        aborted. Raises StorageError."""
+        """As refresh, but nothing stands after the view that it returns: it waits for an undecided transaction, or
+        aborts it. Raises StorageError."""
         return refresh_settled(self.replay, view)
 
     def view_at(self, version: int) -> View[S]:
@@ -97,9 +97,9 @@ class Log(Generic[S]):
     # Writing
 
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
-        """Create the log by its version 1, or anew after its seal. Asking again is success; else AlreadyExists.
+        """Create the log by its version 1, or anew after its seal. A retry succeeds; else AlreadyExists.
 
-        `log_id` is new for every creation: it tells whether this one has happened.
+        `log_id` is new for every creation: it identifies this one.
         """
         commit_id = commit_id or self.options.new_id()
         view = empty_view(self.projection)
@@ -133,7 +133,7 @@ class Log(Generic[S]):
         """Commit what `decide(view, passed)` drafts, on top of whatever was committed meanwhile.
 
         `passed` are all commits after `base`; decide judges every precondition on the view it is given and
-        raises to give up. To ask again, pass the same commit_id and the *original* base (default:
+        raises to give up. To retry, pass the same commit_id and the *original* base (default:
         view.version): a commit with that id since then is ours, and nothing is written. One PUT; one GET and
         one PUT more for each lost race. Raises LogSealed, WriteFenced, ConflictError, CommitUnknown,
         StorageError (nothing happened) and what `decide` raises.
@@ -147,7 +147,7 @@ class Log(Generic[S]):
     def placing(
         self, view: View[S], decide: Decide[S], commit_id: str, base: int | None = None
     ) -> Placing[S]:
-        """Return a change that stands at `view`, not put anywhere yet."""
+        """Return a change at `view` that is not put anywhere yet."""
         return Placing(self.writer, view, decide, commit_id, base)
 
 

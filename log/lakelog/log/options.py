@@ -22,7 +22,7 @@ class LogOptions:
     commit of at least `snapshot_size_bytes` (sidecars included): no state to keep, and only one of many writers
     does it. `in_background` runs it; 0 versions switch snapshots off.
 
-    A transaction of others that stands undecided at the head of a log is waited for `patience_s` and
+    An undecided transaction of another client at the head of a log is waited for `patience_s` and
     `patience_each_s` more for each of its participants, then aborted. `in_parallel` runs what is independent.
     """
 

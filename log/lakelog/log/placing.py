@@ -1,7 +1,7 @@
 """One change on its way to the head of one log, as a commit of its own or as the intent of a transaction.
 
-Version by version it meets what others committed since, its own earlier commit among them, and is judged anew on
-each state that it is put after. Whoever stands undecided before it is waited for, or aborted.
+Version by version it meets what other writers committed since, its own earlier commit among them, and is judged anew
+on each state that it is put after. It waits for an undecided transaction before it, or aborts that.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ Decide = Callable[[View[S], Sequence[Commit]], Draft]
 
 
 class Busy(Exception):
-    """Somebody else's intent stands undecided where an impatient placing wants to go on."""
+    """Another writer's intent is undecided where a placing that does not wait would go on."""
 
 
 class Placing(Generic[S]):
@@ -41,7 +41,7 @@ class Placing(Generic[S]):
         self.lost = 0
 
     def asked_before(self) -> Committed[S] | None:
-        """Return our own commit where it is between the base and the view: this was asked before."""
+        """Return our own commit where it is between the base and the view: this is a retry."""
         if self.base == self.view.version:
             return None
         with self._or_unknown():
@@ -69,7 +69,7 @@ class Placing(Generic[S]):
                 try:
                     put = self._put(draft, intent)
                 except StorageError:
-                    # This put had no effect, but that of an earlier asking, whose answer was lost, may have had.
+                    # This put had no effect, but that of an earlier try, whose answer was lost, may have had.
                     landed = self._landed(patient=patient and intent is None)
                     if landed is not None:
                         return landed
@@ -83,7 +83,8 @@ class Placing(Generic[S]):
             if self.lost > 2:
                 options.sleep_s(min(0.001 * self.lost, 0.1) * options.random())
         raise ConflictError(
-            f"commit {self.commit_id} lost {options.rebases_max} races at {self.location}; try again when fewer write",
+            f"commit {self.commit_id} lost {options.rebases_max} races at {self.location}; retry when fewer clients "
+            "write",
             version=self.view.version,
             by=self.passed[-1].commit_id if self.passed else None,
         )
@@ -95,7 +96,7 @@ class Placing(Generic[S]):
             return None
 
     def catch_up(self) -> Committed[S] | None:
-        """Move to the head without putting anything; nothing stands undecided there then. Returns our own commit."""
+        """Move to the head, which is then decided, without putting anything. Returns our own commit."""
         return self._rebase(self._newer(None, batch=1, patient=True))
 
     def aborted(self, placed: Placed[S]) -> None:
@@ -110,7 +111,7 @@ class Placing(Generic[S]):
         if found is None:
             raise InvalidInput(
                 f"commit {self.commit_id} happened in another log of its transaction, but is not in {self.location} "
-                f"after version {self.base}: ask again with the same logs and the original bases"
+                f"after version {self.base}: retry with the same logs and the original bases"
             )
         return found
 
@@ -120,10 +121,10 @@ class Placing(Generic[S]):
         except CommitUnknown as error:
             if intent is None:
                 raise
-            # It may stand there, but is never going to be committed: of that much the coordinator is certain.
+            # It may stand there, but will never be committed: of that the coordinator is certain.
             raise StorageError(
-                f"gave up transaction {intent.txn} of commit {self.commit_id}, of which nothing happened: cannot tell "
-                f"whether its part for {self.location} was written; try again",
+                f"gave up transaction {intent.txn} of commit {self.commit_id}, of which nothing happened: whether "
+                f"its part for {self.location} was written is not known; retry",
                 location=error.location,
             ) from error
 
@@ -151,7 +152,7 @@ class Placing(Generic[S]):
         try:
             head = self.replay.forward(self.view)
         except StorageError:
-            head = self.view  # only the words of the refusal depend on it
+            head = self.view  # only the text of the error depends on it
         raise self._cut_off(passed.version, head, reopened=head.log_id != self.log_id)
 
     def _cut_off(self, version: int, head: View[S], *, reopened: bool) -> LakelogError:
@@ -198,7 +199,7 @@ class Placing(Generic[S]):
             batch = min(batch * 2, BATCH_MAX)
 
     def _past_expiry(self, head: View[S], expired: Commit | Tombstone) -> Committed[S]:
-        """Find our own commit among what follows an expired version, or raise: what passed is not known any more."""
+        """Find our own commit among what follows an expired version, or raise: what passed is no longer known."""
         with self._or_unknown():
             found = self._look_up(expired.version + 1, head, [])
         if found is None:
@@ -238,8 +239,8 @@ class Placing(Generic[S]):
 
     def _expired(self, entry: Commit | Tombstone) -> ConflictError:
         return ConflictError(
-            f"version {entry.version} of {self.location} has expired since this change began, so that it cannot be "
-            "checked against it; start again from the current version",
+            f"version {entry.version} of {self.location} has expired since this change began, which cannot be "
+            "checked without it; start again from the current version",
             version=entry.version,
             by=entry.commit_id,
         )
@@ -258,21 +259,21 @@ def or_unknown(commit_id: str, location: str) -> Iterator[None]:
     except StorageError as error:
         raise CommitUnknown(
             f"commit {commit_id} to {location} may have happened, but reading the log failed: {error}; "
-            "ask again with the same commit id",
+            "retry with the same commit id",
             commit_id=commit_id,
             location=location,
         ) from error
 
 
 def is_same_commit(entry: Commit | Tombstone, commit_id: str) -> bool:
-    """Return whether an entry with an effect, expired or not, is the commit that is being asked for (again)."""
+    """Return whether an entry with an effect, expired or not, is the commit that is being tried or retried."""
     return entry.commit_id == commit_id
 
 
 def settle(replay: Replay[S], intent: Commit, *, patient: bool) -> Settled:
     """Return what becomes of an intent that was the last when read. Raises Busy, StorageError.
 
-    One GET where it is decided; else waits for the decision, and in the end aborts the transaction.
+    One GET where it is decided; else it waits for the decision, and finally aborts the transaction.
     """
     settled = replay.decided(intent) or replay.outcome(intent)
     if settled is not None:

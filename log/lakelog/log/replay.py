@@ -1,6 +1,6 @@
 """Reading a log: from a hint, a base or version 1 up to the head, always a prefix of what was committed.
 
-The head is known by the first version that is absent. A hint or snapshot is believed only where its hash names
+The head is before the first version that is absent. A hint or snapshot is used only where its hash names
 the commit that stands there; a tombstone sends a reader on to the last base. Nothing here lists anything.
 An intent counts as its decision says, which the commit after it repeats; while undecided it is not read at all.
 """
@@ -75,7 +75,7 @@ class Replay(Generic[S]):
         return self.forward(empty_view(self.projection), found=found[1:])
 
     def hinted_root(self) -> Root | None:
-        """Return the snapshot in the hint, None where that is missing, broken or not for this client."""
+        """Return the snapshot in the hint, None where that is missing, broken or of a newer format."""
         return self.root_or_none(self.keys.latest, self.store.get(self.keys.latest))
 
     def root_or_none(self, key: str, data: bytes | None) -> Root | None:
@@ -84,7 +84,7 @@ class Replay(Generic[S]):
         try:
             return decode_root(data, self.at(key), self.options.features)
         except FormatError:
-            return None  # it costs time only; damage to the truth shows when that is read
+            return None  # it costs time only; damage to the commits shows when they are read
 
     def _from_hint(self, root: Root) -> View[S] | None:
         versions = range(root.version, root.version + COLD_BATCH)
@@ -305,11 +305,11 @@ class Replay(Generic[S]):
         if base.number != number - 1 or data is None:
             raise FormatError(
                 f"{where} holds base {base.number} at version {base.root.version}, which does not belong there: "
-                "somebody copied or moved it, or that version is lost; restore the log's objects from one backup"
+                "it was copied or moved, or that version is lost; restore the log's objects from one backup"
             )
         if not self.names_this(base.root, self.entry(base.root.version, data)):
             raise FormatError(
-                f"{where} was made of another log's version {base.root.version}: somebody copied or moved it; restore "
+                f"{where} was made of another log's version {base.root.version}: it was copied or moved; restore "
                 "the log's objects from one backup"
             )
         if base.root.version < at_least:
@@ -333,7 +333,7 @@ class Replay(Generic[S]):
         entry = decode_entry(data, self.at(key), self.options.features)
         if entry.version != version:
             raise FormatError(
-                f"{self.at(key)} holds version {entry.version}: somebody copied or moved it; restore it from a backup"
+                f"{self.at(key)} holds version {entry.version}: it was copied or moved; restore it from a backup"
             )
         return entry
 
@@ -352,9 +352,9 @@ class Replay(Generic[S]):
 
 
 def broken_link(before: Commit | Tombstone, entry: Commit | Tombstone) -> str | None:
-    """Say why `entry` does not continue `before`, None where it does."""
+    """Return why `entry` does not continue `before`, None where it does."""
     if (entry.log_id != before.log_id) != entry.reopens:
-        return f"belongs to log {entry.log_id}, not to {before.log_id}: somebody copied or moved it"
+        return f"belongs to log {entry.log_id}, not to {before.log_id}: it was copied or moved"
     if entry.prev != hash_before_expiry(before):
         return f"continues another version {before.version} than the one before it"
     return None

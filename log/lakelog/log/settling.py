@@ -1,7 +1,7 @@
 """Creating one object for good, and finding out what happened when the answer is lost, late or an echo.
 
-A put-if-absent that failed proves nothing: it may have been applied, and may still be. Only reading the key
-tells whose object stands there, and only an object can end the question, never its absence.
+A put-if-absent that failed proves nothing: it may have been applied, and may still be. Only reading the key shows
+whose object stands there, and only an object settles the question, never its absence.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def place(
 ) -> bytes | None:
     """Create `key` with `data`. Returns None when it is ours, the other's bytes when the key was taken before.
 
-    Raises CommitUnknown when that could not be learned, StorageError when nothing can have happened. Costs
+    Raises CommitUnknown when that cannot be determined, StorageError when nothing can have happened. Costs
     one PUT; one GET more when the key is taken.
     """
     uncertain: StorageError | None = None
@@ -50,8 +50,8 @@ def place(
             return None if is_mine(found) else found
         # Absent proves nothing: an earlier try may land any moment. The same put again is the only safe step.
     raise CommitUnknown(
-        f"cannot tell whether commit {commit_id} happened: after {options.put_tries} tries the last answer was: "
-        f"{uncertain}; ask again with the same commit id, or look it up in the log once the store answers",
+        f"it is unknown whether commit {commit_id} happened: after {options.put_tries} tries the last answer was: "
+        f"{uncertain}; retry with the same commit id, or look it up in the log once the store answers",
         commit_id=commit_id,
         location=f"{store.url}/{key}",
     )

@@ -12,7 +12,7 @@ from lakelog.log.view import Dump, S, View, root_of
 def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_bytes: int) -> None:
     """Have a snapshot written in the background if the commit that made `view` was large or its version's turn.
 
-    It is also the turn of who follows an aborted intent whose turn it would have been.
+    A commit also writes the snapshot that was due at an aborted intent before it.
     """
     every = replay.options.snapshot_every_versions
     if not every:
@@ -29,7 +29,7 @@ def write_if_due(replay: Replay[S], before: View[S], view: View[S], commit_size_
 def write(replay: Replay[S], view: View[S]) -> None:
     """Write the manifests that are not durable yet, the snapshot, then the hint. `view` is settled.
 
-    Costs one GET, two PUTs and one per manifest. Plain puts: whoever does it twice does no harm.
+    Costs one GET, two PUTs and one per manifest. Plain puts: doing it twice does no harm.
     """
     store, keys = replay.store, replay.keys
     if is_outdated(store.get(keys.base(view.base + 1))):

@@ -1,7 +1,7 @@
 """One transaction in several logs: all of its parts happen, or none.
 
 Each part is put into its log as an intent, which locks that log; when all of them stand, one decision makes them
-true. The coordinator is whoever calls this, and needs nobody's trust: if it dies, others abort what it began.
+true. The coordinator is the caller, and no client has to trust it: if it dies, other clients abort what it began.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ BACKOFF_MAX_S = 1.0
 
 @dataclass(frozen=True)
 class Part(Generic[S]):
-    """What is to happen in one log, as Log.commit takes it. `name` tells the parts of a transaction apart and, in
-    every process alike, puts them in order."""
+    """What is to happen in one log, as Log.commit takes it. `name` identifies the part within its transaction and,
+    in every process alike, puts the parts in order."""
 
     name: str
     log: Log[S]
@@ -43,12 +43,12 @@ def commit_together(
 
     Each `decide` is judged as Log.commit does it, on the state that its intent follows; those of different parts
     may run in several threads at once. `validate` runs once all intents stand, when nothing can come in between any
-    more, and raises to abort: whoever depends on logs that he does not write checks there that they are unchanged.
-    To ask again, pass the same commit id, the same logs and the *original* bases.
+    more, and raises to abort: a caller that depends on logs it does not write checks there that they are unchanged.
+    To retry, pass the same commit id, the same logs and the *original* bases.
 
     Costs one PUT for each part, side by side, and one for the decision; a single part without `validate` is exactly
     Log.commit. Raises what that raises; CommitUnknown only where the decision itself could not be settled, or that of
-    an earlier ask; everything else means that nothing happened.
+    an earlier try; everything else means that nothing happened.
     """
     if len(parts) == 1 and validate is None:
         [part] = parts
@@ -103,7 +103,7 @@ class _Transaction:
                 return done
         raise ConflictError(
             f"commit {self.commit_id} to {len(self.parts)} logs, {self.parts[0].log.location} among them, was aborted "
-            f"by others {self.options.transaction_tries} times; try again when fewer write"
+            f"by other clients {self.options.transaction_tries} times; retry when fewer clients write"
         )
 
     def _attempt(self, *, side_by_side: bool) -> list[Committed[Any]] | None:
@@ -114,8 +114,8 @@ class _Transaction:
         if side_by_side:
             self.options.in_parallel([lambda i=i: self._place(i, txn, found) for i in self.in_order])  # type: ignore[misc]
         else:
-            # Whoever stands in the way is waited for before anything is locked, and then one after another in an order
-            # that all transactions share: so they queue up, instead of each waiting for what another one has.
+            # Undecided transactions are waited for before anything is locked, and then one after another in an order
+            # that all transactions share: so they queue up, instead of each waiting for what another one has locked.
             for i in self.in_order:
                 found[i] = self.placings[i].catch_up()
             for i in self.in_order if not any(found) else ():
@@ -162,7 +162,7 @@ class _Transaction:
     def _decide(
         self, place: DecisionPlace, standing: Sequence[Placed[Any]], found: Sequence[_Found]
     ) -> Decision:
-        """Say that the transaction is committed, unless it was aborted, and return what stands there."""
+        """Write "committed", unless the transaction was aborted, and return what stands there."""
         latest_us = max(placed.commit.time_us for placed in standing)
         decision = Decision(
             format=FORMAT,
@@ -181,7 +181,7 @@ class _Transaction:
             raise
 
     def _give_up(self, place: DecisionPlace, found: Sequence[_Found]) -> None:
-        """Abort what was begun, so that nobody has to wait for it. Where that fails, whoever meets it does it."""
+        """Abort what was begun, so that no client has to wait for it. Where that fails, the next client does it."""
         if not any(isinstance(one, Placed | StorageError) for one in found):
             return
         try:

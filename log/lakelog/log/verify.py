@@ -1,7 +1,7 @@
 """Checking one log, offline: every object by itself, against its neighbours, and what is derived against a replay.
 
-It reads everything once, in batches, and believes nothing: a broken object is reported and stepped over, so that the
-rest is checked all the same. It changes nothing; `repair` writes what is derived anew, and only that.
+It reads everything once, in batches, and trusts no object: a broken one is reported and skipped, so that the rest is
+checked all the same. It changes nothing; `repair` writes what is derived anew, and only that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALL_TOGETHER = "restore the objects of this log from one backup"
 
 @dataclass(frozen=True, slots=True)
 class DecisionRead:
-    """What stands where an intent says that its decision is: `decision` is None where nothing sound does."""
+    """The object where an intent says that its decision is: `decision` is None where it is missing or broken."""
 
     where: str
     decision: Decision | None
@@ -34,14 +34,14 @@ class DecisionRead:
 
 @dataclass(slots=True)
 class Verified(Generic[S]):
-    """What a check learned of a log. `view` is the newest state that could be derived, None where none could.
+    """The result of the check of a log. `view` is the newest state that could be derived, None where none could.
 
-    `head` is the newest version there is and `first` the oldest that can be read. `complete` tells whether `view` is
+    `head` is the newest version there is and `first` the oldest that can be read. `complete` says whether `view` is
     what readers have to see, and `replayed` whether it was derived without a snapshot or hint. `broken` are the
-    keys of derived objects that are no good, and whether that is seen without a look at the commits. `intents` are
+    keys of derived objects that are broken, and whether that shows without reading the commits. `intents` are
     those of all commits by their versions, with what became of them (None: undecided). `undecided` is the intent that
     stands at the head without a decision, `unread` are the versions at which nothing sound stands. `committed` are the
-    ids of the expired commits of transactions that committed. `evidence` tells whether a snapshot, hint or base says
+    ids of the expired commits of transactions that committed. `evidence` says whether a snapshot, hint or base says
     that a transaction committed, and its decision does not: then they are to be kept.
     """
 
@@ -67,7 +67,7 @@ def verify(
     *,
     log_id: str | None = None,
 ) -> Verified[S]:
-    """Check the log. `log_id` is what it has to be, where somebody else says so. NotFound where nothing of a log is.
+    """Check the log. `log_id` is what it has to be, where the catalog knows it. NotFound where there is no log.
 
     Costs three LISTs and about one GET for each object below `_log/`, in parallel rounds.
     """
@@ -85,7 +85,7 @@ def verify(
             "foreign-object",
             log.replay.at(key),
             "this object is not lakelog's",
-            "delete it if nobody needs it",
+            "delete it if no other program needs it",
         )
     return result
 
@@ -194,7 +194,7 @@ class _Verification(Generic[S]):
             self.findings.damage(
                 "commit-misplaced",
                 where,
-                f"holds version {entry.version}: somebody copied or moved it",
+                f"holds version {entry.version}: it was copied or moved",
                 "delete it if there was no such version, else " + RESTORE,
             )
             return None
@@ -242,7 +242,7 @@ class _Verification(Generic[S]):
             if self.own_id not in (None, entry.log_id) and not fits_after:
                 wrong = f"belongs to log {entry.log_id}, and this is the place of {self.own_id}"
             if wrong:
-                self._foreign(entry.version, f"{wrong}: somebody copied or moved it")
+                self._foreign(entry.version, f"{wrong}: it was copied or moved")
             return not wrong
         link = broken_link(before, entry)
         if link is None:
@@ -317,7 +317,7 @@ class _Verification(Generic[S]):
             self.findings.repairable(
                 "transaction-undecided",
                 self._at(commit.version),
-                f"transaction {commit.intent.txn} stands here without a decision: its writer is at it, or died, or "
+                f"transaction {commit.intent.txn} has no decision here: its writer is still working, or died, or "
                 f"{read_decision(self.log, commit).where} is lost",
                 "the next writer of this log aborts it, and so does lakelog fsck --repair of the whole warehouse",
             )

@@ -1,7 +1,7 @@
 """The part of a log's check that is about what is derived: bases, snapshots, the hint, manifests.
 
 A base is derived too, but once the commits before it are tombstones it is the only truth about them. The others
-cost time when they are lost; whoever can replay the log can write them anew.
+cost time when they are lost; a client that can replay the log can write them anew.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ OBJECTS_AT_ONCE = 64
 MANIFESTS_AT_ONCE = 8
 
 UNREADABLE = (LakelogError, LookupError, ValueError, TypeError, AssertionError, msgspec.MsgspecError)
-"""What comes of a state or an event that is not of this kind of log at all, or that a faulty client wrote."""
+"""The errors of reading a state or an event of another kind of log, or one that a faulty client wrote."""
 
 RESTORE = "restore this object from a backup"
 REWRITE = "lakelog fsck --repair writes it anew from the log"
 
 
 class Judge(Protocol[T]):
-    """What only those who know the events can tell of a log."""
+    """The part of a log's check that needs to know what events mean."""
 
     def manifests(self, state: Json) -> Mapping[str, str]:
         """Return the manifests that a root's state names, with the SHA-256 of each."""
         ...
 
     def difference(self, replayed: T, stored: T) -> str | None:
-        """Say in what a stored state differs from the replayed one, None where they are the same. Reads manifests."""
+        """Return how a stored state differs from the replayed one, None where they are the same. Reads manifests."""
         ...
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
@@ -77,7 +77,7 @@ class Derived(Generic[S]):
         self.roots: dict[int, list[str]] = {}
         """Keys of the sound snapshots and hint by the version that they are of."""
         self.broken: dict[str, bool] = {}
-        """Keys of derived objects that are no good, and whether that is seen without a look at the commits."""
+        """Keys of derived objects that are broken, and whether that shows without reading the commits."""
         self._hint = hint
         self._hinted = ""
         self._bad_manifests: set[str] = set()
@@ -144,7 +144,7 @@ class Derived(Generic[S]):
     def _wrong_base(self, base: Base, number: int) -> str | None:
         before = self.last_base
         if base.number != number or base.root.base != number:
-            return f"says that it is base {base.number}: somebody copied or moved it"
+            return f"says that it is base {base.number}: it was copied or moved"
         if before is not None and base.root.version <= before.root.version:
             return f"is at version {base.root.version}, not after version {before.root.version} of the one before it"
         return None
@@ -161,7 +161,7 @@ class Derived(Generic[S]):
         head = max(self.listing.versions, default=0)
         if key != keys.latest and key != keys.snapshot(root.version, root.commit_hash):
             self._bad_root(
-                key, "misplaced", f"holds the snapshot of version {root.version}: somebody copied or moved it"
+                key, "misplaced", f"holds the snapshot of version {root.version}: it was copied or moved"
             )
             return
         if root.version > head:
@@ -191,7 +191,8 @@ class Derived(Generic[S]):
         self.findings.repairable(f"{word}-{kind}", self.at(key), what, REWRITE)
 
     def is_outdated(self, root: Root) -> bool:
-        """Whether a later base than the root's own is there: nobody starts from it, and its manifests may be gone."""
+        """Whether a later base than the root's own exists: no reader starts from it, and its manifests may be
+        deleted."""
         return self.last_base is not None and root.base < self.last_base.number
 
     def _check_manifests(self, sums: Mapping[str, str], truth: Mapping[str, str]) -> None:
@@ -221,7 +222,7 @@ class Derived(Generic[S]):
     def compare(self, entry: Commit | Tombstone, view: View[S] | None, replayed: bool) -> View[S] | None:
         """Hold what is derived at the version of `entry` against it, and against the state after it where known.
 
-        Returns `view`, or else one from a base, snapshot or hint. `replayed` tells whether `view` comes from commits.
+        Returns `view`, or else one from a base, snapshot or hint. `replayed` says whether `view` comes from commits.
         """
         base = self.bases.get(entry.version)
         if base is not None:
@@ -326,7 +327,7 @@ class Derived(Generic[S]):
                 findings.note(
                     "manifest-unused",
                     where,
-                    "no snapshot that counts names this manifest",
+                    "no snapshot in use names this manifest",
                     "leave it to vacuum",
                 )
         for version, base in self.bases.items():

@@ -1,4 +1,4 @@
-"""What a log shows its users and asks of them: views, drafts, projections. Pure: `advance` is the fold."""
+"""The values between a log and its callers: views, drafts, projections. Pure: `advance` is the fold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,7 +48,7 @@ class Dump:
 
 
 class Projection(Protocol[S]):
-    """How a room folds opaque commits into its own state. Pure, but for remembering what is durable."""
+    """How a caller folds opaque commits into its own state. Pure, except that it remembers what is durable."""
 
     def initial(self) -> S: ...
 
@@ -163,7 +163,7 @@ def check_succession(view: View[S], commit: Commit, location: str) -> None:
     elif sum(after_seal) > 1 or (commit.seals and any(after_seal)):
         what = "does more than one of sealing, reopening, restoring and purging"
     elif commit.settles != view.settles:
-        what = f"says that {_said(commit.settles)} before it, but {_said(view.settles)}"
+        what = f"says that {_as_text(commit.settles)} before it, but {_as_text(view.settles)}"
     else:
         return
     raise FormatError(f"{location} {what}; restore the log's objects from one backup")
@@ -172,7 +172,7 @@ def check_succession(view: View[S], commit: Commit, location: str) -> None:
 def check_settled(commit: Commit, settled: Settled | None, location: str) -> None:
     """Raise FormatError unless an intent, and nothing else, was settled, and not before its own time."""
     if (commit.intent is None) != (settled is None):
-        what = "is an intent that nobody settled" if settled is None else "is settled, but no intent"
+        what = "is an intent that was not settled" if settled is None else "is settled, but is not an intent"
     elif commit.intent is not None and (commit.version == 1 or commit.reopens):
         what = "begins a log, but is an intent"
     elif settled is not None and settled.outcome != ABORTED and settled.time_us < commit.time_us:
@@ -182,7 +182,7 @@ def check_settled(commit: Commit, settled: Settled | None, location: str) -> Non
     raise FormatError(f"{location} {what}; restore the log's objects from one backup")
 
 
-def _said(settled: Settled | None) -> str:
+def _as_text(settled: Settled | None) -> str:
     if settled is None:
         return "there was no intent"
     return f"an intent {settled.outcome}" + (f" at {settled.time_us} µs" if settled.time_us else "")
@@ -226,8 +226,8 @@ def root_of(view: View[S], dump: Dump, *, base: int | None = None) -> Root:
 def commit_time_us(previous_us: int, own_us: int, store_us: int | None) -> int:
     """Return the time of a commit: later than the one before it, and by the store's clock where they differ.
 
-    A store has one clock for all its writers, so one writer's that is years ahead cannot carry the log's time
-    away, and one that is behind only fails to advance it.
+    A store has one clock for all its writers, so a writer's clock that is years ahead cannot move the log's time
+    ahead, and one that is behind only fails to advance it.
     """
     if store_us is not None and abs(own_us - store_us) > CLOCK_TOLERANCE_US:
         own_us = store_us

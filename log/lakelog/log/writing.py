@@ -54,7 +54,7 @@ class Writer(Generic[S]):
         log_id: str = "",
         intent: Intent | None = None,
     ) -> Placed[S] | bytes:
-        """Put the draft after `view`. Returns what was placed, or the bytes of who was there first."""
+        """Put the draft after `view`. Returns what was placed, or the bytes of the commit that was there first."""
         replay, options, location = self.replay, self.replay.options, self.replay.location
         check_fence(view, draft, location)
         if draft.features:
@@ -115,7 +115,7 @@ class Writer(Generic[S]):
     def write_sidecars(self, blobs: Sequence[bytes], version: int, owner: str) -> tuple[Sidecar, ...]:
         """Write the blobs for the commit that is to be `version`, under names that no other version has.
 
-        So one whose version turned out to be another's is nobody's, whatever its writer does next.
+        So a blob whose version was taken by another writer belongs to no commit, whatever its writer does next.
         """
         sidecars = []
         for blob in blobs:
@@ -127,24 +127,26 @@ class Writer(Generic[S]):
 
 
 def check_may_follow(view: View[S], draft: Draft, location: str) -> None:
-    """Refuse what may not follow a seal or a purge, and what only may."""
+    """Refuse what may not follow a seal or a purge, and what may follow only them."""
     after_seal = draft.restores or draft.purges
     if view.purged or (view.sealed and not after_seal):
         raise log_sealed(view.version, location, purged=view.purged)
     if after_seal and not view.sealed:
         raise ConflictError(
             f"{location} is not sealed at version {view.version}, so that there is nothing to restore or purge: "
-            "somebody else restored it or created it anew; look at it again",
+            "another client restored it or created it anew; look at it again",
             version=view.version,
         )
     if (draft.restores and draft.purges) or (draft.seals and after_seal):
-        raise InvalidInput(f"a commit to {location} can either seal, restore or purge the log: make several")
+        raise InvalidInput(
+            f"a commit to {location} can do only one of sealing, restoring and purging the log: make several"
+        )
 
 
 def log_sealed(version: int, location: str, *, purged: bool = False) -> LogSealed:
     if purged:
         return LogSealed(
-            f"{location} was purged at version {version}: it was dropped, and cannot be restored any more"
+            f"{location} was purged at version {version}: it was dropped and can no longer be restored"
         )
     return LogSealed(f"{location} was sealed at version {version}: it was dropped; look its name up again")
 

@@ -1,4 +1,4 @@
-"""The command that tells who changed what, over a whole warehouse, and that every hash on the way was right."""
+"""The command that shows who changed what, over a whole warehouse, and verifies every hash on the way."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def audit(
     limit: int | None,
     oldest_first: bool,
 ) -> None:
-    """Tell who changed what in the whole warehouse, and verify it.
+    """Show who changed what in the whole warehouse, and verify it.
 
     Every commit of every namespace and table, dropped ones too, the newest first: when, who, with which engine,
     application, query and statement. Commits of one transaction stand together.
 
-    What is told is verified on the way: each commit's hash, and that it continues the one before it. Damage is told
-    in its place, and makes the exit code 4. Expired versions are told as such, and their hashes are verified too.
+    What is shown is verified on the way: each commit's hash, and that it continues the one before it. Damage is shown
+    in its place, and makes the exit code 4. Expired versions are shown as such, and their hashes are verified too.
 
     With --json, one JSON object a line.
     """
@@ -78,7 +78,7 @@ def audit(
         answer.rows((), (), empty="Nothing has happened.")
     if damaged:
         sys.stdout.flush()
-        click.echo(f"lakelog: {damaged} of these entries tell of damage: see lakelog fsck", err=True)
+        click.echo(f"lakelog: {damaged} of these entries report damage: see lakelog fsck", err=True)
         raise click.exceptions.Exit(EXIT_DAMAGE)
 
 
@@ -111,9 +111,9 @@ def _line(entry: AuditEntry) -> tuple[str, str, str, str, str]:
 def _what(entry: AuditEntry) -> str:
     if entry.what != "commit":
         return f"DAMAGE: {entry.note}" if entry.what == "damage" else str(entry.note)
-    told = explain.what_was_done(", ".join(entry.operations) or "nothing", entry.details)
+    text = explain.what_was_done(", ".join(entry.operations) or "nothing", entry.details)
     if entry.base is not None and entry.base < entry.version - 1:
-        told += f" (prepared on {entry.base}, rebased)"
+        text += f" (prepared on {entry.base}, rebased)"
     if entry.transaction is not None:
-        told += f" [transaction {entry.transaction[:8]}]"
-    return f"{told}\n  {entry.statement}" if entry.statement else told
+        text += f" [transaction {entry.transaction[:8]}]"
+    return f"{text}\n  {entry.statement}" if entry.statement else text

@@ -1,4 +1,4 @@
-"""The commands for what was dropped: list what can be restored, and restore it."""
+"""The commands for dropped objects: list those that can be restored, and restore one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def undrop(place: Place, name: str, id: str | None, to: str | None) -> None:
     }
     if len(kinds) > 1:
         raise click.UsageError(
-            f"A {' and a '.join(sorted(kinds))} were dropped as {name}: choose by --id (see lakelog dropped)"
+            f"A {' and a '.join(sorted(kinds))} were dropped as {name}: choose one with --id (see lakelog dropped)"
         )
     kind = next(iter(kinds), "table")
     restore = {

@@ -1,4 +1,4 @@
-"""Says in one line what a commit did, from its entry in the history. Pure."""
+"""Describes a commit in one line, from its entry in the history. Pure."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from lakelog.catalog.state import HistoryEntry
 
 
 def what(entry: HistoryEntry, before: Schema | None = None, after: Schema | None = None) -> str:
-    """Say what `entry` did. `before` and `after` are the schemas around it where it changed the schema, if known."""
-    told = what_was_done(entry.operation, entry.details, before, after)
-    return f"{told} (prepared on {entry.base}, rebased)" if entry.rebased else told
+    """Return what `entry` did, as text. `before` and `after` are the schemas around it where it changed the schema,
+    if known."""
+    text = what_was_done(entry.operation, entry.details, before, after)
+    return f"{text} (prepared on {entry.base}, rebased)" if entry.rebased else text
 
 
 def what_was_done(
     operation: str, details: dict[str, Any], before: Schema | None = None, after: Schema | None = None
 ) -> str:
-    """Say what a commit did, from the words for it and its details."""
+    """Return what a commit did, as text, from its operation and details."""
     if changes := details.get("changes"):
         return "; ".join(what_was_done(change["operation"], change) for change in changes)
     parts: list[str] = []
@@ -44,12 +45,12 @@ def what_was_done(
 
 
 def changes_schema(entry: HistoryEntry) -> bool:
-    """Tell whether the schemas around `entry` would say more."""
+    """Return whether the schemas around `entry` add to the text."""
     return entry.version > 1 and "change schema" in entry.operation
 
 
 def _columns(before: Schema, after: Schema) -> str:
-    """Name top-level columns by what happened to their ids; what is nested in one counts as a change of it."""
+    """Return what happened to top-level columns, by their ids; a nested change counts as a change of its column."""
     old = {field.id: field for field in before.fields}
     new = {field.id: field for field in after.fields}
     changes = [f"added {field.name}" for id, field in new.items() if id not in old]

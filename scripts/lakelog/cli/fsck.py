@@ -1,4 +1,4 @@
-"""The command that checks: every object of a warehouse, or of one thing in it, and what can be repaired."""
+"""The command that checks every object of a warehouse, or of one thing in it, and repairs what it safely can."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRESS_EVERY_S = 2.0
 @click.option("--repair", is_flag=True, help="Do what is provably safe, then check again.")
 @takes_place
 def fsck(place: Place, what: str, name: str, deep: bool, all_versions: bool, repair: bool) -> None:
-    """Check every object of a warehouse, and say what is wrong.
+    """Check every object of a warehouse, and report what is wrong.
 
     PLACE is a warehouse, or the folder or URL of one table or namespace; NAME is one thing in the warehouse.
     Without PLACE, --warehouse is checked.
@@ -35,11 +35,11 @@ def fsck(place: Place, what: str, name: str, deep: bool, all_versions: bool, rep
     \b
     Findings are of three kinds:
       damage      data or history is lost or wrong: restore the object that is named
-      repairable  derived or unfinished: --repair mends it, and so does normal work
+      repairable  derived or unfinished: --repair fixes it, and so does normal work
       note        good to know: leftovers of writers that died, foreign objects
 
-    --repair writes hints and snapshots anew, aborts transactions that stand undecided, and removes the names of
-    drops that stopped half-way. It never touches commits, decisions, bases or data files.
+    --repair writes hints and snapshots anew, aborts undecided transactions, and removes the names of
+    unfinished drops. It never touches commits, decisions, bases or data files.
 
     Exit code: 0 clean (notes at most), 3 something repairable is left, 4 damage; 1 could not check, 2 wrong usage.
     """
@@ -71,7 +71,7 @@ COMMANDS = (fsck,)
 def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool, repair: bool) -> Findings:
     warehouse, location = place.warehouse, None
     if name or (what and is_location(what) and warehouse is None):
-        # What is at a place is told by what stands there, so that a warehouse and a table are given alike.
+        # The objects at a place show what it is, so that a warehouse and a table are given alike.
         warehouse, location = what, None if name else what
     elif what and is_location(what):
         location = what
@@ -100,7 +100,7 @@ def _summary(findings: Findings) -> str:
 
 
 class _Progress:
-    """Says on stderr how far the work is, but only where it takes long."""
+    """Reports progress on stderr, but only where the work takes long."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

@@ -1,4 +1,4 @@
-"""The commands that look: ls, show, history, cat, files, inspect. They read logs, change nothing and need no Spark."""
+"""The commands that only read: ls, show, history, cat, files, inspect. They read logs and need no Spark."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ls(place: Place, namespace: str) -> None:
         answer.in_json([{"kind": kind, "name": list(name)} for kind, name in found])
     else:
         lines = [(kind, quoted_where_needed(name)) for kind, name in found]
-        answer.rows(("kind", "name"), lines, empty="Nothing is in there.")
+        answer.rows(("kind", "name"), lines, empty="Empty.")
 
 
 @click.command()
@@ -111,7 +111,7 @@ def show(place: Place, table: str, version: int | None, ref: str | None) -> None
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N commits only.")
 @takes_place
 def history(place: Place, name: str, limit: int | None) -> None:
-    """Tell what happened to TABLE or NAMESPACE.
+    """Show what happened to TABLE or NAMESPACE.
 
     The newest commit first. "" is the warehouse's root namespace.
     """
@@ -144,7 +144,7 @@ def cat(place: Place, table: str, version: int) -> None:
 
     Indented; or, with --json, the object's very bytes.
     """
-    # A log that is given by its place is not replayed: so one that is damaged or dropped can still be looked into.
+    # A log that is given by its place is not replayed, so that a damaged or dropped one can still be inspected.
     location = table if is_location(table) else load(place, table, None).location
     data = open_store(location, place.store_options).get(Keys("").commit(version))
     if data is None:
@@ -165,7 +165,7 @@ def cat(place: Place, table: str, version: int) -> None:
 def files(place: Place, table: str, version: int | None, ref: str | None, limit: int | None) -> None:
     """List the data files of TABLE.
 
-    Path in the table's location, rows, how many more are deleted though they are still in it, size and partition.
+    Path in the table's location, live rows, rows that are deleted but still in the file, size and partition.
     """
     loaded = load(place, table, version, ref)
     plan = loaded.plan()
@@ -238,7 +238,7 @@ def load(place: Place, reference: str, version: int | None, ref: str | None = No
 
 
 def _history(place: Place, reference: str, limit: int | None) -> tuple[Table | None, list[HistoryEntry]]:
-    """Return what happened to a table or, where there is none of that name, to a namespace."""
+    """Return what happened to a table or, where no table has that name, to a namespace."""
     catalog = place.catalog_for(reference)
     try:
         if reference != "":
@@ -254,7 +254,7 @@ def _schema_at(table: Table, version: int) -> Schema | None:
     try:
         return table.at(version=version).schema
     except NotFound:
-        # An expired version is no reason not to tell the rest.
+        # An expired version must not hide the rest.
         return None
 
 

@@ -1,4 +1,4 @@
-"""The command's front: its subcommands, and how errors leave it.
+"""The command's entry point: its subcommands, and how errors are printed.
 
 An error is one line on stderr that begins with `lakelog:`; exit code 1, or 2 when the command line itself is wrong.
 """
@@ -18,7 +18,7 @@ from lakelog.log.errors import LakelogError
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="lakelog")
 def cli() -> None:
-    """Look into a lakelog warehouse: what it holds and what happened to it, told from its logs alone.
+    """Inspect a lakelog warehouse: what it holds and what happened to it, from its logs alone.
 
     A TABLE or NAMESPACE is a name in the warehouse (`a.b.t`, with backticks around a part that holds a dot or a
     slash), or the folder or URL where it lies, which needs no warehouse.
@@ -53,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     except LakelogError as error:
         return _fail(str(error), 1)
     except BrokenPipeError:
-        # Whoever reads our output has seen enough; Python would complain once more when it flushes at exit.
+        # The reader of our output closed it; Python would raise once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (KeyboardInterrupt, click.Abort):

@@ -1,4 +1,4 @@
-"""The commands that let go: expire (old versions), vacuum (files that nobody can reach). They tell, unless --apply."""
+"""The commands that delete: expire (old versions), vacuum (unreachable files). Without --apply, they only report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _days(age: dt.timedelta) -> str:
     return f"{age.days}d"
 
 
-_apply = click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only told.")
+_apply = click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
 
 
 @click.command()
@@ -64,11 +64,11 @@ def expire(
     retain_last: int | None,
     apply: bool,
 ) -> None:
-    """Let go of old versions of TABLE or of NAMESPACE with all that is in it.
+    """Expire old versions of TABLE or of NAMESPACE with all that is in it.
 
     Without either, of everything in the warehouse. AGE is a number and s, m, h, d or w.
 
-    Only the log shrinks: data files that no version has any more are deleted by lakelog vacuum. The current version
+    Only the log shrinks: lakelog vacuum deletes the data files that no version has any more. The current version
     always stays, and so does what saved cuts need. Each log that is expired gets a commit that says so.
     """
     catalog = place.catalog_for(what)
@@ -83,11 +83,11 @@ def expire(
     if place.as_json:
         answer.in_json({"applied": apply, "logs": msgspec.to_builtins(found)})
     else:
-        _tell_expired(found, apply)
+        _report_expired(found, apply)
     _end(found)
 
 
-def _tell_expired(found: Sequence[Expired], applied: bool) -> None:
+def _report_expired(found: Sequence[Expired], applied: bool) -> None:
     answer.rows(
         ("log", ">versions", ">kept from", ">metadata", ">data files", ">size", ""),
         [
@@ -108,12 +108,12 @@ def _tell_expired(found: Sequence[Expired], applied: bool) -> None:
     versions, logs = sum(each.versions for each in found), sum(1 for each in found if each.commits)
     if logs:
         click.echo(
-            f"{'Let' if applied else 'Would let'} go of {_counted(versions, 'version')} of {_counted(logs, 'log')}, "
+            f"{'Expired' if applied else 'Would expire'} {_counted(versions, 'version')} of {_counted(logs, 'log')}, "
             f"{answer.size(sum(each.size_bytes for each in found))} of metadata; "
             f"{_counted(sum(each.files for each in found), 'data file')} of "
             f"{answer.size(sum(each.file_bytes for each in found))} can then be vacuumed."
         )
-    _tell_dry_run(bool(logs), applied)
+    _report_dry_run(bool(logs), applied)
 
 
 @click.command()
@@ -141,18 +141,18 @@ def vacuum(
     verbose: bool,
     apply: bool,
 ) -> None:
-    """Delete the files that nobody can reach, of TABLE or of NAMESPACE with all that is in it.
+    """Delete the unreachable files of TABLE or of NAMESPACE with all that is in it.
 
     Without either, of everything in the warehouse. AGE is a number and s, m, h, d or w.
 
     \b
-    What goes:
-      data files that no version has which can be read, nor a write under way
-      of a namespace, what was dropped in it too long ago to be restored
-      of a namespace, what is left of creations that never came to their end
+    Deleted are:
+      data files of no readable version and of no write under way
+      of a namespace, what was dropped in it longer ago than --dropped-older-than
+      of a namespace, leftovers of unfinished creations
       leftovers of writers that died
 
-    Time travel keeps what it needs: lakelog expire says which versions stay. Files that are not lakelog's are never
+    Time travel keeps what it needs: lakelog expire decides which versions stay. Files that are not lakelog's are never
     touched. Writes older than the limit fail with a clear error; the limit must be longer than your longest write.
     """
     catalog = place.catalog_for(what)
@@ -167,12 +167,12 @@ def vacuum(
     if place.as_json:
         answer.in_json({"applied": apply, "places": msgspec.to_builtins(found)})
     else:
-        _tell_vacuumed(found, applied=apply, verbose=verbose)
+        _report_vacuumed(found, applied=apply, verbose=verbose)
     _end(found)
 
 
-def _tell_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -> None:
-    shown = [each for each in found if _is_news(each)]
+def _report_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -> None:
+    shown = [each for each in found if _is_worth_showing(each)]
     answer.rows(
         ("what", "name", ">data files", ">size", ">other objects", ">size", ""),
         [
@@ -187,7 +187,7 @@ def _tell_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -
             )
             for each in shown
         ],
-        empty="Nothing is left that nobody can reach.",
+        empty="There is nothing unreachable.",
     )
     if verbose:
         for key in (key for each in shown for key in each.keys):
@@ -200,10 +200,10 @@ def _tell_vacuumed(found: Sequence[Vacuumed], *, applied: bool, verbose: bool) -
             f"{_counted(objects, 'other object')}, {answer.size(size_bytes)}."
         )
     purges = any(each.kind.startswith(("dropped", "unlinked")) and not each.waiting for each in found)
-    _tell_dry_run(bool(files or objects or purges), applied)
+    _report_dry_run(bool(files or objects or purges), applied)
 
 
-def _is_news(each: Vacuumed) -> bool:
+def _is_worth_showing(each: Vacuumed) -> bool:
     return bool(each.files or each.objects or each.waiting) or each.kind not in ("table", "namespace")
 
 
@@ -231,17 +231,17 @@ def _chosen(catalog: Catalog, what: str) -> dict[str, Any]:
     return {"namespace": path}
 
 
-def _tell_dry_run(anything: bool, applied: bool) -> None:
+def _report_dry_run(anything: bool, applied: bool) -> None:
     if anything and not applied:
-        click.echo("Nothing was changed. Say --apply to do it.")
+        click.echo("Nothing was changed. Add --apply to do it.")
 
 
 def _end(found: Sequence[Expired] | Sequence[Vacuumed]) -> None:
-    """Name what could not be done on stderr, and let the exit code tell."""
+    """Print what could not be done on stderr, and set the exit code."""
     failed = [each for each in found if each.error is not None]
     for each in failed:
         message = " ".join(str(each.error).split())
-        click.echo(f"lakelog: {each.name} was left alone: {message}", err=True)
+        click.echo(f"lakelog: {each.name} was skipped: {message}", err=True)
     if failed:
         raise click.exceptions.Exit(1)
 

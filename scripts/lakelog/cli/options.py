@@ -1,4 +1,4 @@
-"""The options that every command shares, and what they lead to: a catalog, and how to answer."""
+"""The options that every command shares, and what they select: a catalog, and the form of the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakelog.catalog import Catalog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to look, and how to answer."""
+    """The warehouse, and the form of the answer."""
 
     warehouse: str | None
     endpoint: str | None
@@ -53,7 +53,7 @@ _QUOTED = re.compile(r"`(?:[^`]|``)*`")
 
 
 def is_location(reference: str) -> bool:
-    """Tell a folder or URL from a name: a part of a name that holds a slash is written in backticks."""
+    """Return whether a reference is a folder or URL: a part of a name that holds a slash is written in backticks."""
     return "/" in _QUOTED.sub("", reference)
 
 

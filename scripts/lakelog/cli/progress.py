@@ -1,4 +1,4 @@
-"""How far long work is: a line on stderr now and then, so that stdout holds the answer alone."""
+"""Progress of long work: a line on stderr now and then, so that stdout holds the answer alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ EVERY_S = 2.0
 
 
 class Progress:
-    """Says what it is told, but only where that takes long."""
+    """Prints the progress that it is given, but only where the work takes long."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

@@ -51,7 +51,7 @@ def _command(kind: str) -> click.Command:
     @takes_place
     def command(place: Place, table: str, name: str, version: int | None, replace: bool, drop: bool) -> None:
         if drop and (replace or version is not None):
-            raise click.UsageError("--drop goes without --version and --replace")
+            raise click.UsageError("--drop cannot be combined with --version or --replace")
         loaded = load(place, table, None)
         if drop:
             (loaded.drop_tag if kind == TAG else loaded.drop_branch)(name)

@@ -1,6 +1,6 @@
 """Appends of small Arrow tables per second from Python, without Spark: lakelog, deltalake and pyiceberg.
 
-lakelog forces every commit and data file to disk unless told otherwise (fsync=on); the others never do. Both are shown.
+lakelog forces every commit and data file to disk by default (fsync=on); the others never do. Both are shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CTAS, queries, DELETE, UPDATE and MERGE on TPC-H's lineitem: lakelog, Delta and Iceberg, in both row-level modes.
 
 Each format has a Spark of its own, of a version that it supports; they take turns statement by statement, so that a
-busy machine hits all of them alike. Answers are compared: a format that is quick and wrong does not count.
+busy machine hits all of them alike. Answers are compared: a quick but wrong format does not count.
 """
 
 from __future__ import annotations

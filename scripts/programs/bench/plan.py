@@ -78,7 +78,7 @@ def _python(table: Table, rounds: int) -> list[list[str]]:
 def _spark(warehouse: str, rounds: int) -> list[list[str]]:
     spark = spark_on(warehouse, **{"spark.sql.files.maxPartitionBytes": "128m"})
     other = spark.newSession()
-    # Asked of the catalog itself: what Spark does around it (parsing, analysis) is not what is measured here.
+    # Called on the catalog itself: what Spark does around it (parsing, analysis) is not measured here.
     gateway: Any = spark.sparkContext._gateway
     catalog = other._jsparkSession.sessionState().catalogManager().catalog("lake")
     namespace = gateway.new_array(gateway.jvm.java.lang.String, 1)

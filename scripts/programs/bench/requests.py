@@ -28,7 +28,7 @@ class Client:
         wait_for_background()
         self.store.reset()
         work()
-        # Snapshots are written after the acknowledgement, by the way: they are no part of what a caller waits for.
+        # Snapshots are written after the acknowledgement, in the background: a caller does not wait for them.
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.store.by_kind.items()))
         return [str(self.store.requests), str(self.store.rounds), kinds or "–"]
 

@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _measured(spark: SparkSession, tables: int, lists: int) -> dict[str, dict[str, list[float]]]:
-    """Say everything to both catalogs, by turns; return the seconds of each statement."""
+    """Run every statement on both catalogs, by turns; return the seconds of each statement."""
     times: dict[str, dict[str, list[float]]] = {
         name: {LAKE: [], MEMORY: []} for name in (*ONCE, *LISTS, *DROP)
     }

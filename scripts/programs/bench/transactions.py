@@ -1,7 +1,7 @@
 """Transactions over two tables a second, from processes that write at once to one folder; and the requests of one.
 
 Every transaction appends a row to each of two tables: to the same two as all others, which queue up then, or to two of
-its process's own. An attempt is aborted when others stood in its way; it is made again until the row is there.
+its process's own. An attempt that conflicts with others is aborted; it is retried until the row is there.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _names(which: str, number: int) -> tuple[str, str]:
 def _work(
     warehouse: str, fsync: str, names: Sequence[str], seconds: float, ready: object, results: object
 ) -> None:
-    """Commit transactions for a while; hand over how long each took, how often one had to begin anew, and the time."""
+    """Commit transactions for a while; hand over how long each took, how often one was retried, and the time."""
     catalog = Catalog(warehouse, options={"fsync": fsync})
     for name in names:
         catalog.load_table(name)
@@ -105,7 +105,7 @@ def _work(
 
 
 def _requests(tables: int) -> list[str]:
-    """Count what one transaction asks of a store, when nobody else writes and everything is known already."""
+    """Count the requests of one transaction, when there is no other writer and every log is cached."""
     store: CountingStore | None = None
 
     def side_by_side(work: Sequence[Callable[[], None]]) -> None:

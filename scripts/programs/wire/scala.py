@@ -23,7 +23,7 @@ from programs.wire.structs import (
 FOLDER = "catalog/spark/wire"
 WIDTH = 120
 
-_RESERVED = {"type", "new", "object", "case", "class", "val", "var", "def", "match", "package"}
+_RESERVED = {"type", "new", "object", "case", "class", "val", "var", "def", "match", "package", "given"}
 _WHOLE_OF_ANY_SIZE = {("NextValue", "next"), ("ValuesTaken", "first"), ("ValuesTaken", "last")}
 _HEAD = """// Written by scripts/wire from lakelog.spark.requests.{subject}: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
@@ -35,12 +35,20 @@ import org.json4s.JsonAST.{{JObject, JValue}}
 def sources() -> dict[str, str]:
     """Return the text of each file by its path in the repository."""
     found = {
-        f"{FOLDER}/{subject.capitalize()}.scala": "\n".join(
-            [_HEAD.format(subject=subject), *(_class(struct) for struct in structs)]
-        )
+        f"{FOLDER}/{subject.capitalize()}.scala": _file(subject, structs)
         for subject, structs in by_subject().items()
     }
     return {**found, f"{FOLDER}/Mirror.scala": _mirror()}
+
+
+def _file(subject: str, structs: list[Struct]) -> str:
+    classes = "\n".join(_class(struct) for struct in structs)
+    head = _HEAD.format(subject=subject)
+    return head if not classes else head.replace("{JObject, JValue}", _json_types(classes)) + "\n" + classes
+
+
+def _json_types(text: str) -> str:
+    return "{JObject, JValue}" if re.search(r"\bJValue\b", text) else "JObject"
 
 
 def _class(struct: Struct) -> str:

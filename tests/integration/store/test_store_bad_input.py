@@ -258,5 +258,5 @@ def test_an_endpoint_where_nobody_answers_is_named_and_a_commit_there_is_unknown
     ):
         store.get("a")
     log = Log(store, "t", Sum(), options=LogOptions(sleep_s=lambda seconds: None, put_tries=1))
-    with pytest.raises(CommitUnknown, match="ask again with the same commit id"):
+    with pytest.raises(CommitUnknown, match="retry with the same commit id"):
         log.create(Draft(), log_id="l")

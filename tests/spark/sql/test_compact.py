@@ -242,15 +242,16 @@ def test_it_is_part_of_the_sessions_transaction(scattered):
 # What happens in the Python process right before a compaction is committed, once for each line of the file `armed`.
 MEANWHILE = """
 import pathlib
-from lakelog.catalog import Catalog, col, compacting
-armed, original = pathlib.Path({armed!r}), compacting.commit
-def commit(tracked, base, groups, **named):
+from lakelog.catalog import Catalog, col
+from lakelog.catalog.writes import compaction_commit
+armed, original = pathlib.Path({armed!r}), compaction_commit.commit
+def commit(base, groups, **named):
     left = armed.read_text().splitlines() if armed.exists() else []
     if left:
         armed.write_text("\\n".join(left[1:]))
         eval(left[0], {{"table": Catalog({warehouse!r}).load_table("t"), "col": col}})
-    return original(tracked, base, groups, **named)
-compacting.commit = commit
+    return original(base, groups, **named)
+compaction_commit.commit = commit
 """
 
 

@@ -1,4 +1,4 @@
-"""The front door: whoever imports `lakelog.catalog` has every error and every type that a public call takes or returns."""
+"""The front door: `lakelog.catalog` exports every error, and every type that a public call takes or returns."""
 
 from __future__ import annotations
 
@@ -41,6 +41,26 @@ OURS = {
 }
 
 
+INSIDE = {
+    "HasHead": "a protocol that Table and TableVersion have",
+    "TableHead": "what the rooms hand to each other; users have Table",
+    "Changelog": "what Changes reads, and engines by their own requests",
+    "FileSet": "of a table's state; users have files by `Table.plan`",
+    "LogCache": "of a catalog; never made or taken by a user",
+    "TableState": "what a table's log amounts to; users have the members of Table",
+    "TrackedLog": "of a catalog; never made or taken by a user",
+    "View": "of a log; never made or taken by a user",
+    "Places": "of a catalog; never made or taken by a user",
+    "ObjectStore": "of a catalog; never made or taken by a user",
+    "Line": "a member of what the log stores of a branch",
+    "StreamCommitted": "an event, which a batch becomes in the log",
+    "Operand": "what Predicate is made of by its own methods",
+    "Literal": "typing.Literal, or what Predicate is made of by its own methods",
+    "NothingToDo": "never leaves the catalog",
+}
+"""What public members name and users never handle, and why."""
+
+
 def names_in(annotation: Any) -> set[str]:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     found = set()
@@ -79,12 +99,12 @@ def test_types_of_public_calls_are_exported() -> None:
         value = getattr(lakelog.catalog, name)
         if inspect.isclass(value) and not issubclass(value, BaseException):
             for said, where in said_by(value):
-                if said in OURS and said not in exported:
+                if said in OURS and said not in exported | set(INSIDE):
                     missing.setdefault(said, where)
         elif inspect.isfunction(value):
             for annotation in value.__annotations__.values():
                 for said in names_in(annotation):
-                    if said in OURS and said not in exported:
+                    if said in OURS and said not in exported | set(INSIDE):
                         missing.setdefault(said, name)
     assert missing == {}
 
@@ -100,7 +120,7 @@ def test_errors_are_exported() -> None:
         for cls in below(LakelogError)
         if cls.__module__.startswith(("lakelog.log", "lakelog.catalog")) and not cls.__name__.startswith("_")
     }
-    assert every | {"LakelogError"} <= set(lakelog.catalog.__all__)
+    assert (every | {"LakelogError"}) - set(INSIDE) <= set(lakelog.catalog.__all__)
 
 
 def test_what_is_exported_is_there() -> None:

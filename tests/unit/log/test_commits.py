@@ -305,7 +305,7 @@ def test_of_a_restoring_and_a_purge_one_wins() -> None:
     for decide in (restore, purge):
         with pytest.raises(ConflictError, match="not sealed"):
             log.commit(anew, decide)
-    with pytest.raises(InvalidInput, match="either"):
+    with pytest.raises(InvalidInput, match="only one of"):
         log.commit(log.commit(anew, seal).view, lambda view, passed: Draft(restores=True, seals=True))
 
 

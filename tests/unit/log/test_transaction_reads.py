@@ -191,7 +191,7 @@ def test_a_decision_of_another_transaction_commit_or_version_is_refused() -> Non
             a.load()
         store.put(second, good)
     altered(store, a.keys.commit(3), b'"decision":"../_txn', b'"decision":"../_other')
-    with pytest.raises(FormatError, match="is no place of transaction"):
+    with pytest.raises(FormatError, match="is not a place of transaction"):
         a.load()
 
 

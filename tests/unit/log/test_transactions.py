@@ -289,7 +289,7 @@ def test_a_coordinator_who_was_aborted_by_others_tries_again_in_order() -> None:
 def test_a_coordinator_who_is_always_aborted_gives_up_with_a_conflict() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
-    with pytest.raises(ConflictError, match="aborted by others 20 times"):
+    with pytest.raises(ConflictError, match="aborted by other clients 20 times"):
         together([a, b], "x", validate=lambda: log_in(store, "a").commit(a.load(), say("y")) and None)
     assert "x" not in a.load().state and b.load().state == ("one",)
 

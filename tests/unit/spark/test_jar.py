@@ -1,11 +1,13 @@
-"""Finding and naming the adapter's jar; building it is tested with Spark."""
+"""Finding and naming the adapter's jar, and building a small one; building its own is tested with Spark."""
 
 from __future__ import annotations
+
+import zipfile
 
 import pytest
 from pyspark.sql import SparkSession
 
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.spark import configure, jar, spark_conf
 from lakelog.spark.configure import EXTENSIONS_CLASS
 
@@ -47,6 +49,46 @@ def test_a_jar_that_is_in_the_cache_is_not_built_again(spark, tmp_path, monkeypa
 def test_a_spark_that_is_too_old_or_new_is_refused_by_its_version(spark, tmp_path):
     with pytest.raises(InvalidInput, match=r"4\.1\.0"):
         jar.jar_path(cache=tmp_path, jars=spark("4.1.0"))
+
+
+def test_sources_of_a_version_are_compiled_for_that_version_only(tmp_path, monkeypatch):
+    for name in ("Common.scala", "versions/4.2/Own.scala", "versions/9.9/deeper/Own.scala"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(jar, "SUPPORTED", (*jar.SUPPORTED, "9.9"))
+
+    def files(spark):
+        return [path.relative_to(tmp_path).as_posix() for path in jar.scala_files(tmp_path, spark)]
+
+    assert files("4.2.1") == ["Common.scala", "versions/4.2/Own.scala"]
+    assert files("4.3.0") == ["Common.scala"]
+    assert files("9.9.1") == ["Common.scala", "versions/9.9/deeper/Own.scala"]
+
+
+WARNED_OF = "package p\nimport java.util.Locale\n"
+
+
+def test_the_source_of_a_version_is_in_its_jar_and_in_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(jar, "SUPPORTED", ("9.8", "9.9"))
+    for name, text in {
+        "Common.scala": WARNED_OF + "object Common { val word: String = Own.word }\n",
+        "versions/9.8/Own.scala": 'package p\nobject Own { val word = "older" }\nclass Older\n',
+        "versions/9.9/Own.scala": 'package p\nobject Own { val word = "newer" }\nclass Newer\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert jar._jar_name(tmp_path, "9.8.0") != jar._jar_name(tmp_path, "9.9.0")
+    monkeypatch.setattr(jar, "spark_version", lambda _: "9.9.0")
+    with zipfile.ZipFile(jar._build(tmp_path, jar.spark_jars(), tmp_path / "own.jar")) as archive:
+        held = {name for name in archive.namelist() if "$" not in name}
+    assert held == {"lakelog-adapter.properties", "p/Common.class", "p/Own.class", "p/Newer.class"}
+
+
+def test_a_warning_is_an_error_in_a_checkout(tmp_path, monkeypatch):
+    (tmp_path / "A.scala").write_text(WARNED_OF + "class A\n")
+    monkeypatch.setattr(jar, "_CHECKOUT", tmp_path)
+    with pytest.raises(LakelogError, match="Unused import"):
+        jar._build(tmp_path, jar.spark_jars(), tmp_path / "own.jar")
 
 
 def test_a_folder_without_spark_is_named(tmp_path):
@@ -98,6 +140,6 @@ def test_the_session_catalog_gets_the_same_settings_beside_the_named_one(tmp_pat
 
 
 def test_the_jar_says_which_class_a_format_is():
-    (service,) = jar._resources(jar.sources())
+    (service,) = jar.resources(jar.sources())
     assert service.name == "org.apache.spark.sql.sources.DataSourceRegister"
     assert service.read_text().strip() == "org.apache.spark.sql.lakelog.LakeDataSource"

@@ -1,4 +1,4 @@
-"""An audit as Arrow, for engines that show it as a table. The schema is a promise: see catalog/README.md."""
+"""An audit as Arrow, for engines that show it as a table. The schema is stable: see catalog/README.md."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AUDIT_SCHEMA = pa.schema(
 
 
 def audit_table(entries: Iterable[AuditEntry]) -> pa.RecordBatchReader:
-    """Return `entries` as rows of AUDIT_SCHEMA. Reads on only as batches are asked for, and never holds them all."""
+    """Return `entries` as rows of AUDIT_SCHEMA. Reads lazily, batch by batch, and never holds them all."""
     return pa.RecordBatchReader.from_batches(AUDIT_SCHEMA, _batches(iter(entries)))
 
 

@@ -1,4 +1,4 @@
-"""Who changed what, when and with what, over all logs of a warehouse, with their hash chains verified on the way.
+"""Who changed what, when and how, over all logs of a warehouse, with their hash chains verified on the way.
 
 Each log's times increase and a transaction has one time in all of its logs, so that merging by time keeps every log's
 order and shows a transaction's entries together. Logs are read a few versions ahead, never as a whole.
@@ -27,7 +27,7 @@ from lakelog.log.format import Tombstone
 
 BATCH_MAX = 64
 AHEAD_MAX = 16 * 1024
-"""So many entries of all logs together are read ahead, as long as there are fewer logs than a quarter of that."""
+"""At most this many entries of all logs together are read ahead, while there are fewer logs than a quarter of it."""
 
 COMMIT: Literal["commit"] = "commit"
 EXPIRED: Literal["expired"] = "expired"
@@ -35,13 +35,13 @@ DAMAGE: Literal["damage"] = "damage"
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit as one log has it; or a range of versions that expired; or damage, where the log cannot be believed.
+    """One commit as one log has it; or a range of versions that expired; or damage, where the log cannot be trusted.
 
-    `name` is what the log is called now, or was when it was dropped; None where the catalog has no name for it.
+    `name` is the log's name now, or when it was dropped; None where the catalog has no name for it.
     `operations` say what a commit did and `details` with what. `transaction` is the commit id where the commit belongs
     to a transaction over several logs. `base` is the version that it was prepared on: one below `version` - 1 means
     that it was rebased. Of an expired range, `first_version` is its first and `version` its last; of damage, `version`
-    is 0 where it is about no single one. `note` tells of either in words. What a writer did not say is None.
+    is 0 where it is not about a single one. `note` describes either as text. Facts that a writer did not give are None.
     """
 
     what: Literal["commit", "expired", "damage"]
@@ -93,20 +93,20 @@ def audit_entries(
 
     `since` and `until` are inclusive; a date alone is the whole day. `table` and `namespace` (with all below) are names
     that may be former ones, `location` is the place of a table without a name; at most one of the three. `user` and
-    `operation` match exactly or as globs. What expired, and damage, is told whatever these two say. An expired range
-    has the time of its newest version; of one that `until` cuts, the part before is told, or nothing with
-    `whole_ranges`: then `since` and `until` choose among the entries that there are without them.
+    `operation` match exactly or as globs. Expired ranges and damage are reported regardless of these two. An expired
+    range has the time of its newest version; of one that `until` cuts, the part before is reported, or nothing with
+    `whole_ranges`: then `since` and `until` choose among the entries of an audit without them.
 
-    What is read is verified: all of it, or from `since` to `until`. The log is never believed over its hashes, and an
-    audit does not end at damage; whoever asks has to look for entries whose `what` is "damage".
+    All that is read is verified: everything, or from `since` to `until`. Nothing that contradicts a hash is reported
+    as a commit, and an audit does not end at damage; callers have to check for entries whose `what` is "damage".
     InvalidInput, NoSuchTable, NoSuchNamespace; NotFound where there is no log at `location`.
     """
     wanted = _Wanted(since, until, user, operation, whole_ranges)
     if sum(given is not None for given in (table, namespace, location)) > 1:
-        raise InvalidInput("an audit is of a table, of a namespace or of a place: give one of them")
+        raise InvalidInput("an audit is of a table, of a namespace or of a place: give only one of them")
     if tree.logs.is_a_cut:
         raise Unsupported(
-            "an audit tells all that ever happened: ask the catalog itself, without as_of or a transaction"
+            "an audit covers all of the history: use the catalog itself, without as_of or a transaction"
         )
     if location is not None:
         logs = [AuditedLog(tree.logs.location(location), TABLE)]
@@ -124,7 +124,7 @@ def audit_entries(
 
 
 def _merged(tree: NameTree, streams: list[Iterator[_Keyed]], newest_first: bool) -> Iterator[AuditEntry]:
-    # heapq asks one stream after another for its first entry: so all of them have read theirs before, side by side.
+    # heapq takes the first entry of one stream after another: so all of them have read theirs before, in parallel.
     firsts = tree.logs.in_parallel(lambda stream: next(stream, None), streams)
     begun = [
         chain([first], stream) for first, stream in zip(firsts, streams, strict=True) if first is not None
@@ -134,7 +134,7 @@ def _merged(tree: NameTree, streams: list[Iterator[_Keyed]], newest_first: bool)
 
 
 class _Wanted:
-    """Which entries are asked for."""
+    """The filters of an audit."""
 
     def __init__(
         self,
@@ -150,10 +150,12 @@ class _Wanted:
         self.operation = operation
         self.whole_only = until is not None and whole_ranges
         if self.since_us is not None and self.until_us is not None and self.since_us > self.until_us:
-            raise InvalidInput(f"nothing is since {since} and until {until}: the first is the later one")
+            raise InvalidInput(
+                f"the range from {since} to {until} is empty: since must not be later than until"
+            )
         if operation is not None and not any(fnmatchcase(known, operation) for known in OPERATIONS):
             raise InvalidInput(
-                f"no operation is called {operation!r}: there are {', '.join(sorted(OPERATIONS))}; "
+                f"there is no operation {operation!r}: there are {', '.join(sorted(OPERATIONS))}; "
                 "* and ? stand for any characters and for one"
             )
 
@@ -192,7 +194,7 @@ class _Stream:
             batch=self.batch,
         ):
             if isinstance(each.entry, Tombstone):
-                # What expires is always the oldest, so that the newest of them stands for all.
+                # The oldest versions expire first, so that the newest expired one stands for all.
                 if self.newest_first and newest_expired is None:
                     yield from self._of_expired(each.entry, extent)
                 newest_expired = each.entry
@@ -208,11 +210,10 @@ class _Stream:
         problems = list(extent.problems)
         if extent.head == 0:
             problems.append(
-                self.log.problem
-                or f"the catalog says that there is a log at {self.read.location}, but it is gone"
+                self.log.problem or f"the log at {self.read.location} is missing, though the catalog names it"
             )
         elif self.log.problem is not None:
-            problems.append(f"{self.log.problem}; what is below is told from the commits that can be read")
+            problems.append(f"{self.log.problem}; what is below it comes from the commits that can be read")
         for problem in problems:
             yield self.key, self._entry(None, what=DAMAGE, version=0, note=problem)
 
@@ -230,7 +231,7 @@ class _Stream:
         commit = version.entry
         assert isinstance(commit, Commit)
         self.key = (commit.time_us, commit.commit_id, self.log.location, commit.version)
-        if self._concerns(commit) and self._says_something(commit):
+        if self._concerns(commit) and self._is_relevant(commit):
             entry = self._of_commit(commit)
             if self.wanted.wants(entry):
                 yield self.key, entry
@@ -238,7 +239,7 @@ class _Stream:
     def _concerns(self, entry: Commit | Tombstone) -> bool:
         return self.log.only is None or entry.log_id in self.log.only
 
-    def _says_something(self, commit: Commit) -> bool:
+    def _is_relevant(self, commit: Commit) -> bool:
         return self.log.about is None or any(event.get("id") in self.log.about for event in commit.events)
 
     def _of_commit(self, commit: Commit) -> AuditEntry:

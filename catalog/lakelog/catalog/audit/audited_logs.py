@@ -1,6 +1,6 @@
 """Which logs an audit reads: every namespace and table of a warehouse, dropped ones too, by the names they have or had.
 
-A namespace whose log is damaged hides nothing: what it ever linked is then told from the commits that can be read.
+A namespace whose log is damaged hides nothing: what it ever linked is then taken from the commits that can be read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, slots=True)
 class NameNow:
-    """`identifier` is what a log is called, or was when it (or a namespace above it) was dropped."""
+    """`identifier` is a log's name, now or when it (or a namespace above it) was dropped."""
 
     identifier: Identifier
     dropped: bool = False
@@ -33,7 +33,7 @@ class AuditedLog:
     """A log to be read. `names` go by log ids, since several can have followed one another at one place.
 
     `above` are the locations of the namespaces that it is in. Where these are given, only commits of the log ids `only`
-    are told, and only those that say something `about` some ids. `problem` is why a namespace could not be looked into.
+    are reported, and only those `about` some ids. `problem` is why a namespace could not be read.
     """
 
     location: str
@@ -57,7 +57,7 @@ class _Link:
 
 def every_log(tree: NameTree) -> list[AuditedLog]:
     """Return all logs that a name leads to or that can be restored. Loads every namespace, level by level."""
-    root = _looked_into(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
+    root = _read_namespace(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
     if root is None:
         return []
     found: dict[str, AuditedLog] = {}
@@ -73,48 +73,46 @@ def every_log(tree: NameTree) -> list[AuditedLog]:
                     below.append((child, now))
                 elif link.kind == TABLE:
                     _add(found, child)
-        level = [one for one in tree.logs.in_parallel(_looked_into_one(tree), below) if one is not None]
+        level = [one for one in tree.logs.in_parallel(_read_namespaces(tree), below) if one is not None]
     return list(found.values())
 
 
 def logs_of_table(tree: NameTree, everything: Sequence[AuditedLog], path: Identifier) -> list[AuditedLog]:
-    """Return the logs of the tables that are or were called `path`, and those of the namespaces that say so.
+    """Return the logs of the tables that have or had the name `path`, and those of the namespaces that linked them.
 
-    NoSuchTable where no table was, as far as the retained history tells.
+    NoSuchTable where the retained history has no such table.
     """
-    ids, parents = _ever_called(tree, path, TABLE)
+    ids, parents = _ever_named(tree, path, TABLE)
     if not ids:
-        raise NoSuchTable(
-            f"there is no table {quoted(path)}, and as far as the history goes there never was: check the name"
-        )
+        raise NoSuchTable(f"there is no table {quoted(path)}, now or in the retained history: check the name")
     tables = [
         replace(log, only=frozenset(ids))
         for log in everything
         if log.kind == TABLE and ids & log.names.keys()
     ]
     parents = parents | {log.above[-1] for log in tables}
-    return tables + _saying(everything, parents, ids)
+    return tables + _commits_about(everything, parents, ids)
 
 
 def logs_below(tree: NameTree, everything: Sequence[AuditedLog], path: Identifier) -> list[AuditedLog]:
-    """Return the logs of the namespaces that are or were called `path`, of all below, and those that say so.
+    """Return the logs of the namespaces that have or had the name `path`, of all below, and those that linked them.
 
-    NoSuchNamespace where none was, as far as the retained history tells.
+    NoSuchNamespace where the retained history has no such namespace.
     """
     if not path:
         return list(everything)
-    ids, parents = _ever_called(tree, path, NAMESPACE)
+    ids, parents = _ever_named(tree, path, NAMESPACE)
     if not ids:
         raise NoSuchNamespace(
-            f"there is no namespace {quoted(path)}, and as far as the history goes there never was: check the name"
+            f"there is no namespace {quoted(path)}, now or in the retained history: check the name"
         )
     tops = {log.location for log in everything if log.kind == NAMESPACE and ids & log.names.keys()}
     below = [log for log in everything if log.location in tops or not tops.isdisjoint(log.above)]
     parents = parents | {log.above[-1] for log in everything if log.location in tops}
-    return below + _saying(everything, parents - {log.location for log in below}, ids)
+    return below + _commits_about(everything, parents - {log.location for log in below}, ids)
 
 
-def _saying(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
+def _commits_about(everything: Sequence[AuditedLog], parents: set[str], ids: set[str]) -> list[AuditedLog]:
     return [replace(log, about=frozenset(ids)) for log in everything if log.location in parents]
 
 
@@ -129,15 +127,15 @@ def _add(found: dict[str, AuditedLog], log: AuditedLog) -> None:
         found[log.location] = replace(known, names=names, above=known.above if is_live else log.above)
 
 
-_Looked = tuple[AuditedLog, NameNow, dict[str, _Link]]
+_ReadNamespace = tuple[AuditedLog, NameNow, dict[str, _Link]]
 
 
-def _looked_into_one(tree: NameTree) -> Callable[[tuple[AuditedLog, NameNow]], _Looked | None]:
-    return lambda one: _looked_into(tree, *one)
+def _read_namespaces(tree: NameTree) -> Callable[[tuple[AuditedLog, NameNow]], _ReadNamespace | None]:
+    return lambda one: _read_namespace(tree, *one)
 
 
-def _looked_into(tree: NameTree, log: AuditedLog, name: NameNow) -> _Looked | None:
-    """Return a namespace with what it links; None for a root that is not there."""
+def _read_namespace(tree: NameTree, log: AuditedLog, name: NameNow) -> _ReadNamespace | None:
+    """Return a namespace with what it links; None for a root that does not exist."""
     try:
         if not log.location and tree.find_namespace(()) is None:
             return None
@@ -162,8 +160,8 @@ def _linked(state: NamespaceState) -> dict[str, _Link]:
     return links
 
 
-def _ever_called(tree: NameTree, path: Identifier, kind: str) -> tuple[set[str], set[str]]:
-    """Return the ids that were ever called `path`, and the locations of the namespaces that called them so."""
+def _ever_named(tree: NameTree, path: Identifier, kind: str) -> tuple[set[str], set[str]]:
+    """Return the ids that ever had the name `path`, and the locations of the namespaces that linked them under it."""
     namespaces = {""}
     for part in path[:-1]:
         namespaces = {
@@ -191,7 +189,7 @@ def _ever_linked_in(tree: NameTree, location: str) -> dict[str, _Link]:
 
 
 def _ever_linked(tree: NameTree, location: str, state: NamespaceState | None) -> dict[str, _Link]:
-    """Return what a namespace ever linked, as its retained commits tell, and what `state` adds of older ones."""
+    """Return what a namespace ever linked, from its retained commits, and from `state` for older ones."""
     links: dict[str, _Link] = {}
     for event in _events(tree, location):
         match event.get("event"):
@@ -203,7 +201,7 @@ def _ever_linked(tree: NameTree, location: str, state: NamespaceState | None) ->
                 known = links[event["id"]]
                 links[event["id"]] = replace(known, names=(*known.names, event["new_name"]))
             case "entry-renamed" if state is not None:
-                # Linked by a commit that has expired: where it is now is in the state, unless it was purged since.
+                # Linked by a commit that has expired: the state has its present place, unless it was purged since.
                 now = _linked(state).get(event["id"])
                 if now is not None:
                     links[event["id"]] = replace(now, names=(event["name"], event["new_name"]))

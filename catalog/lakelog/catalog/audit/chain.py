@@ -1,7 +1,7 @@
 """One log, version by version, with its hash chain verified on the way.
 
-It reads the objects themselves and believes none of them: what is missing, altered, or does not continue what is before
-it is told in its place, and the rest is told all the same. Of expired versions the tombstones are verified.
+It reads the objects themselves and trusts none of them: an object that is missing, altered, or does not continue the
+one before it is reported in its place, and so is the rest. Of expired versions the tombstones are verified.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from lakelog.log.view import effective
 
 _VERSION = re.compile(r"(\d{20})\.json")
 _SEARCHED_FROM_VERSIONS = 256
-"""Below so many versions, reading all of them is faster than searching for those of a time."""
+"""Below this number of versions, reading all of them is faster than searching for those of a time."""
 
 Read: TypeAlias = Commit | Tombstone | str
-"""What stands at a version: an entry, or in words why there is none that can be read."""
+"""The object at a version: an entry, or as text why none can be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedVersion:
-    """One version, as it counts. `entry` is None where nothing can be told of it but the `problem`."""
+    """One version, with its effect. `entry` is None where only the `problem` is known."""
 
     version: int
     entry: Commit | Tombstone | None = None
@@ -37,7 +37,7 @@ class AuditedVersion:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far a log goes. `anchors` are hashes of commits that other objects name; up to `expired` versions may be
+    """The range of a log. `anchors` are hashes of commits that other objects name; up to `expired` versions may be
     tombstones. `problems` are those of the other objects."""
 
     head: int
@@ -47,7 +47,7 @@ class Extent:
 
 
 def extent_of(log: Log[Any]) -> Extent:
-    """Look how far a log goes. Costs three GETs and a LIST, which finds what stands beyond a missing version too."""
+    """Find the range of a log. Costs three GETs and a LIST, which also finds objects beyond a missing version."""
     problems: list[str] = []
     anchors: dict[int, tuple[str, str]] = {}
     hint = log.replay.hinted_root()
@@ -79,7 +79,7 @@ def audited_versions(
     verify: bool,
     batch: int,
 ) -> Iterator[AuditedVersion]:
-    """Yield the versions of a time range, the newest or the oldest first. Aborted intents are verified, not told.
+    """Yield the versions of a time range, the newest or the oldest first. Aborted intents are verified, not yielded.
 
     Reads `batch` versions at once, and one beyond each end of the range.
     """
@@ -89,7 +89,7 @@ def audited_versions(
         last = last if until_us is None else _last_at(log, extent.head, until_us)
     chain = _Chain(log, extent, verify)
     for version, this, following in _with_following(log, first, last, extent.head, newest_first, batch):
-        for each in chain.told(version, this, following, newest_first):
+        for each in chain.checked(version, this, following, newest_first):
             if each.entry is not None:
                 if since_us is not None and each.entry.time_us < since_us:
                     if newest_first:
@@ -103,7 +103,7 @@ def audited_versions(
 
 
 def goes_on_expired(log: Log[Any], version: int, head: int) -> bool:
-    """Tell whether something later than an expired `version` has expired too. Costs one GET as a rule."""
+    """Return whether a version later than an expired `version` has expired too. Usually costs one GET."""
     for later in range(version + 1, head + 1):
         this = _read(log, later, later)[0]
         if isinstance(this, Commit):
@@ -153,7 +153,7 @@ def _decoded(log: Log[Any], version: int, data: bytes | None) -> Read:
 
 
 class _Chain:
-    """What the versions of one log say, and whether each continues the one before it."""
+    """Verifies the versions of one log: each by itself, and that it continues the one before it."""
 
     def __init__(self, log: Log[Any], extent: Extent, verify: bool) -> None:
         self.log = log
@@ -161,11 +161,11 @@ class _Chain:
         self.expired = extent.expired
         self.verify = verify
 
-    def told(
+    def checked(
         self, version: int, this: Read, following: Read | None, newest_first: bool
     ) -> list[AuditedVersion]:
-        """Return what is to be said of one version and of its link with the `following` one, in the order asked for."""
-        told: list[AuditedVersion] = []
+        """Return the entries for one version and for its link with the `following` one, in the requested order."""
+        found: list[AuditedVersion] = []
         if (
             self.verify
             and not isinstance(this, str)
@@ -174,15 +174,15 @@ class _Chain:
         ):
             link = self._broken_link(this, following)
             if link is not None:
-                told.append(AuditedVersion(version + 1, problem=link))
+                found.append(AuditedVersion(version + 1, problem=link))
         if isinstance(this, str):
-            told.append(AuditedVersion(version, problem=this))
+            found.append(AuditedVersion(version, problem=this))
         else:
-            told += self._of_entry(this, following)
-        return told if newest_first else told[::-1]
+            found += self._of_entry(this, following)
+        return found if newest_first else found[::-1]
 
     def _of_entry(self, entry: Commit | Tombstone, following: Read | None) -> list[AuditedVersion]:
-        told = (
+        found = (
             [AuditedVersion(entry.version, problem=problem) for problem in self._misfits(entry)]
             if self.verify
             else []
@@ -192,11 +192,11 @@ class _Chain:
             try:
                 settled = self._settled(entry, following)
             except (FormatError, InvalidInput) as error:
-                return [*told, AuditedVersion(entry.version, problem=str(error))]
+                return [*found, AuditedVersion(entry.version, problem=str(error))]
             if settled is None:
-                return told
+                return found
         effect = effective(entry, settled)
-        return told if effect is None else [*told, AuditedVersion(entry.version, entry=effect)]
+        return found if effect is None else [*found, AuditedVersion(entry.version, entry=effect)]
 
     def _settled(self, intent: Commit, following: Read | None) -> Settled | None:
         """Return what became of an intent: the commit after it says so, else the decision; None while undecided."""
@@ -206,7 +206,7 @@ class _Chain:
         if settled is None and following is not None:
             raise FormatError(
                 f"{self._at(intent.version)} is part of a transaction whose decision is missing, although a later "
-                "version is there"
+                "version exists"
             )
         return settled
 
@@ -222,7 +222,7 @@ class _Chain:
 
     def _may_be_expired(self, version: int) -> bool:
         if version > self.expired:
-            # It may have expired since we looked how far the log goes.
+            # It may have expired since the range of the log was found.
             try:
                 base = last_base(self.log)
             except FormatError:

@@ -1,4 +1,4 @@
-"""The metadata tables that tell of a version's data files: files, partitions and manifests. Vectorised over Arrow."""
+"""The metadata tables about a version's data files: files, partitions and manifests. Vectorised over Arrow."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MANIFESTS = pa.schema(
         pa.field("entries_count", pa.int64(), nullable=False),
     ]
 )
-"""`content` is `added` or `removed`: lists of data files, and of such that are gone from the lists before.
+"""`content` is `added` or `removed`: lists of data files, and of files that are removed from earlier lists.
 
-What has no `path` stands in no manifest, but in commits since.
+An entry without a `path` is not in a manifest, but in commits since.
 """
 
 _FILES_HEAD = [
@@ -68,7 +68,7 @@ def _partition_field(metadata: Metadata) -> list[pa.Field]:
 
 
 def _shown(type: pa.DataType | None) -> pa.DataType:
-    """Return the type that values are shown in: engines differ in what a time of day is."""
+    """Return the type that values are shown in: engines have different types for a time of day."""
     return pa.string() if type is None or pa.types.is_time(type) else type
 
 
@@ -220,7 +220,7 @@ def _grouped(files: pa.Table, keys: list[str], counts: list[str]) -> pa.Table:
 
 
 def manifests(table: TableHead, wanted: pa.Schema) -> Iterator[pa.Table]:
-    """Yield a row for each manifest that a cold reader of this version would read, and what commits have beyond."""
+    """Yield a row for each manifest that a cold reader of this version would read, and for the commits since."""
     stored = table.state.files.stored_in()
     rows = [
         {

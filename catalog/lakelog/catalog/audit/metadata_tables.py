@@ -1,8 +1,8 @@
 """The metadata tables of a table: its versions, files, partitions, manifests and commits, as rows to query.
 
-Their columns are a promise (see docs/sql/metadata.md). They are called as Iceberg's where they mean the same.
-`history`, `snapshots` and `log` tell what is committed, up to the version at hand; `files`, `partitions` and
-`manifests` tell of that version as it is, in a transaction with what that has changed already.
+Their columns are stable (see docs/sql/metadata.md), and named like Iceberg's where they mean the same.
+`history`, `snapshots` and `log` show what is committed, up to the version at hand; `files`, `partitions` and
+`manifests` show that version as it is, in a transaction with the changes made in it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Chunks = Iterator[pa.Table]
 class MetadataTable:
     """`read` gets the wanted part of the schema, and yields tables of just these columns.
 
-    One that is not `of_a_line` tells of the table with all its tags and branches, whichever of them it is asked of.
+    One that is not `of_a_line` covers the table with all its tags and branches, also when read through one of them.
     """
 
     schema: Callable[[TableHead], pa.Schema]
@@ -44,14 +44,14 @@ METADATA_TABLES = {
 
 
 def metadata_schema(table: TableHead, name: str) -> pa.Schema:
-    """Return the columns of the metadata table `name` of `table`. NotFound where there is none of that name."""
+    """Return the columns of the metadata table `name` of `table`. NotFound where it does not exist."""
     return _named(name).schema(table)
 
 
 def read_metadata(table: TableHead, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
     """Return the rows of the metadata table `name`, all columns or these in their order.
 
-    Rows are made as they are asked for. NotFound, InvalidInput for a column that is not there.
+    Rows are made lazily. NotFound, InvalidInput for a column that does not exist.
     """
     found = _named(name)
     whole = found.schema(table)

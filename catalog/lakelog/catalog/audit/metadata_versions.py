@@ -1,4 +1,4 @@
-"""The metadata tables that tell of a table's versions: history, snapshots, refs and log."""
+"""The metadata tables about a table's versions: history, snapshots, refs and log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SNAPSHOTS = pa.schema(
 )
 """A row for each version that can be read, the oldest first. `summary` has counts by Iceberg's names.
 
-Of the oldest one that expiry has left, `operation` is NULL, and only the totals are known.
+Of the oldest retained one after an expiry, `operation` is NULL, and only the totals are known.
 """
 
 REFS = pa.schema(
@@ -69,7 +69,7 @@ LOG = pa.schema(
         pa.field("hash", pa.string(), nullable=False),
     ]
 )
-"""A row for each commit, the oldest first: `writer` and `events` are JSON as it stands in the log."""
+"""A row for each commit, the oldest first: `writer` and `events` are JSON as in the log."""
 
 _SUMMARY = {
     "added_files": "added-data-files",
@@ -104,10 +104,10 @@ def _history_rows(newest_first: Iterable[Commit]) -> Iterator[dict[str, Any]]:
             "commit_id": commit.commit_id,
         }
         if is_ancestor:
-            left_behind_above = _goes_on_from(commit)
+            left_behind_above = _continues_from(commit)
 
 
-def _goes_on_from(commit: Commit) -> int | None:
+def _continues_from(commit: Commit) -> int | None:
     """Return the version whose rows those of `commit` come from: None, the one before; 0, none at all."""
     for event in reversed(commit.events):
         if event["event"] == "rolled-back":

@@ -4,22 +4,84 @@ Rule: a name leads to a log by a link in its namespace; whatever spans several l
 It must not know rows: contents of a staged table come as finished entries of files.
 """
 
+from lakelog.catalog.ddl.definitions import (
+    define,
+    drop_definition,
+    find_definition,
+    load_definition,
+    rename_definition,
+    undrop_definition,
+)
+from lakelog.catalog.ddl.drop import (
+    drop_namespace,
+    drop_table,
+    drop_table_at,
+)
 from lakelog.catalog.ddl.dropped import (
     DroppedEntry,
     list_dropped,
 )
+from lakelog.catalog.ddl.namespaces import (
+    alter_namespace,
+    create_namespace,
+)
+from lakelog.catalog.ddl.register import (
+    register_table,
+)
+from lakelog.catalog.ddl.restore import (
+    undrop_namespace,
+    undrop_table,
+)
 from lakelog.catalog.ddl.saved_cuts import (
     CutVersions,
+    all_cuts,
+    drop_cut,
     needed_versions,
+    save_cut,
+    versions_of_cut,
 )
 from lakelog.catalog.ddl.staging import (
+    CREATE,
     Stage,
+    commit_stage,
+)
+from lakelog.catalog.ddl.table_places import (
+    table_folders,
+)
+from lakelog.catalog.ddl.tables import (
+    StageRequest,
+    rename_table,
+    stage_table,
 )
 
 __all__ = [
+    "CREATE",
     "CutVersions",
     "DroppedEntry",
     "Stage",
+    "StageRequest",
+    "all_cuts",
+    "alter_namespace",
+    "commit_stage",
+    "create_namespace",
+    "define",
+    "drop_cut",
+    "drop_definition",
+    "drop_namespace",
+    "drop_table",
+    "drop_table_at",
     "list_dropped",
+    "find_definition",
+    "load_definition",
     "needed_versions",
+    "register_table",
+    "rename_definition",
+    "rename_table",
+    "save_cut",
+    "stage_table",
+    "table_folders",
+    "undrop_definition",
+    "undrop_namespace",
+    "undrop_table",
+    "versions_of_cut",
 ]

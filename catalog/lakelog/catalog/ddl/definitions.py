@@ -39,7 +39,7 @@ from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import NotFound
 
 
-def find(tree: NameTree, kind: str, identifier: Identifier) -> Defined | None:
+def find_definition(tree: NameTree, kind: str, identifier: Identifier) -> Defined | None:
     """Return what a name stands for, as it is now; None where there is nothing of that kind."""
     space, name = SPACES[kind], identifier[-1]
     found = tree.find_namespace(identifier[:-1])
@@ -49,9 +49,9 @@ def find(tree: NameTree, kind: str, identifier: Identifier) -> Defined | None:
     return _of_kind(found.view.state, kind, name)
 
 
-def load(tree: NameTree, kind: str, identifier: Identifier) -> Defined:
+def load_definition(tree: NameTree, kind: str, identifier: Identifier) -> Defined:
     """Return what a name stands for. NoSuchView, NoSuchFunction."""
-    found = find(tree, kind, identifier)
+    found = find_definition(tree, kind, identifier)
     if found is None:
         raise_missing(kind, identifier)
     return found
@@ -100,7 +100,7 @@ def define(
     commit_in(namespace, identifier[:-1], decide, token)
 
 
-def drop(tree: NameTree, kind: str, identifier: Identifier, token: Token | None) -> bool:
+def drop_definition(tree: NameTree, kind: str, identifier: Identifier, token: Token | None) -> bool:
     """Drop a view or function; False where there is none. It can be restored until vacuum purges it."""
     space, name = SPACES[kind], identifier[-1]
     namespace = tree.find_namespace(identifier[:-1])
@@ -124,7 +124,9 @@ def drop(tree: NameTree, kind: str, identifier: Identifier, token: Token | None)
     return True
 
 
-def rename(tree: NameTree, kind: str, old: Identifier, new: Identifier, token: Token | None) -> None:
+def rename_definition(
+    tree: NameTree, kind: str, old: Identifier, new: Identifier, token: Token | None
+) -> None:
     """Give a view or function another name: by one commit in a namespace, across two by one of both logs."""
     check_name(new[-1], kind)
     space = SPACES[kind]
@@ -166,7 +168,7 @@ def rename(tree: NameTree, kind: str, old: Identifier, new: Identifier, token: T
         commit_changes(tree.logs, changes_of([(source, unlink), (goal, define_there)], token), token)
 
 
-def undrop(
+def undrop_definition(
     tree: NameTree,
     kind: str,
     identifier: Identifier,

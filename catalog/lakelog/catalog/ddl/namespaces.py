@@ -28,7 +28,9 @@ from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput
 
 
-def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None) -> None:
+def create_namespace(
+    tree: NameTree, namespace: Identifier, properties: Mapping[str, str], token: Token | None
+) -> None:
     """Create a namespace in an existing one: its log first, under an id that nothing leads to, then the link to it.
 
     NamespaceExists; NoSuchNamespace when the parent is missing, or dropped meanwhile.
@@ -62,7 +64,7 @@ def create(tree: NameTree, namespace: Identifier, properties: Mapping[str, str],
     commit_in(parent, namespace[:-1], decide, token)
 
 
-def alter(
+def alter_namespace(
     tree: NameTree,
     namespace: Identifier,
     set_: Mapping[str, str],

@@ -36,7 +36,7 @@ from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, Unsupported
 
 
-def register(
+def register_table(
     tree: NameTree, identifier: Identifier, location: str, take_over: bool, token: Token | None
 ) -> None:
     """Let `identifier` lead to the table at `location`, a URL or folder, with its history.

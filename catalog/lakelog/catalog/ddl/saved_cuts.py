@@ -36,7 +36,7 @@ class CutVersions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 ready(CutVersions)
 
 
-def save(tree: NameTree, name: str, token: Token | None) -> SavedCut:
+def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     """Give the present versions of all logs a name. AlreadyExists where it is taken.
 
     Costs one GET for each log that is known, and reads the others; one PUT for the versions, one for the name.
@@ -64,7 +64,7 @@ def save(tree: NameTree, name: str, token: Token | None) -> SavedCut:
 
     commit_in(found, (), decide, token)
     _check_kept(tree, name, saved.object, versions)
-    cut = all_of(tree).get(name)
+    cut = all_cuts(tree).get(name)
     if cut is None or cut.object != saved.object:
         raise NotFound(f"the cut {name!r} was saved, and dropped since by somebody else: save it again")
     return cut
@@ -98,7 +98,7 @@ def _check_kept(tree: NameTree, name: str, object: str, versions: Mapping[str, i
             )
 
 
-def drop(tree: NameTree, name: str, token: Token | None) -> None:
+def drop_cut(tree: NameTree, name: str, token: Token | None) -> None:
     """Forget a saved cut: expiry may let go of what only it needed. NotFound where there is none."""
     _drop(tree, name, None, token)
 
@@ -122,18 +122,18 @@ def _drop(tree: NameTree, name: str, object: str | None, token: Token | None) ->
         return  # the cut is dropped all the same, and fsck tells of the object
 
 
-def all_of(tree: NameTree) -> Mapping[str, SavedCut]:
+def all_cuts(tree: NameTree) -> Mapping[str, SavedCut]:
     """Return the saved cuts by their names."""
     found = tree.find_namespace(())
     return {} if found is None else found.view.state.cuts
 
 
-def versions_of(tree: NameTree, name: str) -> dict[str, int]:
+def versions_of_cut(tree: NameTree, name: str) -> dict[str, int]:
     """Return the version of each log that the cut is of. NotFound where there is no such cut."""
-    cut = _cut_named(all_of(tree), name)
+    cut = _cut_named(all_cuts(tree), name)
     key = _key(cut.object)
     data = tree.logs.places.store(tree.logs.warehouse).get(key)
-    if data is None and all_of(tree).get(name) != cut:
+    if data is None and all_cuts(tree).get(name) != cut:
         raise NotFound(
             f"the saved cut {name!r} was dropped meanwhile, or is another one now: look at it again"
         )
@@ -148,9 +148,9 @@ def versions_of(tree: NameTree, name: str) -> dict[str, int]:
 def needed_versions(tree: NameTree) -> dict[str, int]:
     """Return for each log the oldest version that a saved cut needs. Costs one GET for each cut."""
     needed: dict[str, int] = {}
-    for name in all_of(tree):
+    for name in all_cuts(tree):
         try:
-            versions = versions_of(tree, name)
+            versions = versions_of_cut(tree, name)
         except NotFound:
             return needed_versions(tree)  # dropped while this looked
         for location, version in versions.items():

@@ -1,7 +1,7 @@
 """Staged changes: a table that is prepared in full before anybody can see it.
 
-A `Stage` is a plain value that can be stored or sent, so whoever stages may ask again after a crash: the ids in it make
-the commit the same commit. Nothing is visible before `commit`, and that makes the table visible with its metadata and
+A `Stage` is a plain value that can be stored or sent, so its client may ask again after a crash: the ids in it make
+the commit the same commit. Nothing is visible before `commit_stage`, which shows the table with its metadata and
 its files at one moment: the link in its namespace for a new table, the commit in its own log for a replaced one.
 """
 
@@ -92,7 +92,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 ready(Stage)
 
 
-def commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
     """Make the staged table visible with `files`. The same stage may be committed again: it happens once.
 
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.

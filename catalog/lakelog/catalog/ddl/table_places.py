@@ -30,7 +30,7 @@ def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id:
     return f"{folder}/t-{table_id}" if folder else f"t-{table_id}"
 
 
-def folders(logs: LogCache, location: str, view: View[NamespaceState]) -> Iterator[str]:
+def table_folders(logs: LogCache, location: str, view: View[NamespaceState]) -> Iterator[str]:
     """Yield the locations below which the namespace at `location` has put tables, as far as it knows.
 
     A former one is known as long as it holds a table that the namespace leads to or has dropped.

@@ -61,7 +61,7 @@ LOOKS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class StageRequest:
     """What is wanted of a staged table, as it was said."""
 
     kind: str
@@ -77,7 +77,7 @@ class Request:
     constraints: Sequence[Stated | Mapping[str, Any]] = ()
 
 
-def stage(tree: NameTree, request: Request) -> Stage:
+def stage_table(tree: NameTree, request: StageRequest) -> Stage:
     """Decide everything about the table to be, against what there is now. Nothing of it can be seen yet."""
     staging.check_kind(request.kind)
     check_properties(request.properties)
@@ -96,7 +96,7 @@ def stage(tree: NameTree, request: Request) -> Stage:
     return _creating(tree, request)
 
 
-def _existing(tree: NameTree, request: Request) -> Found[TableState] | None:
+def _existing(tree: NameTree, request: StageRequest) -> Found[TableState] | None:
     if request.identifier is not None:
         check_name(request.identifier[-1], "table")
         return tree.find_table(request.identifier)
@@ -109,13 +109,13 @@ def _existing(tree: NameTree, request: Request) -> Found[TableState] | None:
     return None if view.sealed else Found(tracked, view)
 
 
-def _missing(request: Request) -> NoSuchTable:
+def _missing(request: StageRequest) -> NoSuchTable:
     if request.identifier is not None:
         return no_such_table(request.identifier)
     return NoSuchTable(f"there is no table at {request.location}")
 
 
-def _creating(tree: NameTree, request: Request) -> Stage:
+def _creating(tree: NameTree, request: StageRequest) -> Stage:
     table_id = tree.logs.new_id()
     namespace: Found[NamespaceState] | None = None
     if request.identifier is not None:
@@ -184,7 +184,7 @@ def _foreign_content(tree: NameTree, location: str) -> str | None:
     return None
 
 
-def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) -> Stage:
+def _replacing(tree: NameTree, request: StageRequest, existing: Found[TableState]) -> Stage:
     metadata = existing.view.state.current
     url = tree.logs.url(existing.tracked.location)
     if request.location is not None and canonical_url(request.location) != url:
@@ -200,7 +200,7 @@ def _replacing(tree: NameTree, request: Request, existing: Found[TableState]) ->
 
 def _stage(
     tree: NameTree,
-    request: Request,
+    request: StageRequest,
     existing: Found[TableState] | None,
     namespace: Found[NamespaceState] | None,
     table_id: str,
@@ -260,7 +260,7 @@ def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
     return assign_ids(schema, after_id)
 
 
-def rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
+def rename_table(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
     """Let another name lead to a table: by one commit within a namespace, across two by one of three logs.
 
     The table's objects stay where they are, and with them who may access them.

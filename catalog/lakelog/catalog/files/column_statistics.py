@@ -1,7 +1,7 @@
-"""Statistics of a whole table, computed on demand: what no file's footer tells, such as how many values are distinct.
+"""Statistics of a whole table, computed on demand: what no file's footer has, such as the number of distinct values.
 
-They are estimates for whoever plans queries, of the version that they name; nothing else is concluded from them. Rows
-that came or went since make them less exact, never wrong.
+They are estimates for query planners, of the version that they name, and serve no other purpose. Rows that were added
+or removed since make them less exact, never wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ColumnEstimates(
 class TableEstimates(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of the table at `version`, by column id. `size_bytes` is that of its files.
 
-    `added_since` rows were added later: then planners had better not go by these, as values may lie outside of their
+    `added_since` rows were added later: then planners should not rely on these, as values may lie outside of their
     bounds.
     """
 

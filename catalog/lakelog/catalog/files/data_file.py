@@ -3,16 +3,16 @@
 A `DataFile` is one Parquet file: where it is, how much is in it, its partition and its columns' statistics. Many of
 them are an Arrow table with one row a file and flat typed columns: `path`, `size`, `rows`, `spec`, `write`, `crc`,
 `footer`, `names`, `constants`, `deleted`, `deletes`, `first_row`, `version`, `p<field id>` (partition values) and, by
-column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", but in `p<field id>` of a file
-whose spec has that field, where it is the value NULL, and in `deleted` and `deletes`, where no row of the file is
-deleted.
+column id, `lo<id>`, `hi<id>`, `nulls<id>`, `nans<id>`. A NULL there means "not known", with two exceptions: in
+`p<field id>` of a file whose spec has that field it is the value NULL, and in `deleted` and `deletes` it means that no
+row of the file is deleted.
 
 `rows` counts the rows that are live. Statistics are those of the file as it was written, with rows that were deleted
-since: whoever holds a count of theirs against one of rows has to take `physical_rows`.
+since: compare counts from statistics with `physical_rows`.
 
 The rule of statistics: `lo` and `hi` are bounds of the values that are neither NULL nor NaN, not necessarily values.
 Without `nans`, bounds of a float column say that there is no NaN. Bounds are kept in the type that the column had when
-the file was written; whoever compares them converts them.
+the file was written; readers convert them before comparing.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class ColumnStats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Constant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The value of all rows of a file: a JSON literal of the atomic type `type`, whatever the column's is by now."""
+    """The value of all rows of a file: a JSON literal of the atomic type `type`, which the column may no longer
+    have."""
 
     type: str
     value: bool | int | float | str | None
@@ -82,11 +83,11 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     where not known.
 
     A file that lakelog has not written has `names`: what the field of each column id is called in it, nested ones among
-    their siblings. A field that is not in `names` is not in the file, whatever that holds under the same name.
-    `constants` are values of columns, by id, that are in no row of the file, but hold for all of them.
+    their siblings. A field that is not in `names` is not in the file, even if the file has one of the same name.
+    `constants` are values of columns, by id, that the file does not store, and that all of its rows have.
 
     Of the file's rows, `deletes` says which are deleted, and `rows` counts the others. `first_row` is the id of the
-    first one, and `version` the version that added the file (see `row_ids`); None for files of before there were ids.
+    first one, and `version` the version that added the file (see `row_ids`); None for files from before there were ids.
     """
 
     path: str
@@ -111,7 +112,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A data file that a commit takes out of the table, with what it took along, so that totals stay exact."""
+    """A data file that a commit removes from the table, with its rows and size, so that totals stay exact."""
 
     path: str
     rows: int
@@ -119,20 +120,20 @@ class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def removed_file(file: DataFile) -> RemovedFile:
-    """Return what takes a file out."""
+    """Return the removal of a file."""
     return RemovedFile(path=file.path, rows=file.rows, size_bytes=file.size_bytes)
 
 
 def file_path(write: WriteRef, suffix: str) -> str:
-    """Return the path of a file of `write`: it tells, before any commit does, from which version the write started.
+    """Return the path of a file of `write`: it names, before any commit does, the version that the write started from.
 
-    Whoever cleans up files that no commit names can so tell those of writes that are fenced off.
+    So a vacuum can recognise, among files that no commit names, those of writes that are fenced off.
     """
     return f"data/{write.version:020d}-{write.id}-{suffix}.parquet"
 
 
 def is_elsewhere(path: str) -> bool:
-    """Tell whether a data file's path leads out of its table: to a file that lakelog never deletes."""
+    """Return whether a data file's path leads out of its table: to a file that lakelog never deletes."""
     return path.startswith("/") or "://" in path
 
 
@@ -157,7 +158,7 @@ def constants_from_json(text: str) -> dict[int, Constant]:
 def started_at(path: str) -> int | None:
     """Return the version that the write of a data file, or of an object of deletion vectors, started from.
 
-    None for what is not lakelog's own.
+    None for files that lakelog did not write.
     """
     match = _OWN.fullmatch(path)
     return None if match is None else int(match[1])
@@ -166,7 +167,7 @@ def started_at(path: str) -> int | None:
 def check_written_by(files: Iterable[DataFile], write: WriteRef | None) -> None:
     """Raise InvalidInput for a file whose name says that another write made it.
 
-    Vacuum goes by the name, and the fence by the write: a file of an older one could be deleted before its commit.
+    Vacuum relies on the name, and the fence on the write: a file of an older write could be deleted before its commit.
     """
     for file in files:
         match = _OWN.fullmatch(file.path)
@@ -178,12 +179,12 @@ def check_written_by(files: Iterable[DataFile], write: WriteRef | None) -> None:
                     if write
                     else "this write, which has no id"
                 )
-                + ": begin a write, and give its files the names that it asks for"
+                + ": begin a write, and name its files as it requires"
             )
 
 
 def of_write(files: Sequence[DataFile], write: WriteRef | None) -> list[DataFile]:
-    """Return `files` with the id of the write that they came by, whatever their writer said of it."""
+    """Return `files` with the id of the write that they belong to, in place of what their writer gave."""
     if write is None:
         return list(files)
     return [
@@ -195,17 +196,17 @@ def of_write(files: Sequence[DataFile], write: WriteRef | None) -> list[DataFile
 def check_files(
     files: Sequence[DataFile], schema: Schema, specs: Mapping[int, PartitionSpec] | Iterable[PartitionSpec]
 ) -> None:
-    """Raise InvalidInput for a file that must not be committed, because the table could not be read right with it.
+    """Raise InvalidInput for a file that must not be committed, because the table could not be read correctly with it.
 
-    A partition value that is left out would be taken for NULL, so all fields of the file's spec have to be there,
-    and no others; values and bounds have to be of their types; no file may come twice.
+    A partition value that is left out would be read as NULL, so all fields of the file's spec are required, and no
+    others; values and bounds must be of their types; no file may be added twice.
     """
     known = {spec.id: spec for spec in (specs.values() if isinstance(specs, Mapping) else specs)}
     for file in files:
         spec = known.get(file.spec_id)
         if spec is None:
             raise InvalidInput(
-                f"the data file {file.path} names the partition spec {file.spec_id}, which is not there"
+                f"the data file {file.path} names the partition spec {file.spec_id}, which the table does not have"
             )
         if file.partition.keys() != {field.id for field in spec.fields}:
             raise InvalidInput(
@@ -214,10 +215,11 @@ def check_files(
             )
         if file.rows < 0 or file.size_bytes < 0 or not file.path:
             raise InvalidInput(
-                f"the data file {file.path!r} has {file.rows} rows and {file.size_bytes} bytes"
+                f"the data file {file.path!r} has {file.rows} rows and {file.size_bytes} bytes: give it a path, and "
+                "numbers of at least 0"
             )
     if len({file.path for file in files}) < len(files):
-        raise InvalidInput("a data file is to be added twice in one commit")
+        raise InvalidInput("one commit adds a data file twice: name each file once")
     if files:
         files_to_arrow(files, schema, known)
 
@@ -282,7 +284,7 @@ def files_to_arrow(
 def files_from_arrow(table: pa.Table) -> list[DataFile]:
     """Return the rows of such a table as files.
 
-    A partition value that is NULL is left out where it cannot be told from a field that the file's spec does not have;
+    A NULL partition value is left out where it looks like a field that the file's spec does not have;
     `DataFile.partition` means the same either way.
     """
     rows = table.num_rows

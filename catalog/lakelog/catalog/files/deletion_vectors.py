@@ -2,7 +2,7 @@
 
 A vector is a 32-bit Roaring bitmap in its portable form, of the positions of rows in the file, from 0. Small ones stand
 in the file's entry, the others of a commit together in one object, which is named like a data file of the same write,
-so that what holds for abandoned data files holds for it too. A vector is never changed: who deletes more rows gives
+so that abandoned ones are deleted like abandoned data files. A vector is never changed: a delete of more rows gives
 the file another one, which has the older positions too. Pure: `logs.stored_vectors` reads and writes the objects.
 """
 
@@ -29,7 +29,7 @@ POSITION_LIMIT = 2**32
 
 
 class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How many rows of a file are deleted, and where it stands which: `inline` (Base64), or in `path` from `offset` on.
+    """How many rows of a file are deleted, and where their positions are: `inline` (Base64), or in `path` at `offset`.
 
     `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location.
     """
@@ -62,27 +62,27 @@ def positions_of(deletes: Sequence[Positions | Mapping[str, Any]]) -> dict[str, 
     """Return what an engine sends, by path, without files of which it names no row. InvalidInput for a path twice."""
     listed = [msgspec.convert(each, Positions, from_attributes=True) for each in deletes]
     if len({each.path for each in listed}) < len(listed):
-        raise InvalidInput("a file is named twice by the rows that are to be deleted: name each file once")
+        raise InvalidInput("the rows to delete name a file twice: name each file once")
     positions = {each.path: bitmap_of(each.positions) for each in listed}
     return {path: bitmap for path, bitmap in positions.items() if bitmap}
 
 
 def bitmap_of(encoded: str) -> BitMap:
-    """Return the positions that an engine sends as Base64. InvalidInput for what is no bitmap."""
+    """Return the positions that an engine sends as Base64. InvalidInput where they are not a bitmap."""
     from pyroaring import BitMap
 
     try:
         return BitMap.deserialize(base64.b64decode(encoded, validate=True))
     except (ValueError, IndexError, binascii.Error):
         raise InvalidInput(
-            "the positions of deleted rows are no Roaring bitmap: send its portable form as Base64"
+            "the positions of deleted rows are not a Roaring bitmap: send its portable form as Base64"
         ) from None
 
 
 def packed_vectors(
     write: WriteRef, vectors: Mapping[str, BitMap]
 ) -> tuple[dict[str, Deletes], str | None, bytes]:
-    """Return the references to `vectors`, by whatever they are keyed, and the object of those that are not inline.
+    """Return the references to `vectors`, under the same keys, and the object of those that are not inline.
 
     The object is its path, relative to the table's location, and its content; None and empty where all are inline. Its
     name depends on what is in it: a commit that is decided again on a newer state puts another one.
@@ -107,7 +107,7 @@ def packed_vectors(
 
 
 def inline_deletes(vector: BitMap) -> Deletes:
-    """Return a reference that has the vector itself, however large: for who reads it at once, and for no log."""
+    """Return a reference that has the vector itself, of any size: for a reader in this process, never for a log."""
     blob = _packed(vector)
     return Deletes(
         rows=len(vector),
@@ -141,7 +141,7 @@ def decoded_vector(deletes: Deletes, blob: bytes, physical_rows: int) -> BitMap:
     try:
         vector = BitMap.deserialize(blob)
     except (ValueError, IndexError):
-        raise FormatError(f"the vector of its deleted rows in {where} is no Roaring bitmap") from None
+        raise FormatError(f"the vector of its deleted rows in {where} is not a Roaring bitmap") from None
     if len(vector) != deletes.rows:
         raise FormatError(
             f"the vector in {where} deletes {len(vector):,} of its rows, and the log says {deletes.rows:,}"

@@ -1,8 +1,8 @@
 """The set of a table's live data files: immutable, and cheap to change.
 
-A change costs what the change is long, whatever the set holds: a set knows its totals and how it came from its
-predecessor (files added, paths removed). Arrow rows are made when somebody asks for them, and remembered. How a set is
-stored is the business of `manifests`. A path is in a set at most once; a removed one may come back.
+The cost of a change grows with the change and not with the set: a set knows its totals and how it came from its
+predecessor (files added, paths removed). Arrow rows are made on first use, and cached. `manifests` has how a set is
+stored. A path is in a set at most once; a removed one may come back.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class StoredIn:
-    """Where the entries of a set stand: manifests, and how many files are added and removed beside those."""
+    """Where the entries of a set are stored: manifests, and how many files are added and removed beside those."""
 
     manifests: Manifests
     added_since: int
@@ -119,9 +119,9 @@ class FileSet:
         return list(tables)
 
     def _release_predecessor(self) -> None:
-        """Let go of the tables that this set's were made from: a process that reads every version keeps one copy.
+        """Release the tables that this set's were made from: a process that reads every version keeps one copy.
 
-        Whoever still asks for the older version makes them again.
+        A reader of the older version makes them again.
         """
         files = self
         while isinstance(files._origin, _Step):
@@ -158,14 +158,14 @@ class FileSet:
     def stored(self, names: Iterable[str]) -> None:
         """Note that the objects of the last dump of this very set are durable, if `names` has them all.
 
-        Sets that come from this one then build on its manifests, and what led here can be forgotten.
+        Sets that come from this one then build on its manifests, and the changes that led to it are released.
         """
         if self._dumped is not None and self._dumped[1] <= frozenset(names):
             self._origin = self._dumped[0]
             self._dumped = None
 
     def stored_in(self) -> StoredIn:
-        """Return where the entries stand, as far as this process knows. Reads nothing."""
+        """Return where the entries are stored, as far as this process knows. Reads nothing."""
         manifests, added, removed = self._since(lambda files: None)
         assert isinstance(manifests, Manifests), "every set goes back to manifests"
         return StoredIn(manifests, sum(table.num_rows for table in added), len(removed))
@@ -209,7 +209,7 @@ class FileSet:
 
 
 def _surviving(change: _Added, removed: set[str]) -> _Added:
-    """Return `change` without what was removed later; those paths then concern nothing that is older."""
+    """Return `change` without the files that were removed later; those paths then concern no older change."""
     if not removed:
         return change
     if isinstance(change.files, pa.Table):

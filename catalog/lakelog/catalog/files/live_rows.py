@@ -1,4 +1,4 @@
-"""Which rows of a file are read, by their positions in it: those of some row groups, without the deleted ones."""
+"""The rows of a file that are read, by their positions in it: those of some row groups, without deleted ones."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Fetch = Callable[[Sequence[str]], list[bytes]]
 
 ALWAYS_MERGED_BELOW = 256
 MANIFEST_LIMIT = 100_000
-"""Manifests of so many entries are not merged any more."""
+"""Manifests of at least this many entries are no longer merged."""
 
 REMOVED_FRACTION = 8
 REMOVED_MINIMUM = 1000

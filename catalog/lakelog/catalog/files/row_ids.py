@@ -1,10 +1,10 @@
 """Ids and versions of rows, which stay when a row is moved to another file, or changed.
 
 A commit gives each new file as many ids as it has rows, from `first_row` on: the row at position p has `first_row` + p,
-and the version of the commit that added the file. Rows that came from elsewhere bring theirs along, in two columns of
-the file that are no columns of the table. No id is given twice, whatever becomes of the files.
+and the version of the commit that added the file. Rows that came from another file keep theirs, in two columns of
+the file that are not columns of the table. No id is given twice, even after its file was removed.
 
-Pure. Which version a commit is going to be, nobody knows who decides it: what it leaves out is filled in by the fold.
+Pure. A commit does not know its version when it is decided: the fold fills in what it leaves out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files.data_file import FIRST_ROW, VERSION, DataFile, physical_rows
 
 ROW_ID, ROW_VERSION = "_lakelog_row_id", "_lakelog_row_version"
-"""The columns of a file with the ids and versions of rows that came from elsewhere; NULL for all others."""
+"""The columns of a file with the ids and versions of rows that came from another file; NULL for all others."""
 
 UNCOMMITTED = 0
 """The version of files that a transaction has added, as long as it is not committed."""
@@ -35,7 +35,7 @@ def with_ids(files: Sequence[DataFile], next_row: int) -> list[DataFile]:
 
 
 def with_version(added: Sequence[DataFile] | pa.Table, version: int) -> Sequence[DataFile] | pa.Table:
-    """Return the files that a commit adds with its version where they do not say another one."""
+    """Return the files that a commit adds, with its version where they have none of their own."""
     if not isinstance(added, pa.Table):
         return [
             msgspec.structs.replace(file, version=version)
@@ -64,7 +64,7 @@ def without_uncommitted(files: pa.Table) -> pa.Table:
 
 
 def next_row_after(next_row: int, added: Sequence[DataFile] | pa.Table) -> int:
-    """Return the first id that no row has got, where `next_row` is that of before `added`."""
+    """Return the first id that no row has, where `next_row` was that before `added`."""
     if not isinstance(added, pa.Table):
         ends = [file.first_row + file.physical_rows for file in added if file.first_row is not None]
         return max([next_row, *ends])
@@ -75,7 +75,7 @@ def next_row_after(next_row: int, added: Sequence[DataFile] | pa.Table) -> int:
 
 
 def given_twice(files: pa.Table, next_row: int) -> str | None:
-    """Say which ids of rows belong to two of the files, or to rows to come; None where none does."""
+    """Return which ids of rows belong to two of the files, or to future rows; None where none does."""
     if FIRST_ROW not in files.column_names:
         return None
     starts = files[FIRST_ROW].combine_chunks()
@@ -87,4 +87,4 @@ def given_twice(files: pa.Table, next_row: int) -> str | None:
         if one["start"] < end:
             return f"the row id {one['start']} is of {path} and of {one['path']}"
         end, path = one["end"], one["path"]
-    return f"the row id {end - 1} of {path} is going to be given again" if end > next_row else None
+    return f"the row id {end - 1} of {path} is to be given again" if end > next_row else None

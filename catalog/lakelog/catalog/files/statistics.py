@@ -1,7 +1,7 @@
 """Statistics of a data file, from its Parquet footer.
 
 Only columns that are not nested have bounds. Bounds of text are cut to 32 characters or bytes; the upper one is made
-greater by that. A float column has bounds only where somebody counted its NaNs, because a footer does not tell of them.
+greater by that. A float column has bounds only where its writer counted its NaNs, because a footer does not count them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakelog.catalog.schema import AtomicType, Schema, float_to_json, value_type
 
 TEXT_LIMIT = 32
 COLUMN_LIMIT = 200
-"""So many columns of a table have statistics, the first ones: those of a very wide table would outweigh its queries."""
+"""Only the first columns of a table have statistics, at most this many: those of a very wide table cost too much."""
 
 _HIGHEST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
@@ -89,7 +89,7 @@ def lower_text(text: str) -> str:
 
 
 def upper_text(text: str) -> str | None:
-    """Return a text of limited length that is not less than `text`, or None where there is none at hand."""
+    """Return a text of limited length that is not less than `text`, or None where there is none."""
     if len(text) <= TEXT_LIMIT:
         return text
     following = ord(text[TEXT_LIMIT - 1]) + 1
@@ -99,7 +99,7 @@ def upper_text(text: str) -> str | None:
 
 
 def upper_bytes(data: bytes) -> bytes | None:
-    """Return bytes of limited length that are not less than `data`, or None where there are none at hand."""
+    """Return bytes of limited length that are not less than `data`, or None where there are none."""
     if len(data) <= TEXT_LIMIT:
         return data
     following = data[TEXT_LIMIT - 1] + 1

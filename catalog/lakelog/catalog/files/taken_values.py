@@ -1,4 +1,4 @@
-"""Values of identity columns that a write has taken, held against the files that it wrote. Pure."""
+"""Values of identity columns that a write has taken, compared with the files that it wrote. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_taken(values: Sequence[ValuesTaken], files: Sequence[DataFile], schema
             known_stats = file.stats.get(field.id)
             if known_stats is not None and known_stats.nulls:
                 raise InvalidInput(
-                    f"rows of {file.path} have no value of the identity column {dotted((field.name,))}: take some for "
-                    "them, and say which"
+                    f"rows of {file.path} have no value of the identity column {dotted((field.name,))}: take values "
+                    "for them, and name these"
                 )
     check_steps(values, schema)

@@ -4,9 +4,14 @@ Rule: nothing is deleted by a guess. A commit first proves that no reader or wri
 It must not be needed by any reader or writer: a warehouse without maintenance grows, and nothing else.
 """
 
+from lakelog.catalog.maintenance.drop_purge import (
+    drop_and_purge,
+)
 from lakelog.catalog.maintenance.expire import (
     EXPIRE_DEFAULT_AGE,
     Expired,
+    expire_logs,
+    what_to_keep,
 )
 from lakelog.catalog.maintenance.fsck import (
     Findings,
@@ -19,6 +24,8 @@ from lakelog.catalog.maintenance.vacuum import (
     VACUUM_DEFAULT_AGE,
     VACUUM_DEFAULT_DROPPED_AGE,
     Vacuumed,
+    vacuum_logs,
+    vacuum_wish,
 )
 
 __all__ = [
@@ -30,4 +37,9 @@ __all__ = [
     "VACUUM_DEFAULT_DROPPED_AGE",
     "Vacuumed",
     "check_warehouse",
+    "drop_and_purge",
+    "expire_logs",
+    "vacuum_logs",
+    "vacuum_wish",
+    "what_to_keep",
 ]

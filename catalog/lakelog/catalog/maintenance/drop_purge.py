@@ -1,8 +1,8 @@
-"""Drops that nobody shall undo: what is dropped is purged at once, rather than by a vacuum after its time."""
+"""Drops that cannot be undone: the table is purged at once, rather than by a vacuum after its retention."""
 
 from __future__ import annotations
 
-from lakelog.catalog.ddl import drop, needed_versions
+from lakelog.catalog.ddl import drop_table, needed_versions
 from lakelog.catalog.logs import FOREVER_US, NameTree, Target, Token, TrackedLog, was_applied_anywhere
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.names import Identifier, quoted
@@ -10,26 +10,26 @@ from lakelog.catalog.state import RELATION, TableState
 from lakelog.log.errors import ConflictError, NotFound, Unsupported
 
 
-def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
-    """Drop a table, delete its files and forget it; False where there is none.
+def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
+    """Drop a table, delete its files and forget it; False where it does not exist.
 
-    A table at a place of its user's own is forgotten, and its files stay. Unsupported, with nothing done, where a saved
-    cut has the table. ConflictError where it was dropped, but could not be purged.
+    A table at a place that its user chose is forgotten, and its files stay. Unsupported, with nothing done, where a
+    saved cut has the table. ConflictError where it was dropped, but could not be purged.
     """
     tree.logs.check_writable()
     if tree.logs.is_a_cut:
         raise Unsupported(
-            f"{quoted(identifier)} cannot be purged in a transaction, which could not be rolled back then: drop it "
-            "there, or purge it outside"
+            f"{quoted(identifier)} cannot be purged in a transaction, as a purge cannot be rolled back: drop it "
+            "without PURGE, or purge it outside of the transaction"
         )
     found = None if was_applied_anywhere(tree.logs, token) else tree.find_table(identifier)
     if found is not None and found.tracked.location in needed_versions(tree):
         raise Unsupported(
-            f"a saved cut has versions of {quoted(identifier)}, which a purge would delete: drop that cut before, or "
+            f"a saved cut has versions of {quoted(identifier)}, which a purge would delete: drop that cut first, or "
             "drop the table without PURGE"
         )
     asked = token or Token(commit_id=tree.logs.new_id(), bases={})
-    if not drop.drop_table(tree, identifier, asked):
+    if not drop_table(tree, identifier, asked):
         return False
     _purge(tree, identifier, asked)
     return True
@@ -39,7 +39,7 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
     """Purge what `token` has dropped under that name, unless that has been done."""
     parent = tree.find_namespace(identifier[:-1])
     if parent is None:
-        return  # dropped since, with all that was dropped in it
+        return  # dropped since, with all that had been dropped in it
     view = parent.tracked.current()
     namespace = Target(quoted(identifier[:-1]), identifier[:-1], parent.tracked, view)
     finished = []
@@ -53,7 +53,7 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
         if planned is not None and not purge.do(tree, planned):
             raise ConflictError(
                 f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved that has "
-                "it. Vacuum purges it in its time",
+                "it. Vacuum purges it after its retention",
                 version=planned.view.version,
             )
         finished.append(id)
@@ -62,7 +62,7 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
 
 
 def _is_dropped_by(tracked: TrackedLog[TableState], id: str, token: Token) -> bool:
-    """Tell whether the log ends with that drop, or is being purged already."""
+    """Return whether the log ends with that drop, or is being purged already."""
     try:
         view = tracked.at_its_place()
     except NotFound:

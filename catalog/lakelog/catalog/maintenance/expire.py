@@ -1,12 +1,12 @@
-"""Letting go of old versions of tables and namespaces, each in its own log.
+"""Expiry of old versions of tables and namespaces, each in its own log.
 
-A log first says so in a commit of its own (`history-expired`), which names who did it and after which no change can
-bring back what only older versions had. Then a base makes the first kept version durable, and the older ones become
-tombstones (`lakelog.log.expiry`). The current version always stays. Data files are not touched: those that only older
-versions had are vacuum's from then on. Stopped at any point, the next run finishes it.
+First a commit in the log records it (`history-expired`), with its writer; from then on no change can bring back what
+only older versions had. Then a base makes the first kept version durable, and the older ones become tombstones
+(`lakelog.log.expiry`). The current version always stays. Data files are not touched: vacuum deletes those that only
+expired versions had. If it stops at any point, the next run finishes it.
 
-Saved cuts are looked at twice, the second time after the commit. Whoever saves a cut does the two steps the other way
-round: the cut first, then a look at what the logs have said. So at least one of both sees the other and gives way.
+Saved cuts are read twice, the second time after the commit. A writer of a cut does the two steps in the opposite
+order: it writes the cut, then reads what the logs have recorded. So at least one of the two sees the other and stops.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ EXPIRE_DEFAULT_AGE = dt.timedelta(days=7)
 
 
 class Expired(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes, or would go, of one log: `versions` before `first`, the first that can be read afterwards.
+    """What expires, or would expire, of one log: `versions` before `first`, the first that can be read afterwards.
 
-    `commits` become tombstones (what an earlier run left undone too); with the bulk beside them they have `size_bytes`.
-    `files` data files with `file_bytes` are then reachable from no version any more. `kept_for_cuts`: saved cuts need
-    older versions than were asked for. `error` says why this log was left alone.
+    `commits` become tombstones (those that an earlier run left undone too); with their sidecars they have `size_bytes`.
+    `files` data files with `file_bytes` are then unreachable from any version. `kept_for_cuts`: saved cuts need older
+    versions than requested. `error` is why this log was skipped.
     """
 
     kind: str
@@ -58,9 +58,9 @@ class Expired(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """From which version on a log is kept: exactly one of these says it.
+    """From which version on a log is kept: exactly one of these is given.
 
-    `since`: what could be read at that time or later. `version`: that one. `last`: so many, with the current one.
+    `since`: what could be read at that time or later. `version`: that one. `last`: a number, with the current one.
     """
 
     since: int | None = None
@@ -78,23 +78,23 @@ class Keep:
         assert self.version is not None, "one of them is given"
         if self.version > view.version:
             raise NotFound(
-                f"{tracked.log.location} has no version {self.version}: the newest is {view.version}, and that stays"
+                f"{tracked.log.location} has no version {self.version}: the newest is {view.version}, which stays"
             )
         return self.version
 
 
-def keep(
+def what_to_keep(
     now_us: int,
     *,
     older_than: dt.timedelta | None = None,
     version: int | None = None,
     retain_last: int | None = None,
 ) -> Keep:
-    """Return what was asked for; without anything, `EXPIRE_DEFAULT_AGE`. InvalidInput for what cannot be meant."""
+    """Return the rule of these arguments; without any, `EXPIRE_DEFAULT_AGE`. InvalidInput."""
     wishes = {"older_than": older_than, "version": version, "retain_last": retain_last}
     given = [name for name, value in wishes.items() if value is not None]
     if len(given) > 1:
-        raise InvalidInput(f"{' and '.join(given)} say different things about what to keep: give one of them")
+        raise InvalidInput(f"{' and '.join(given)} cannot be combined: give only one of them")
     for name, number in (("version", version), ("retain_last", retain_last)):
         if number is not None and (type(number) is not int or number < 1):
             raise InvalidInput(f"{name} is {number!r}: give a whole number of at least 1")
@@ -104,24 +104,24 @@ def keep(
 
 
 def age_us(name: str, age: dt.timedelta) -> int:
-    """Return an age in microseconds. InvalidInput for a negative one, or for what is none."""
+    """Return an age in microseconds. InvalidInput for a negative one, or for another type."""
     if not isinstance(age, dt.timedelta) or age < dt.timedelta(0):
         raise InvalidInput(f"{name} is {age!r}: give a datetime.timedelta of 0 or more")
     return round(age / dt.timedelta(microseconds=1))
 
 
-def expire(
+def expire_logs(
     tree: NameTree, scope: Scope, wish: Keep, *, dry_run: bool, progress: Progress | None = None
 ) -> list[Expired]:
-    """Let go of old versions of every log in `scope`, or tell what would go. One log's failure does not stop the
+    """Expire old versions of every log in `scope`, or report what would expire. One log's failure does not stop the
     others.
 
-    Costs, for each log, a few GETs where nothing is to go; else a GET for each retained version, and on doing it a PUT
-    for each that goes, four for the commit, base, snapshot and hint, and two LISTs.
+    Costs, for each log, a few GETs where nothing expires; else a GET for each retained version, and on doing it a PUT
+    for each that expires, four for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
     cuts = needed_versions(tree)
-    done: list[Expired] = [_left_alone(each) for each in scope.unreadable]
+    done: list[Expired] = [_skipped(each) for each in scope.unreadable]
     work: list[tuple[Target[Any], str]] = [(target, "table") for target in scope.tables]
     work += [(target, "namespace") for target in scope.namespaces]
     for number, (target, kind) in enumerate(work, start=1):
@@ -144,7 +144,7 @@ def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expire
     tracked, view = target.tracked, target.view
     base = last_base_from(tracked.log, view)
     oldest = first_readable(base)
-    # What was begun by an earlier run is finished by any.
+    # Any run finishes what an earlier one began.
     asked = max(wish.first(tracked, view, base), view.state.expired, oldest)
     first = max(oldest, asked if cut is None else min(asked, cut))
     known = Expired(
@@ -171,7 +171,7 @@ def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expire
 
 
 def _unreachable(tracked: TrackedLog[TableState], oldest: int, first: int, head: int) -> Any:
-    """Return the files of the table's own that only versions before `first` had: others are never deleted."""
+    """Return the table's own files that only versions before `first` had: other files are never deleted."""
     left = without(ever_in(tracked, oldest, first), ever_in(tracked, first, head))
     return left.filter(pa.array([not is_elsewhere(path) for path in left["path"].to_pylist()], pa.bool_()))
 
@@ -181,12 +181,12 @@ def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
 
     def decide(view: View[S], passed: Sequence[Any]) -> Draft:
         if view.state.expired >= first:
-            raise _SaidBefore
+            raise _AlreadyRecorded
         return Draft(events=encode([HistoryExpired(version=first)]))
 
     try:
         tracked.commit(target.view, decide)
-    except _SaidBefore:
+    except _AlreadyRecorded:
         pass
     except LogSealed as error:
         raise NotFound(
@@ -207,7 +207,7 @@ def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
 
 
 def refresh_snapshot(tracked: TrackedLog[Any]) -> None:
-    """Read the log anew, from its base, and write a snapshot: those of before lead readers on a detour."""
+    """Read the log anew, from its base, and write a snapshot: earlier ones make readers take a longer way."""
     tracked.log.snapshot(tracked.anew())
 
 
@@ -220,9 +220,9 @@ def _current_at(tracked: TrackedLog[Any], view: View[Any], time_us: int) -> int:
         return 1
 
 
-def _left_alone(log: Unreadable) -> Expired:
+def _skipped(log: Unreadable) -> Expired:
     return Expired(kind=log.kind, name=log.name, location=log.location, error=log.error)
 
 
-class _SaidBefore(LakelogError):
-    """Ends a commit that an earlier run made already."""
+class _AlreadyRecorded(LakelogError):
+    """Ends a commit that an earlier run has made."""

@@ -1,16 +1,16 @@
-"""Logs and folders that no name leads to: what is left of a creation that never came to its end.
+"""Logs and folders that no name leads to: leftovers of unfinished creations.
 
 A creation writes the first commit of a log under a new id, and only then links it in a namespace; a CREATE TABLE AS
-SELECT even writes data files before there is a log. Whoever dies in between leaves something that nothing leads to; so
-does whoever merely takes long, and looks the same. What tells them apart is a commit in the namespace that is to link
-it: `entry-forgotten`. From then on a link of that id fails, so that whatever its creator still does, nobody will ever
-see it. The age decides only when that commit is made.
+SELECT even writes data files before there is a log. A writer that dies in between leaves an object that nothing leads
+to; a slow writer has one too, and looks the same. A commit in the namespace that is to link it makes the difference:
+`entry-forgotten`. From then on a link of that id fails, so that no reader will ever see it, whatever its creator still
+does. The age decides only when that commit is made.
 
-It is safe for a log that was linked once, too. Whatever moves, drops or restores it writes into its own log. So when
-that log has not changed between the look at it, which names the namespace that it belongs to, and the commit that seals
-it for good, then in all that time it was nowhere but there; and there it was not, when it was forgotten.
+It is safe for a log that was linked once, too. A move, drop or restore of it writes into its own log. So if that log
+has not changed between the read, which names the namespace that it belongs to, and the commit that seals it for good,
+then in all that time it can have been linked only there; and there it was not linked when it was forgotten.
 
-A folder without a log has no time. The namespace takes down which ones vacuum has met; the age counts from then on.
+A folder without a log has no time. The namespace records which ones vacuum has met; the age counts from then on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakelog.catalog.ddl import table_places
+from lakelog.catalog.ddl import table_folders
 from lakelog.catalog.logs import LogCache, NameTree, Scope, Target, TrackedLog, Unreadable
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.maintenance.purge import Content, Purge, data_of, folder
@@ -61,7 +61,7 @@ class Orphan:
 
 @dataclass(slots=True)
 class Orphans:
-    """What was found in one namespace: logs, and by their locations folders without one; `begun` ones may still be
+    """The findings in one namespace: logs, and by their locations folders without one; `begun` ones may still be
     under way."""
 
     logs: list[Orphan] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Orphans:
 
 
 def known_places(scope: Scope) -> set[str]:
-    """Return the locations that the namespaces in `scope` know, as linked or as dropped."""
+    """Return the locations that the namespaces in `scope` know, linked or dropped."""
     known: set[str] = set()
     for namespace in scope.namespaces:
         state = namespace.view.state
@@ -87,10 +87,10 @@ def find(
     until_us: int,
     dropped_until_us: int,
 ) -> Orphans:
-    """Return what lies in a namespace's folders, is not `known`, and was made at `until_us` or before.
+    """Return the logs and folders in a namespace's folders that are not `known` and were made at `until_us` or before.
 
-    Costs a LIST of each of its folders (one, and one more for each `location` it has or had) and a GET for each thing
-    that is not known; more only for what is not purged yet.
+    Costs a LIST of each of its folders (one, and one more for each `location` it has or had) and a GET for each one
+    that is not known; more only for those that are not purged yet.
     """
     found = Orphans()
     for kind, location, id in _unknown(tree.logs, namespace, known):
@@ -105,9 +105,9 @@ def find(
 def _unknown(
     logs: LogCache, namespace: Target[NamespaceState], known: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield kind, location and id of each folder that is not known, but for logs that were purged to the end."""
+    """Yield kind, location and id of each folder that is not known, except for logs that were purged completely."""
     places = []
-    for place in table_places.folders(logs, namespace.tracked.location, namespace.view):
+    for place in table_folders(logs, namespace.tracked.location, namespace.view):
         store, prefix = logs.places.open(place)
         for name in store.list_folders(f"{prefix}/" if prefix else ""):
             match = _FOLDER.fullmatch(name)
@@ -121,13 +121,13 @@ def _unknown(
         for found, tracked, hint in zip(batch, opened, hints, strict=True):
             replay = tracked.log.replay
             root = replay.root_or_none(replay.keys.latest, hint)
-            # The hint of a purged log is written last of all. One that lies costs space, no more.
+            # The hint of a purged log is written last of all. A wrong one only costs space.
             if root is None or not root.purged or root.log_id != found[2]:
                 yield found
 
 
 def _hints(opened: Sequence[TrackedLog[None]]) -> list[bytes | None]:
-    """Return what stands at the hint of each log: one round for each store."""
+    """Return the object at the hint of each log: one round for each store."""
     found: dict[str, bytes | None] = {}
     for store in {id(tracked.store): tracked.store for tracked in opened}.values():
         here = [tracked for tracked in opened if tracked.store is store]
@@ -149,7 +149,7 @@ def _judge(
     logs = tree.logs
     tracked: TrackedLog[Any] = logs.table(location) if kind == TABLE else logs.namespace(location)
     try:
-        # What stands undecided is settled by the removal, which asks again.
+        # The removal settles an undecided transaction, and reads again.
         view = tracked.at_its_place()
     except NotFound:
         _judge_folder(namespace, tracked, id, until_us, found)
@@ -189,7 +189,7 @@ def _judge_folder(
 def _home(
     logs: LogCache, tracked: TrackedLog[Any], view: View[Any], kind: str
 ) -> TrackedLog[NamespaceState] | None:
-    """Return the namespace that a log says it belongs to; None where that has expired, or there is none."""
+    """Return the namespace that a log names as its own; None where that commit has expired, or names none."""
     for commit in tracked.log.commits(last=view.version, newest_first=True):
         for event in reversed(table_events(commit) if kind == TABLE else namespace_events(commit)):
             match event:
@@ -209,14 +209,14 @@ def _created_us(tracked: TrackedLog[Any]) -> int:
 
 
 def is_known(state: NamespaceState, id: str) -> bool:
-    """Return whether a namespace leads to that id, or could again."""
+    """Return whether a namespace leads to that id, or may do so again."""
     return id in state.dropped or any(
         entry.id == id for names in state.entries.values() for entry in names.values()
     )
 
 
 def note(namespace: Target[NamespaceState], found: Orphans) -> None:
-    """Commit which folders are forgotten, so that their content can go, and which were met; only what is news."""
+    """Commit which folders are forgotten, so that their content can be deleted, and which were met; only new ones."""
     tracked = namespace.tracked
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
@@ -246,16 +246,16 @@ def note(namespace: Target[NamespaceState], found: Orphans) -> None:
     except _NothingNew:
         return
     except LogSealed:
-        found.folders.clear()  # dropped meanwhile: its own purge is for them
+        found.folders.clear()  # dropped meanwhile: its own purge deletes them
 
 
 def remove(tree: NameTree, orphan: Orphan) -> bool:
-    """Forget a log that no name leads to, then purge it. False where one leads to it after all, or may again."""
+    """Forget a log that no name leads to, then purge it. False where a name leads to it, or may again."""
     home = orphan.home
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         if is_known(view.state, orphan.id):
-            raise _Known
+            raise _AlreadyForgotten
         if orphan.id in view.state.forgotten:
             raise _NothingNew
         return Draft(events=encode([EntryForgotten(id=orphan.id)]))
@@ -265,10 +265,10 @@ def remove(tree: NameTree, orphan: Orphan) -> bool:
             home.commit(home.current(), decide)
     except _NothingNew:
         pass
-    except _Known:
+    except _AlreadyForgotten:
         return False
     except LogSealed:
-        # Nothing is ever linked in what is purged; what is only dropped may be restored.
+        # Nothing is ever linked in a purged namespace; one that is only dropped may be restored.
         if not home.current().purged:
             return False
     return purge.do(tree, orphan.purge, sealed=False)
@@ -278,9 +278,9 @@ def _id_of(location: str) -> str:
     return location[-26:]
 
 
-class _Known(LakelogError):
-    """Ends a commit that would forget what is known."""
+class _AlreadyForgotten(LakelogError):
+    """Ends a commit that would forget a known id."""
 
 
 class _NothingNew(LakelogError):
-    """Ends a commit that would say nothing new."""
+    """Ends a commit that would have nothing new."""

@@ -1,11 +1,11 @@
-"""The end of what was dropped: what can no longer be restored is deleted, but for the keys of its commits.
+"""Purging dropped objects: all that they held is deleted, except for the keys of their commits.
 
 First a commit into the dropped log itself says that it is purged. By put-if-absent that excludes a restore, which would
 have to be the very same version. Then its data files go, then the log shrinks to a base of nothing and tombstones, and
-only then does the namespace forget it: until that last step the namespace's list of dropped things is the list of what
-is still to be done, so that a run that was stopped anywhere is finished by the next.
+only then does the namespace forget it: until that last step the namespace's list of dropped objects is the list of
+what is still to be done, so that the next run finishes one that was stopped anywhere.
 
-A table whose place the user chose is left as it is, log included: dropping it gave the place back to its owner.
+A table whose place the user chose is left as it is, log included: dropping it returned the place to its owner.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """One log that is purged, and what goes with it. `children` are below it, and go first."""
+    """One log that is purged, and its objects. `children` are below it, and are purged first."""
 
     tracked: TrackedLog[Any]
     view: View[Any]
@@ -73,7 +73,7 @@ class Purge:
 
 
 def folder(tracked: TrackedLog[Any]) -> str:
-    """Return what the keys of all that is a log's begin with."""
+    """Return the prefixes of the keys of a log's objects."""
     return f"{tracked.prefix}/" if tracked.prefix else ""
 
 
@@ -92,9 +92,10 @@ def data_of(store: ObjectStore, prefix: str) -> Content:
 def plan_purge(
     tree: NameTree, kind: str, name: str, entry: Entry, *, only_look: bool = False
 ) -> Purge | None:
-    """Return what a purge of `entry` deletes, with all that is below it; None where nothing is left that is its.
+    """Return what a purge of `entry` deletes, with all that is below it; None where it has nothing left.
 
-    An entry whose place is another log's by now, or a user's own, has nothing left. `only_look` aborts no transaction.
+    An entry whose place another log has taken, or that a user chose, has nothing left. `only_look` aborts no
+    transaction.
     """
     logs, location = tree.logs, entry.location
     tracked: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
@@ -119,7 +120,7 @@ def plan_purge(
 
 
 def _below(state: NamespaceState) -> Iterator[tuple[str, str, Entry]]:
-    """Yield all that a namespace held when it was dropped, what had been dropped in it before included."""
+    """Yield all that a namespace held when it was dropped, including what had been dropped in it before."""
     for space, kind in ((RELATION, "table"), (NAMESPACE, NAMESPACE)):
         for name, entry in sorted(state.entries.get(space, {}).items()):
             yield kind, name, entry
@@ -129,7 +130,7 @@ def _below(state: NamespaceState) -> Iterator[tuple[str, str, Entry]]:
 
 
 def _metadata(tracked: TrackedLog[Any], view: View[Any]) -> dict[str, int]:
-    """Return what goes beside the commits: they keep their keys. With sidecars, manifests, snapshots."""
+    """Return the objects that are deleted beside the commits, which keep their keys: sidecars, manifests, snapshots."""
     keys = tracked.log.keys
     found: dict[str, int] = {}
     for part in (keys.sidecar(""), keys.manifests, keys.snapshots):
@@ -138,21 +139,21 @@ def _metadata(tracked: TrackedLog[Any], view: View[Any]) -> dict[str, int]:
 
 
 def is_needed(purge: Purge, cuts: Mapping[str, int]) -> bool:
-    """Return whether a saved cut has a version of what is to be purged."""
+    """Return whether a saved cut has a version of a log that is to be purged."""
     return any(each.tracked.location in cuts for each in purge.all())
 
 
 def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
     """Purge for good, children included. False where it changed since it was planned, or is needed by a saved cut.
 
-    `sealed` says that only what was dropped may go; without it, a log that is not sealed yet is sealed first.
+    With `sealed`, only a dropped log may be purged; without it, a log that is not sealed yet is sealed first.
     """
     view = _purged(purge, seal=not sealed)
-    # After the purge, as a saved cut looks for purges after it was saved.
+    # After the purge, as a writer of a cut reads purges after it has saved the cut.
     if view is None or is_needed(purge, needed_versions(tree)):
         return False
     for child in purge.children:
-        # What was below a namespace cannot come back without it, sealed by the drop or not.
+        # An object below a namespace cannot be restored without it, sealed by the drop or not.
         if not do(tree, child, sealed=False):
             return False
     _empty(purge, view)
@@ -160,7 +161,7 @@ def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
 
 
 def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
-    """Commit that the log is purged, unless it says so. None where anything was committed since the plan.
+    """Commit that the log is purged, unless it is already. None where anything was committed since the plan.
 
     It may have been restored, and what was below it moved elsewhere, before it was dropped again.
     """
@@ -174,7 +175,7 @@ def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
     def only(draft: Draft) -> Decide[Any]:
         def decide(_view: View[Any], passed: Sequence[Commit]) -> Draft:
             if passed:
-                raise _Changed
+                raise _ChangedSincePlanned
             return draft
 
         return decide
@@ -187,13 +188,13 @@ def _purged(purge: Purge, *, seal: bool) -> View[Any] | None:
                 return None
             view = tracked.commit(view, only(Draft(events=encode([sealed]), seals=True))).view
         return tracked.commit(view, only(Draft(events=encode([purged]), purges=True))).view
-    except (_Changed, ConflictError, LogSealed):
+    except (_ChangedSincePlanned, ConflictError, LogSealed):
         view = tracked.current()
         return view if view.purged else None
 
 
 def _empty(purge: Purge, view: View[Any]) -> None:
-    """Delete what a purged log had: data files first, and last the hint, which then says that nothing is left."""
+    """Delete the objects of a purged log: data files first, and last the hint, which then says that nothing is left."""
     tracked = purge.tracked
     if purge.kind != NAMESPACE:
         delete(tracked.store, data_of(tracked.store, folder(tracked)))
@@ -211,7 +212,7 @@ def delete(store: ObjectStore, content: Content) -> None:
 
 
 def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> None:
-    """Take what was purged off the namespace's list: the last step. It may be off it, or the namespace be dropped."""
+    """Remove a purged object from the namespace's list: the last step. It may be removed, or the namespace dropped."""
     for start in range(0, len(ids), EVENTS_MAX):
 
         def decide(
@@ -222,20 +223,20 @@ def take_off_the_list(namespace: Target[NamespaceState], ids: Sequence[str]) -> 
             known = view.state.dropped.keys() | view.state.dropped_definitions.keys()
             listed = [id for id in chunk if id in known]
             if not listed:
-                raise _OffTheList
+                raise _AlreadyRemoved
             return Draft(events=encode([EntryPurged(id=id) for id in listed]))
 
         tracked = namespace.tracked
         try:
             tracked.commit(tracked.at_least(namespace.view.version), decide)
-        except _OffTheList:
+        except _AlreadyRemoved:
             continue
         except LogSealed:
-            return  # its own purge is for the rest
+            return  # its own purge does the rest
 
 
 def due(state: NamespaceState, until_us: int) -> Mapping[str, tuple[str, str, Entry]]:
-    """Return what was dropped at `until_us` or before, by id: its kind, name and entry."""
+    """Return the logs that were dropped at `until_us` or before, by id: kind, name and entry."""
     found = {}
     for id, dropped in state.dropped.items():
         if dropped.time_us <= until_us:
@@ -249,9 +250,9 @@ def due_definitions(state: NamespaceState, until_us: int) -> Mapping[str, Droppe
     return {id: each for id, each in state.dropped_definitions.items() if each.time_us <= until_us}
 
 
-class _OffTheList(LakelogError):
-    """Ends a commit whose effect is there already."""
+class _AlreadyRemoved(LakelogError):
+    """Ends a commit whose effect exists already."""
 
 
-class _Changed(LakelogError):
-    """Ends a commit where somebody else's came first: what it was to follow is no longer the end of the log."""
+class _ChangedSincePlanned(LakelogError):
+    """Ends a commit where another writer's came first: the version that it was to follow is no longer the last."""

@@ -1,6 +1,6 @@
-"""Which data files the retained versions of a table can reach, and what in its folder is whose.
+"""Which data files the retained versions of a table can reach, and which files in its folder belong to it.
 
-An object of deletion vectors is one of them here, as far as a file's entry names it.
+An object of deletion vectors counts as a data file here, if a file's entry names it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def first_readable(base: Base | None) -> int:
 def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
     """Return the path and size of every file that was in the table at any version that can be read, up to `last`.
 
-    Costs one GET for each of those versions. ConflictError where expiry goes on beside it for too long.
+    Costs one GET for each of those versions. ConflictError where concurrent expiry goes on for too long.
     """
     for _ in range(TRIES_MAX):
         view = tracked.current()
@@ -40,11 +40,11 @@ def reachable(tracked: TrackedLog[TableState], last: int) -> pa.Table:
             files = ever_in(tracked, first_readable(before), last)
         except NotFound:
             files = None
-        # A base is there before the first commit goes: without a new one, none of these was missing.
+        # A base exists before the first commit expires: without a new one, none of these was missing.
         after = last_base_from(tracked.log, view)
         if files is not None and before == after:
             return files
-    raise ConflictError(f"versions of {tracked.log.location} expire while it is read: try again later")
+    raise ConflictError(f"versions of {tracked.log.location} expire while it is read: retry later")
 
 
 def ever_in(tracked: TrackedLog[TableState], first: int, last: int) -> pa.Table:
@@ -64,7 +64,7 @@ def all_chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[
 
 
 def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[Commit]:
-    """Yield what was committed. NotFound for what has expired, FormatError for what is missing: nothing is left out."""
+    """Yield the commits. NotFound for one that has expired, FormatError for one that is missing: none is left out."""
     for entry in tracked.log.replay.effects(first, last):
         if not isinstance(entry, Commit):
             raise NotFound(f"version {entry.version} of {tracked.log.location} expired while it was read")
@@ -72,7 +72,7 @@ def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator
 
 
 def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
-    """Return the path and size of the files that a commit adds. NotFound where expiry took its sidecars."""
+    """Return the path and size of the files that a commit adds. NotFound where expiry deleted its sidecars."""
     changes = [event for event in table_events(commit) if isinstance(event, FileChange)]
     tables = [
         _table([(file.path, file.size_bytes) for file in event.added]) for event in changes if event.added
@@ -88,7 +88,7 @@ def added(tracked: TrackedLog[TableState], commit: Commit) -> list[pa.Table]:
 
 
 def named_by(files: pa.Table) -> pa.Table:
-    """Return the path and size of all that entries of files (in the form of `FileSet.chunks`) name."""
+    """Return the path and size of all objects that entries of files (in the form of `FileSet.chunks`) name."""
     named = files.select(_FILES.names)
     if DELETES not in files.column_names:
         return named
@@ -97,7 +97,7 @@ def named_by(files: pa.Table) -> pa.Table:
 
 
 def _vectors(listed: Iterable[Deletes | None]) -> pa.Table:
-    """Return the objects that vectors are in. An object is as large as the end of the last of all of its vectors."""
+    """Return the objects that vectors are in. The size of an object is the end of the last of its vectors."""
     apart = [each for each in listed if each is not None and each.path is not None]
     return _table([(str(each.path), (each.offset or 0) + each.size_bytes) for each in apart])
 

@@ -1,12 +1,12 @@
-"""Deleting what nobody can reach: data files of no retained version and of no write under way, and their like.
+"""Deleting unreachable objects: data files of no retained version and of no write under way, and leftovers of logs.
 
-A file is never taken for abandoned by its age. Its name says from which version its write started. So a commit with a
-fence at some version comes first: from then on the log itself refuses every write that started before it. What then no
-retained version has, and is named by an older version than the fence, nobody can ever reach again, whenever it was
-listed and whatever its writer still does. The age decides only where the fence is put. It has to be long enough for
-writes under way: one that started before fails with a clear error, and loses nothing but its work.
+A file never counts as abandoned because of its age. Its name says from which version its write started. So a commit
+with a fence at some version comes first: from then on the log itself refuses every write that started before it. A
+file that no retained version has, and that is named by a version older than the fence, can then never be reached
+again, whenever it was listed and whatever its writer still does. The age decides only where the fence is put. It must
+be long enough for writes under way: one that started before fails with a clear error, and only loses its work.
 
-What is committed while this looks goes through the same commit: it is judged on all that passed before it.
+Commits made during a vacuum are seen by the fence's commit: it is judged on all that passed before it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ VACUUM_DEFAULT_DROPPED_AGE = dt.timedelta(days=DROPPED_RETENTION_DAYS)
 class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     """What is deleted, or would be, at one place, and why.
 
-    `kind`: table, namespace (its log's leftovers); dropped-table, dropped-namespace (dropped too long ago: purged with
-    all that is below); unlinked-table, unlinked-namespace (the creation never came to an end). `files` are data files,
-    `objects` all else but commits. `fence` is the first version whose writes go on, None where none was needed.
-    `waiting` files belong to nothing, but their writes may still be under way. `foreign` files are not lakelog's: they
-    stay. `error` says why a place was left alone. `keys` names everything, where that was asked for.
+    `kind`: table, namespace (its log's leftovers); dropped-table, dropped-namespace (dropped longer ago than its
+    retention: purged with all that is below); unlinked-table, unlinked-namespace (an unfinished creation). `files`
+    are data files, `objects` all others except commits. `fence` is the first version whose writes go on, None where
+    none was needed. `waiting` files are in no version, but their writes may still be under way. `foreign` files are
+    not lakelog's: they stay. `error` is why a place was skipped. `keys` names every object, where that was requested.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What was asked for: the ages in microseconds."""
+    """The arguments of a vacuum: the ages in microseconds."""
 
     write_age_us: int
     dropped_age_us: int
@@ -73,7 +73,7 @@ class Wish:
     progress: Progress = no_progress
 
 
-def wish(
+def vacuum_wish(
     *,
     older_than: dt.timedelta | None = None,
     dropped_older_than: dt.timedelta | None = None,
@@ -81,7 +81,7 @@ def wish(
     keys: bool,
     progress: Progress | None = None,
 ) -> Wish:
-    """Return what was asked for. InvalidInput for ages that cannot be meant."""
+    """Return the arguments of a vacuum. InvalidInput for negative ages and other types."""
     return Wish(
         write_age_us=age_us("older_than", VACUUM_DEFAULT_AGE if older_than is None else older_than),
         dropped_age_us=age_us(
@@ -94,8 +94,8 @@ def wish(
     )
 
 
-def vacuum(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
-    """Delete what nobody can reach in `scope`, or tell what would be deleted. One failure does not stop the rest.
+def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
+    """Delete the unreachable objects in `scope`, or report what would be deleted. One failure does not stop the rest.
 
     Costs, for each table, two to four LISTs (more for more than 1000 files) and a few GETs; where a file is met that
     the current version does not have, one GET for each retained version; a PUT for the fence, and a request for every
@@ -108,7 +108,7 @@ def vacuum(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     ]
     known = orphans.known_places(scope)
     for namespace in scope.namespaces:
-        asked.progress(f"{namespace.name}: dropped and unlinked things")
+        asked.progress(f"{namespace.name}: dropped and unlinked objects")
         try:
             done += _dropped(tree, namespace, asked, now_us)
             done += _unlinked(tree, namespace, known, asked, now_us)
@@ -151,7 +151,7 @@ def _answer(kind: str, name: str, location: str, content: Content, asked: Wish, 
 
 def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int) -> Vacuumed:
     tracked = target.tracked
-    # To wait for a transaction of others may be to abort it: a dry run only looks.
+    # Waiting for another client's transaction may abort it: a dry run only reads.
     view = tracked.current() if asked.dry_run else tracked.settled()
     if view.sealed:
         raise NotFound(f"{target.name} was dropped meanwhile: nothing was done")
@@ -159,7 +159,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     listed = data_of(tracked.store, prefix)
     base = last_base_from(tracked.log, view)
     if not asked.dry_run and base is not None and not is_buried(tracked.log, base):
-        # An expiry was stopped in the middle: versions that are not retained must not be read any more.
+        # An expiry was stopped in the middle: versions that are not retained must no longer be read.
         expiry.clean_up(tracked.log, base)
     objects = unreferenced(tracked.log, view, base)
     objects |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
@@ -175,7 +175,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     if asked.dry_run:
         fenced = fence if going else None
     elif going or (waiting and fence == view.version):
-        # Where nothing was committed for long, this commit is what lets the next run put the fence further on.
+        # Where nothing was committed for long, this commit allows the next run to move the fence on.
         fence, going = _fenced(tracked, view, fence if asked.write_age_us else None, prefix, unreached)
         waiting = len(unreached) - len(going)
         fenced = fence
@@ -194,7 +194,7 @@ def _started_at(key: str, prefix: str) -> int:
 
 
 def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: int) -> int:
-    """Return the version that was current at that time: what started from one before it is older still. 0: none."""
+    """Return the version that was current at that time: a write from an earlier version is older still. 0: none."""
     if view.time_us <= until_us:
         return view.version
     try:
@@ -206,7 +206,7 @@ def _fence(tracked: TrackedLog[TableState], view: View[TableState], until_us: in
 def _unreached(
     tracked: TrackedLog[TableState], view: View[TableState], prefix: str, files: dict[str, int]
 ) -> dict[str, int]:
-    """Return those of the files that no version up to that of `view` has which can still be read."""
+    """Return the files that no readable version up to that of `view` has."""
     live: set[str] = set()
     for chunk in tracked.read(view, lambda view: all_chunks(tracked, view)):
         live |= paths(named_by(chunk))
@@ -226,7 +226,7 @@ def _fenced(
 ) -> tuple[int, dict[str, int]]:
     """Commit the fence, and return it with those of `unreached` that can be deleted behind it.
 
-    Without a given fence it is the commit's own version: no write that has begun by then goes on.
+    Without a given fence it is the commit's own version: no write that has begun by then can commit.
     """
     decided: tuple[int, dict[str, int]] = (0, {})
 
@@ -254,7 +254,7 @@ def _fenced(
 
 
 def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now_us: int) -> list[Vacuumed]:
-    """Purge what was dropped in a namespace too long ago."""
+    """Purge the objects of a namespace that were dropped longer ago than their retention."""
     done: list[Vacuumed] = []
     finished: list[str] = []
     cuts = needed_versions(tree)
@@ -296,7 +296,7 @@ def _of_purge(why: str, each: purge.Purge, asked: Wish, kept: bool) -> Vacuumed:
 def _unlinked(
     tree: NameTree, namespace: Target[NamespaceState], known: Collection[str], asked: Wish, now_us: int
 ) -> list[Vacuumed]:
-    """Purge logs and folders that were made for a creation which never came to its end."""
+    """Purge logs and folders of unfinished creations."""
     found = orphans.find(tree, namespace, known, now_us - asked.write_age_us, now_us - asked.dropped_age_us)
     done: list[Vacuumed] = []
     if not asked.dry_run:
@@ -321,7 +321,7 @@ def _unlinked(
 
 
 def _leftovers(namespace: Target[NamespaceState], asked: Wish) -> list[Vacuumed]:
-    """Delete what a namespace's own log does not need any more. It has no data files, so it needs no fence."""
+    """Delete objects that a namespace's own log no longer needs. It has no data files, so it needs no fence."""
     tracked = namespace.tracked
     view = tracked.current() if asked.dry_run else tracked.settled()
     objects = unreferenced(tracked.log, view, last_base_from(tracked.log, view))

@@ -1,8 +1,8 @@
-"""Aggregates that follow from what is known of files, without a look into them. Exactly, or not at all. Pure.
+"""Aggregates computed from what is known of files, without reading them. Exactly, or not at all. Pure.
 
-Bounds are taken for values only where lakelog's own writers have measured them, and have not cut them, of types whose
-equal values are one: see "Files" in catalog/README.md. Rows that were deleted are in a file's statistics, so that
-these say nothing of the others, but for how many there are.
+A bound counts as a value only where lakelog's own writers have measured it, and have not cut it, for types whose
+equal values are identical: see "Files" in catalog/README.md. Deleted rows are in a file's statistics, so that these
+say nothing of the live ones, except for their number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Aggregate:
 class _Column:
     """What is known of a column's values in each file: how many are not NULL, the least and the greatest one.
 
-    Arrays over files; NULL: not known, but in `low` and `high` of files where `count` is 0.
+    Arrays over files; NULL: not known, except in `low` and `high` of files where `count` is 0.
     """
 
     count: pa.Array
@@ -52,7 +52,7 @@ def aggregate(
 ) -> pa.Table | None:
     """Return the aggregates of all rows, or a row for each group: the values of `group_by`, then those of `wanted`.
 
-    Columns are called 0, 1 and so on. None where that takes a look at the rows. `chunks` are those of
+    Columns are called 0, 1 and so on. None where rows have to be read for that. `chunks` are those of
     `FileSet.chunks`; columns are named as the schema has them.
     """
     fields = {
@@ -77,7 +77,7 @@ def aggregate(
     how = ["sum" if each.kind == COUNT else each.kind for each in wanted]
     if not keys:
         totals = [_total(files.column(name), each) for name, each in zip(values, how, strict=True)]
-        # Not by way of Python's values: its times begin with the year 1 and end with the year 9999.
+        # Not through Python's values: its times begin with the year 1 and end with the year 9999.
         return pa.Table.from_arrays([pa.repeat(total, 1) for total in totals], schema=schema)
     try:
         grouped = pa.TableGroupBy(files, keys).aggregate(list(zip(values, how, strict=True)))
@@ -90,7 +90,7 @@ def aggregate(
 def decided(
     chunks: Sequence[pa.Table], bound: Bound, specs: Sequence[PartitionSpec]
 ) -> list[pa.Table] | None:
-    """Return the files all of whose rows match; None where there are such of which that holds for some rows only."""
+    """Return the files all of whose rows match; None where some rows of a file match and others do not."""
     if unknown_parts(bound):
         return None
     found = []

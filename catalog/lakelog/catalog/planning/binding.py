@@ -1,4 +1,4 @@
-"""A filter meets a schema: names become column ids, and literals get the column's type, exactly.
+"""Binding a filter to a schema: names become column ids, and literals get the column's type, exactly.
 
 A literal that the column's type cannot hold is not rounded: `a < 5.5` on an integer is `a <= 5`, `a = 5.5` is false
 wherever `a` is not NULL, and so is every other comparison with a value out of range decided here.
@@ -62,8 +62,8 @@ _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<",
 def bind(predicate: Predicate, schema: Schema, case_sensitive: bool = False) -> Bound:
     """Return `predicate` on the columns of `schema`.
 
-    NoSuchColumn (with the names that there are) for an unknown column, InvalidInput for a literal that cannot be
-    compared with its column and for a wrong number of arguments. What lakelog does not know becomes `Unevaluable`.
+    NoSuchColumn (with the known names) for an unknown column, InvalidInput for a literal that cannot be compared
+    with its column and for a wrong number of arguments. What lakelog does not know becomes `Unevaluable`.
     """
     return _Binder(schema, case_sensitive).bind(predicate)
 
@@ -99,7 +99,7 @@ class _Binder:
                 return self._text_test(op, operand, text, predicate)
         if predicate.op in (*COMPARISONS, *TEXT_TESTS, "AND", "OR", "NOT", "IN", "IS_NULL", "IS_NOT_NULL"):
             raise InvalidInput(
-                f"the condition {predicate} has {len(predicate.args)} arguments, which do not fit"
+                f"the condition {predicate} has the wrong number of arguments: {len(predicate.args)}"
             )
         self._check_columns(predicate)
         return Unevaluable(str(predicate))
@@ -146,7 +146,7 @@ class _Binder:
         each = [compared("=", term, value) for value in literals if value.value is not None]
         scalars = [part.value for part in each if isinstance(part, Compare)]
         plain = [scalar for scalar in scalars if not is_nan(scalar)]
-        # Not by way of Python's values: its dates end with the year 9999.
+        # Not through Python's values: its dates end with the year 9999.
         none = pa.array([], term.type or pa.null())
         array = pa.concat_arrays([none, *(pa.repeat(scalar, 1) for scalar in plain)])
         return In(term, array, len(plain) < len(scalars), any(value.value is None for value in literals))
@@ -208,7 +208,7 @@ class _Binder:
         return Term(field.id, self._schema.path_of(field.id), field.type, compared_in)
 
     def _check_columns(self, operand: Operand) -> None:
-        """Raise NoSuchColumn for an unknown column, in a condition that is not understood too."""
+        """Raise NoSuchColumn for an unknown column, also in a condition that is not understood."""
         match operand:
             case Column():
                 self._column(operand)
@@ -230,7 +230,7 @@ def compared(op: str, term: Term, literal: Literal) -> Bound:
             return Compare(op, term, pa.scalar(value, pa.bool_()))
         case "string" | "char" | "varchar" if isinstance(value, str) and _is_text(literal):
             assert kind is not None
-            # A VARCHAR is compared with all of its blanks, and says so where blanks behind a CHAR count.
+            # A VARCHAR is compared with all of its blanks, and has this type where blanks behind a CHAR count.
             is_padded = kind.family == "char" and not (literal.type or "").startswith("varchar")
             padded = value.rstrip(" ").ljust(kind.length) if is_padded else value
             return Compare(op, term, pa.scalar(padded, pa.string()))
@@ -296,7 +296,7 @@ def _is_text(literal: Literal) -> bool:
 
 
 def _is_foreign(literal: Literal) -> bool:
-    """Tell whether a literal is of a type that lakelog does not compare: a nested one, text with a collation, …"""
+    """Return whether a literal is of a type that lakelog does not compare: a nested one, text with a collation, …"""
     return literal.type is not None and literal.type.split("(")[0] not in _COMPARED
 
 

@@ -1,4 +1,4 @@
-"""Filters that have met a schema: columns by id, values in the type that they are compared in. Pure values.
+"""Filters bound to a schema: columns by id, values in the type that they are compared in. Pure values.
 
 Every part has SQL's three results for a row: true, false and NULL. `rows` evaluates it on rows, `pruning` on files.
 """
@@ -18,12 +18,12 @@ from lakelog.catalog.schema import Transform, Type
 class Term:
     """A column, or a transform of one. `path` are today's names; `type` is what values are compared in.
 
-    `type` is double for floats too, and None for what has no order, of which only NULL is asked.
+    `type` is double for floats too, and None for types without an order, which are only tested for NULL.
     """
 
     column_id: int
     path: tuple[str, ...]
-    # Left out of the hash: the metadata of a struct's fields may hold what has none.
+    # Left out of the hash: the metadata of a struct's fields may hold values that cannot be hashed.
     source: Type = field(hash=False)
     type: pa.DataType | None
     transform: Transform | None = None
@@ -120,7 +120,7 @@ def leaves(bound: Bound) -> Iterator[Bound]:
 
 
 def terms(bound: Bound) -> Iterator[Term]:
-    """Yield the terms of all leaves, doubled ones too."""
+    """Yield the terms of all leaves, duplicates too."""
     for leaf in leaves(bound):
         if isinstance(leaf, Compare | In | TextTest | IsNull | Known):
             yield leaf.term

@@ -1,7 +1,7 @@
-"""What is known of one column's values in each of many files: from partition values, which are exact, and statistics.
+"""What is known of one column's values in each of many files, from partition values, which are exact, and statistics.
 
 Facts are sets of possibilities, each an array over the files: may there be a NULL, a NaN, another value, and between
-which bounds do the other values lie. Ignorance is the widest possibility, so that a missing statistic proves nothing.
+which bounds do the other values lie. Not known is the widest possibility, so a missing statistic proves nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Facts:
 
     @property
     def single(self) -> pa.Array:
-        """Where all values but NULL and NaN are one and the same, `lo`."""
+        """`lo`, where all values but NULL and NaN are equal."""
         return pc.fill_null(pc.equal(self.lo, self.hi), False)
 
 
@@ -123,18 +123,19 @@ def _from_statistics(files: pa.Table, term: Term) -> Facts:
 
 
 def single_result(facts: Facts, transform: Transform, source: AtomicType) -> tuple[pa.Array, pa.Array]:
-    """Return what a transform makes of all values of a column but NULL, and where that is one and the same for certain.
+    """Return the result of a transform for all values of a column but NULL, and where it is one and the same for
+    certain.
 
     Elsewhere the result says nothing. `facts` are those of the column.
     """
     bounded = pc.and_(pc.is_valid(facts.lo), pc.and_not(pc.is_valid(facts.hi), facts.may_nan))
-    # What is not bounded on both sides is not looked at: a bound alone may be one that the transform does not take.
+    # Columns without both bounds are skipped: a single bound may be one that the transform does not take.
     lo, hi = (pc.if_else(bounded, bound, pa.scalar(None, bound.type)) for bound in (facts.lo, facts.hi))
     first, last = (apply_transform(transform, bound, source) for bound in (lo, hi))
-    # All transforms but bucket keep the order, so what lies between two values of the same result has it too.
+    # All transforms but bucket keep the order, so a value between two values of the same result has it too.
     same = pc.equal(lo, hi) if transform.name == "bucket" else pc.equal(first, last)
     if transform.name == "truncate":
-        # But for the lowest numbers, which wrap around to the top.
+        # Except for the lowest numbers, which wrap around to the top.
         same = pc.and_(same, pc.less_equal(first, lo))
     return first, pc.fill_null(same, False)
 
@@ -147,7 +148,7 @@ def column_of(term: Term) -> Term:
 
 
 def _from_column(facts: Facts, files: pa.Table, term: Term, specs: Sequence[PartitionSpec]) -> Facts:
-    """Return the facts of a transform where those of its column tell its result."""
+    """Return the facts of a transform where those of its column determine its result."""
     assert term.transform is not None and term.type is not None and isinstance(term.source, AtomicType)
     column = facts_of(files, column_of(term), specs)
     result, single = single_result(column, term.transform, term.source)
@@ -243,7 +244,7 @@ def _calendar_spans(
     months_each: int,
 ) -> Callable[[pa.Array, AtomicType, Transform], tuple[pa.Array, pa.Array]]:
     def span(value: int, source: AtomicType) -> tuple[int | None, int | None]:
-        first, last = _days_until(value * months_each), _days_until((value + 1) * months_each)
+        first, last = _days_before(value * months_each), _days_before((value + 1) * months_each)
         if source.family == "date":
             return first, None if last is None else last - 1
         return None if first is None else first * DAY_US, None if last is None else last * DAY_US - 1
@@ -276,7 +277,7 @@ def _truncate_spans(values: pa.Array, source: AtomicType, transform: Transform) 
 
             return _by_value(values, source, span)
         case _:
-            # The lowest values wrap around to the top, as Iceberg's do, so that a value up there says nothing.
+            # The lowest values wrap around to the top, as Iceberg's do, so that a value there proves nothing.
             wide = values.cast(pa.int64())
             inside = pc.less_equal(wide, range_of(source)[1] - (width - 1))
             first = pc.if_else(inside, wide, pa.scalar(None, pa.int64()))
@@ -294,7 +295,7 @@ def _by_value(
     return to_arrow(first, type).take(encoded.indices), to_arrow(last, type).take(encoded.indices)
 
 
-def _days_until(months: int) -> int | None:
+def _days_before(months: int) -> int | None:
     """Return the day on which a month begins, both counted from January 1970; None outside of years 1 to 9999."""
     year, month = 1970 + months // 12, months % 12 + 1
     if not 1 <= year <= 9999:

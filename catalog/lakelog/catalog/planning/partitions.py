@@ -1,8 +1,8 @@
-"""A table's partitions: which there are, and statements about single ones.
+"""A table's partitions: which exist, and statements about single ones.
 
-A partition is the rows that have the same value in each field of the present spec. Files say which those are: by their
-partition where their spec has the field, by their statistics where an older one has not. A partition without rows is a
-file without rows. Values are JSON literals by the name of their field (see `literals` and `shown_names`).
+A partition is the rows that have the same value in each field of the present spec. Files show which those are: by
+their partition where their spec has the field, by their statistics where an older spec does not. A partition without
+rows is a file without rows. Values are JSON literals by the name of their field (see `literals` and `shown_names`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from lakelog.log.errors import InvalidInput, Unsupported
 Values: TypeAlias = Mapping[str, bool | int | float | str | None]
 
 FILES, ROWS, BYTES = "files", "rows", "bytes"
-"""The columns behind those of the fields: how much there is of each partition."""
+"""The columns after those of the fields: the size of each partition."""
 
 
 def fields_of(metadata: Metadata) -> dict[str, PartitionField]:
@@ -52,7 +52,7 @@ def fields_of(metadata: Metadata) -> dict[str, PartitionField]:
 def predicate_of(metadata: Metadata, partitions: Sequence[Values]) -> Predicate:
     """Return the filter that is true for the rows of `partitions`, each of which may name some of the fields only.
 
-    InvalidInput for a name that is no field's.
+    InvalidInput for a name that no field has.
     """
     each = [_of_one(metadata, values) for values in partitions]
     return each[0] if len(each) == 1 else Predicate("OR", tuple(each)) if each else ALWAYS_FALSE
@@ -149,7 +149,7 @@ def _partitions_in(files: pa.Table, metadata: Metadata) -> list[pa.Array]:
             "rewrite them, by INSERT OVERWRITE of the table with all of its rows"
         )
     ones = pa.repeat(pa.scalar(1, pa.int64()), files.num_rows)
-    # What is left over has no rows: an empty partition of an earlier partitioning is none of today's.
+    # The files left over have no rows: an empty partition of an earlier partitioning is not one of today's.
     return [each.filter(known) for each in (*values, ones, rows, array_of(files, "size"))]
 
 
@@ -196,7 +196,7 @@ def _from_facts(files: pa.Table, field: PartitionField, metadata: Metadata) -> t
 def renamed_columns(metadata: Metadata, old: Values, new: Values) -> dict[str, pa.Scalar]:
     """Return the columns that a rename of the partition `old` to `new` gives another value, with that value.
 
-    Unsupported where a value of a transform would have to change: what the column's values are then is not said.
+    Unsupported where a value of a transform would have to change: it does not determine the column's values.
     """
     fields = fields_of(metadata)
     before, after = key_of(metadata, old), key_of(metadata, new)
@@ -209,12 +209,13 @@ def renamed_columns(metadata: Metadata, old: Values, new: Values) -> dict[str, p
     for name, field in fields.items():
         if field.source_id in moved and field.transform != IDENTITY:
             raise Unsupported(
-                f"the partition field {name} is {field.transform} of a column, so a partition cannot be renamed in it: "
+                f"partitions cannot be renamed by the partition field {name}, which is {field.transform} of a column: "
                 "write the rows with their new values instead"
             )
         if name in changed and len(metadata.schema.path_of(field.source_id)) > 1:
             raise Unsupported(
-                f"the partition field {name} is a part of a column, and only partitions of whole columns can be renamed"
+                f"partitions cannot be renamed by the partition field {name}, which is a nested field: update the "
+                "rows instead"
             )
     return {
         metadata.schema.path_of(fields[name].source_id)[0]: to_arrow(

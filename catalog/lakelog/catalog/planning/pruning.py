@@ -1,7 +1,7 @@
 """Filters on files: which results a condition may have on the rows of each file. Never a guess.
 
 For each file three possibilities are computed: may the condition be true, false, or NULL on some row. Each is an
-over-estimate, and every combination of conditions keeps it one; so its absence is a proof. A scan leaves out the files
+over-estimate, and so is every combination of conditions; so its absence is a proof. A scan leaves out the files
 where "true" is impossible; a delete removes those where both "false" and "NULL" are impossible.
 """
 
@@ -71,7 +71,7 @@ def may_match(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
 def may_fail(files: pa.Table, bound: Bound, specs: Specs) -> pa.Array:
     """Return for each file whether the condition may be false for a row; NULL is not false. False is a proof.
 
-    A file without rows, which stands for an empty partition, has none to be false for.
+    A file without rows, which stands for an empty partition, has no row to be false for.
     """
     return pc.and_(_Evaluation(files, specs).possible(bound).false, pc.greater(array_of(files, "rows"), 0))
 
@@ -84,8 +84,8 @@ def match(files: pa.Table, bound: Bound, specs: Specs) -> Match:
     unknown = unknown_parts(bound)
     if unknown:
         raise Unsupported(
-            f"the condition {unknown[0]} is not supported for deleting or overwriting whole files: lakelog cannot tell "
-            "exactly which rows it matches"
+            f"the condition {unknown[0]} is not supported for deleting or overwriting whole files: lakelog does not "
+            "know exactly which rows it matches"
         )
     possible = _Evaluation(files, specs).possible(bound)
     return Match(all=pc.invert(pc.or_(possible.false, possible.null)), none=pc.invert(possible.true))
@@ -202,7 +202,7 @@ class _Evaluation:
         return _Possible(true, false, facts.may_null)
 
     def _in_buckets(self, term: Term, values: pa.Array) -> pa.Array:
-        """Return whether one of `values` may be in the file, as far as buckets tell."""
+        """Return whether one of `values` may be in the file, as far as buckets show."""
         may = self._yes
         if term.transform is not None or not len(values):
             return may

@@ -75,7 +75,7 @@ def plan_scan(
 
 
 def count_rows(files: FileSet, fetch: Fetch, bound: Bound | None, specs: Specs) -> int | None:
-    """Return how many rows match, or None where that takes reading data."""
+    """Return how many rows match, or None where data has to be read for that."""
     if bound is None:
         return files.row_count
     if unknown_parts(bound):
@@ -96,7 +96,8 @@ def partition_key(file: DataFile, spec: PartitionSpec) -> tuple[object, ...]:
 
 
 def _normal(value: object, field: PartitionField) -> object:
-    """Return a literal as lakelog itself writes it, whoever wrote it: `1.5` as a decimal of two places is `1.50`."""
+    """Return a literal as lakelog itself writes it, also another client's: `1.5` as a decimal of two places is
+    `1.50`."""
     return from_arrow(to_arrow([value], value_type(field.result)))[0]
 
 

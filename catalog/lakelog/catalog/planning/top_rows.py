@@ -1,7 +1,7 @@
-"""Which files may hold the first rows of an order: the others are passed over by statistics. Never a guess.
+"""Which files may hold the first rows of an order: the others are skipped by their statistics. Never a guess.
 
 Bounds need not be values for that. Of the files with the lowest upper bounds, so many are taken that they have enough
-rows for certain; what lies above all of these bounds is in none of the first rows.
+rows for certain; a value above all of these bounds is in none of the first rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ORDERED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TopRows:
-    """The first `limit` rows by a column of the schema, and by whatever else where it is equal."""
+    """The first `limit` rows by a column of the schema, in any order where it is equal."""
 
     column: str
     ascending: bool
@@ -58,7 +58,7 @@ def may_be_first(chunks: Sequence[pa.Table], top: TopRows, schema: Schema, specs
 
 
 def _certain(files: pa.Table, term: Term) -> pa.Array:
-    """Return how many live rows of each file have a value for certain: deleted ones may be none of the NULLs."""
+    """Return how many live rows of each file have a value for certain: all deleted ones may have had a value."""
     rows, name = array_of(files, "rows"), f"nulls{term.column_id}"
     if name not in files.column_names:
         return pc.multiply(rows, 0)

@@ -1,4 +1,4 @@
-"""Schemas as Arrow has them, both ways.
+"""Schemas to and from Arrow's.
 
 The logical schema is what Python sees: the table's names, one Arrow type per type. The physical schema is what
 stands in data files: physical names, and integers for intervals, as Spark writes them. Both carry
@@ -32,7 +32,7 @@ VARIANT = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 )
 
-# As values are kept in the log, but for what users see differently.
+# As values are kept in the log, except for those that users see in another form.
 _ATOMIC: dict[str, pa.DataType] = {
     **VALUE_TYPES,
     "interval day-time": pa.duration("us"),
@@ -92,7 +92,8 @@ def type_to_arrow(type: Type, *, physical: bool = False) -> pa.DataType:
 def schema_from_arrow(schema: pa.Schema, last_id: int = 0) -> Schema:
     """Return the schema that holds data of the Arrow `schema`, with fresh ids after `last_id`.
 
-    A field's metadata `comment` becomes the column's comment. Unsupported names the column of a type without a place.
+    A field's metadata `comment` becomes the column's comment. Unsupported names the column of a type that cannot be
+    stored.
     """
     return assign_ids([_field_from_arrow(field, ()) for field in schema], last_id)
 
@@ -125,12 +126,12 @@ def type_from_arrow(type: pa.DataType, path: tuple[str, ...]) -> Type:
         if any(getattr(types, test)(type) for test in tests):
             return AtomicType(name)
     raise Unsupported(
-        f"the column {dotted(path)} has Arrow's type {type}, which cannot be kept: cast it to another"
+        f"the column {dotted(path)} has Arrow's type {type}, which cannot be stored: cast it to another"
     )
 
 
 def is_list(type: pa.DataType) -> bool:
-    """Tell whether `type` is one of Arrow's forms of lists."""
+    """Return whether `type` is one of Arrow's forms of lists."""
     tests = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
     return any(getattr(pa.types, test)(type) for test in tests)
 

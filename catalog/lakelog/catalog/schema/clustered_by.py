@@ -1,7 +1,7 @@
-"""Clustering: columns by which the rows of a write are spread over its files, so that few files hold what is alike.
+"""Clustering: columns by which the rows of a write are spread over its files, so that few files hold similar rows.
 
-No file says how it was clustered, so the columns may be changed at any time; what files hold is told by their
-statistics. A table's clustering is a list of column ids.
+No file says how it was clustered, so the columns may be changed at any time; statistics show what files hold. A
+table's clustering is a list of column ids.
 """
 
 from __future__ import annotations

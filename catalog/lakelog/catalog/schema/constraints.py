@@ -1,8 +1,8 @@
-"""What a table says of its rows: CHECK conditions, which every writer holds, and keys, which only inform.
+"""Constraints of a table's rows: CHECK conditions, which every writer enforces, and keys, which only inform.
 
 A key knows its columns by id, so it follows a rename. A CHECK is a condition in SQL, which only Spark reads; the
-columns in it are known by id too, and keep name and type for as long as it is there. Rows of a table with a CHECK are
-such that it is not false: true, or NULL, as SQL has it.
+columns in it are known by id too, and keep name and type until it is dropped. For every row of the table a CHECK is
+true or NULL, never false, as in SQL.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Path: TypeAlias = tuple[str, ...]
 class _Constraint(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
 ):  # fmt: skip
-    """`columns` are ids. `rely` tells an optimiser that it may take the rows to be so."""
+    """`columns` are ids. `rely` lets an optimiser assume that the constraint holds."""
 
     name: str
     columns: tuple[int, ...]
@@ -52,7 +52,7 @@ class Unique(_Constraint, frozen=True, tag="unique"):
 
 
 class ForeignKey(_Constraint, frozen=True, tag="foreign-key"):
-    """`table` and `referenced` are names as they were said: nobody looks them up."""
+    """`table` and `referenced` are names as they were written: they are not looked up."""
 
     table: tuple[str, ...]
     referenced: tuple[str, ...]
@@ -62,7 +62,7 @@ Constraint: TypeAlias = Check | PrimaryKey | Unique | ForeignKey
 
 
 class Stated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A constraint as it is asked for, with the names of columns. Of a CHECK, `columns` are those in its condition."""
+    """A requested constraint, with the names of columns. Of a CHECK, `columns` are those in its condition."""
 
     kind: Literal["check", "primary-key", "unique", "foreign-key"]
     name: str
@@ -78,7 +78,7 @@ ready(Stated)
 
 
 def stated_from(asked: Stated | Mapping[str, Any]) -> Stated:
-    """Return `asked` as a struct. InvalidInput for JSON that is no constraint."""
+    """Return `asked` as a struct. InvalidInput for JSON that is not a constraint."""
     if isinstance(asked, Stated):
         return asked
     try:
@@ -100,7 +100,7 @@ def with_all(
     *,
     case_sensitive: bool = False,
 ) -> tuple[Constraint, ...]:
-    """Return `constraints` and what is asked for, on the columns of `schema`.
+    """Return `constraints` and the requested one, on the columns of `schema`.
 
     ConstraintExists, MultiplePrimaryKeys, NoSuchColumn, InvalidInput.
     """
@@ -141,7 +141,7 @@ def _with(
     first = next((each for each in constraints if isinstance(each, PrimaryKey)), None)
     if isinstance(new, PrimaryKey) and first is not None:
         raise MultiplePrimaryKeys(
-            f"the table has the primary key {first.name} already: drop it first, or say UNIQUE"
+            f"the table has the primary key {first.name} already: drop it first, or use UNIQUE"
         )
     return (*constraints, new)
 
@@ -150,7 +150,7 @@ def _bound(asked: Stated, schema: Schema, case_sensitive: bool) -> Constraint:
     if asked.kind == "check":
         return _check(asked, schema, case_sensitive)
     if not asked.columns:
-        raise InvalidInput(f"the constraint {asked.name} names no columns: name one at least")
+        raise InvalidInput(f"the constraint {asked.name} names no columns: name at least one")
     columns = tuple(schema.find(path, case_sensitive).id for path in asked.columns)
     match asked.kind:
         case "primary-key":
@@ -160,7 +160,7 @@ def _bound(asked: Stated, schema: Schema, case_sensitive: bool) -> Constraint:
         case "foreign-key":
             if not asked.table or not asked.referenced or len(asked.referenced) != len(columns):
                 raise InvalidInput(
-                    f"the foreign key {asked.name} has to name a table, and as many columns of it as of this one"
+                    f"the foreign key {asked.name} must reference a table, and as many columns of it as it has"
                 )
             return ForeignKey(
                 name=asked.name,
@@ -190,13 +190,13 @@ def _check(asked: Stated, schema: Schema, case_sensitive: bool) -> Check:
 def _meant(path: Path, schema: Schema, case_sensitive: bool) -> int:
     """Return the id of the column or field that a name in a condition leads to: the last one along structs.
 
-    What follows in an array or a map is its element's or value's business, and changes with the whole column.
+    What follows in an array or a map belongs to its element or value, and changes with the whole column.
     """
     if not path or schema.get(path[:1], case_sensitive) is None:
         known = ", ".join(dotted((name,)) for name in schema.names[:20])
         raise NoSuchColumn(
-            f"the condition of a constraint has {dotted(path)}, and there is no column {dotted(path[:1])}; the "
-            f"columns, which go without the table's name, are {known}"
+            f"the condition of a constraint names {dotted(path)}, and there is no column {dotted(path[:1])}; write "
+            f"columns without the table's name: they are {known}"
         )
     found = schema.find(path[:1], case_sensitive)
     for length in range(2, len(path) + 1):
@@ -216,7 +216,7 @@ def refuse_dependent(
     case_sensitive: bool,
     checks_only: bool,
 ) -> None:
-    """Raise InvalidInput where a constraint needs the column at `path` as it is. `what` says what it is to become."""
+    """Raise InvalidInput where a constraint needs the column at `path` as it is. `what` names the change."""
     if not constraints:
         return
     field = schema.find(path, case_sensitive)

@@ -1,6 +1,6 @@
-"""Views and functions: what a name stands for that has no log of its own. Stored in the log of the namespace.
+"""Definitions of views and functions, which have no log of their own: the log of their namespace stores them.
 
-Definitions are what an engine gave and gets again. lakelog does not read the SQL in them.
+A definition is stored and returned as an engine gave it. lakelog does not read the SQL in it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class ViewColumn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ViewDefinition(_Definition, frozen=True, tag="view"):
     """A query with a name. `columns` are what users see, `query_columns` what the query called them.
 
-    Names in `text` without a catalog or namespace are those of `catalog` (None: the one that the view is in, whatever
-    it is called) and `namespace`; `configs` are the engine's settings that the text was understood with, and
+    Names in `text` without a catalog or namespace are those of `catalog` (None: the one that the view is in, under any
+    name) and `namespace`; `configs` are the engine's settings that the text was parsed with, and
     `schema_mode` says what happens when the query's columns change. `dependencies` are the objects that the query uses,
-    as the engine told them.
+    as the engine reported them.
     """
 
     text: str
@@ -98,16 +98,16 @@ def check_definition(definition: Definition) -> None:
     """Raise InvalidInput for what cannot be stored."""
     if not isinstance(definition, ViewDefinition | FunctionDefinition):
         raise InvalidInput(
-            f"a {type(definition).__name__} is no definition: give a ViewDefinition or FunctionDefinition"
+            f"a {type(definition).__name__} is not a definition: give a ViewDefinition or FunctionDefinition"
         )
     if isinstance(definition, FunctionDefinition) and definition.language not in ("sql", "java"):
-        raise InvalidInput(f"{definition.language!r} is not a language of functions: it is sql or java")
+        raise InvalidInput(f"{definition.language!r} is not a language of functions: use sql or java")
     for key, value in definition.properties.items():
         check_text(key, value)
         if key.startswith(RESERVED):
             raise InvalidInput(
-                f"the property {key} is not known: names under {RESERVED} are lakelog's own, and a "
-                f"{kind_of(definition)} has none of them"
+                f"the property {key} is not known: names under {RESERVED} are reserved, and a "
+                f"{kind_of(definition)} has no such properties"
             )
     size = len(msgspec.json.encode(definition))
     if size > DEFINITION_LIMIT_BYTES:

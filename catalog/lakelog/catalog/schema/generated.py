@@ -1,6 +1,6 @@
-"""Columns whose values are generated from others of the same row: what they allow, and what they forbid.
+"""Columns whose values are generated from others of the same row: which changes of a table they allow.
 
-Spark computes the values and checks those that are given. Here is what keeps that true while the table changes.
+Spark computes the values and checks those that are given. The rules here keep them right while the table changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ def generated_fields(schema: Schema) -> list[Field]:
 
 
 def refuse_generated(schema: Schema, instead: str) -> None:
-    """Raise Unsupported for rows that Spark has not looked at where a column is generated; say what to do `instead`."""
+    """Raise Unsupported for rows that did not pass through Spark, where a column is generated. `instead`: what to
+    do."""
     for field in generated_fields(schema):
         assert field.generated is not None
         raise Unsupported(
@@ -26,19 +27,17 @@ def refuse_generated(schema: Schema, instead: str) -> None:
 
 
 def check_defined(schema: Schema) -> None:
-    """Raise InvalidInput unless generated columns of a new table have columns of it that they are generated from."""
+    """Raise InvalidInput unless generated columns of a new table are generated from other columns of it."""
     for field in generated_fields(schema):
         assert field.generated is not None
         if field.default is not None:
-            raise InvalidInput(
-                f"the column {dotted((field.name,))} is generated, so that it can have no default"
-            )
+            raise InvalidInput(f"the column {dotted((field.name,))} is generated and cannot have a default")
         for name in field.generated.columns:
             source = next((other for other in schema.fields if other.name == name), None)
             if source is None or source.generated is not None:
                 raise InvalidInput(
-                    f"the column {dotted((field.name,))} is generated from {dotted((name,))}, which is no column that "
-                    "has values of its own"
+                    f"the column {dotted((field.name,))} is generated from {dotted((name,))}, which is not a column "
+                    "with values of its own"
                 )
 
 
@@ -70,7 +69,7 @@ def check_kept(before: Schema, after: Schema) -> None:
 
 
 def not_generated(base: Schema, current: Schema) -> Field | None:
-    """Return a column that is generated in `current`, and of whose values a writer to `base` knew nothing."""
+    """Return a column that is generated in `current`, and whose values a writer to `base` did not compute."""
     for field in generated_fields(current):
         if not base.has_id(field.id) or base.field_by_id(field.id).generated != field.generated:
             return field

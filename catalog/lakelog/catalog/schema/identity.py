@@ -1,4 +1,4 @@
-"""Identity columns: whose values are made for rows that do not bring one, each once in the life of the column.
+"""Identity columns: their values are made for rows that do not give one, each once in the life of the column.
 
 The definition is the column's; the last value that was taken stands in the table's state, by the column's id, and only
 ever moves on. A write takes values beyond that, and its commit says which: `ValuesTaken`. Pure.
@@ -24,7 +24,7 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 class ValuesTaken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a write took of an identity column: its values from `first`, step by step, up to `last`, or some of them.
 
-    `given`: some of its rows brought a value of their own for that column.
+    `given`: some of its rows had a value of their own for that column.
     """
 
     column: int
@@ -34,7 +34,7 @@ class ValuesTaken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Definition(Protocol):
-    """What an identity column must not be used for stands in these parts of a table's definition."""
+    """The parts of a table's definition in which an identity column must not be used."""
 
     @property
     def schema(self) -> Schema: ...
@@ -56,7 +56,7 @@ def identity_fields(schema: Schema) -> list[tuple[Field, Identity]]:
 def next_values(schema: Schema, taken: Mapping[int, int]) -> dict[int, int]:
     """Return the next value of each identity column, by its id, where `taken` has the last ones that are taken.
 
-    It may be beyond what a BIGINT holds: then there are no more, see `check_range`.
+    It may be beyond what a BIGINT holds: then the column is exhausted, see `check_range`.
     """
     return {
         field.id: taken[field.id] + identity.step if field.id in taken else identity.start
@@ -65,7 +65,7 @@ def next_values(schema: Schema, taken: Mapping[int, int]) -> dict[int, int]:
 
 
 def is_beyond(identity: Identity, value: int, taken: int | None) -> bool:
-    """Tell whether `value` comes after the last one that is taken, on the way that the column's values go."""
+    """Return whether `value` comes after the last one that is taken, in the direction of the column's values."""
     return taken is None or (value - taken > 0) == (identity.step > 0) and value != taken
 
 
@@ -73,7 +73,7 @@ def check_range(field: Field, last: int) -> None:
     """Raise InvalidInput where the values of a column do not reach up to `last`."""
     if not LOWEST <= last <= HIGHEST:
         raise InvalidInput(
-            f"the identity column {dotted((field.name,))} has no more values: {last} is none of a BIGINT. Make a new "
+            f"the identity column {dotted((field.name,))} is exhausted: {last} exceeds BIGINT. Add a new "
             "column, which begins anew"
         )
 
@@ -83,7 +83,9 @@ def check_steps(values: Sequence[ValuesTaken], schema: Schema) -> None:
     known = {field.id: (field, identity) for field, identity in identity_fields(schema)}
     for each in values:
         if each.column not in known:
-            raise InvalidInput(f"the write took values of column {each.column}, which is no identity column")
+            raise InvalidInput(
+                f"the write took values of column {each.column}, which is not an identity column"
+            )
         field, identity = known[each.column]
         check_range(field, each.first)
         check_range(field, each.last)
@@ -94,11 +96,11 @@ def check_steps(values: Sequence[ValuesTaken], schema: Schema) -> None:
                 f"{identity.step}"
             )
     if len({each.column for each in values}) < len(values):
-        raise InvalidInput("the write took values of a column twice")
+        raise InvalidInput("the write took values of a column twice: name each column once")
 
 
 def refuse_identity(schema: Schema, instead: str) -> None:
-    """Raise Unsupported for files that others have written, where a column is an identity; say what to do `instead`."""
+    """Raise Unsupported for files of other programs, where a column is an identity. `instead`: what to do."""
     for field, _ in identity_fields(schema):
         raise Unsupported(
             f"the column {dotted((field.name,))} is an identity column, whose values are made as rows are written: "
@@ -109,7 +111,7 @@ def refuse_identity(schema: Schema, instead: str) -> None:
 def refuse_given(schema: Schema, columns: Iterable[int]) -> None:
     """Raise InvalidInput for values that are given to these columns, by their ids, where their values are always made.
 
-    For whoever writes rows, and for whoever changes some of them.
+    For writes of rows, and for changes of some.
     """
     ids = set(columns)
     for field, identity in identity_fields(schema):
@@ -119,13 +121,14 @@ def refuse_given(schema: Schema, columns: Iterable[int]) -> None:
 
 def given_to(field: Field) -> str:
     return (
-        f"the column {dotted((field.name,))} is GENERATED ALWAYS AS IDENTITY, so that no row can be given a value of "
-        "it: leave the column out, or say DEFAULT"
+        f"the column {dotted((field.name,))} is GENERATED ALWAYS AS IDENTITY, so its values cannot be given: "
+        "leave the column out, or use DEFAULT"
     )
 
 
 def check_identity(definition: Definition) -> None:
-    """Raise InvalidInput where a table's definition has an identity column that cannot be one, or is used as none can.
+    """Raise InvalidInput where an identity column of a table's definition is not a valid one, or is used as none may
+    be.
 
     Its values are made when a row is written: after the rows were spread over partitions and sorted, and after CHECKs
     and generated columns were computed from them.
@@ -135,7 +138,7 @@ def check_identity(definition: Definition) -> None:
         **{part.source_id: "order the rows" for part in definition.sort_order.fields},
         **{column: "cluster the rows" for column in definition.clustering},
         **{
-            column: f"stand in the constraint {each.name}"
+            column: f"be in the constraint {each.name}"
             for each in definition.constraints
             if isinstance(each, Check)
             for column in each.columns
@@ -152,38 +155,40 @@ def check_identity(definition: Definition) -> None:
             raise InvalidInput(f"the identity column {name} is of type {field.type}: make it BIGINT")
         if identity.step == 0:
             raise InvalidInput(
-                f"the values of the identity column {name} go on by 0: give another INCREMENT BY"
+                f"the values of the identity column {name} have the step 0: give another INCREMENT BY"
             )
         for number in (identity.start, identity.step):
             if not LOWEST <= number <= HIGHEST:
                 raise InvalidInput(
-                    f"the identity column {name} has the number {number}, which is none of a BIGINT"
+                    f"the identity column {name} has the number {number}, which exceeds BIGINT"
                 )
         if field.default is not None or field.generated is not None:
             raise InvalidInput(
-                f"the column {name} is an identity column, so that it can have no default and no expression"
+                f"the column {name} is an identity column and cannot have a default or an expression"
             )
         if field.nullable:
-            raise InvalidInput(f"the identity column {name} has a value in every row: it stays NOT NULL")
+            raise InvalidInput(f"the identity column {name} must stay NOT NULL: it has a value in every row")
         if field.id in used:
             raise InvalidInput(
-                f"the identity column {name} cannot {used[field.id]}: its values are made when rows are written, after "
-                "that was decided"
+                f"the identity column {name} cannot {used[field.id]}: its values are made later, when rows are "
+                "written"
             )
         if field.name in sources:
             raise InvalidInput(
                 f"{dotted((sources[field.name].name,))} cannot be generated from the identity column {name}, whose "
-                "values are made when rows are written, after that"
+                "values are made later, when rows are written"
             )
 
 
 def check_identity_kept(before: Schema, after: Schema) -> None:
-    """Raise InvalidInput where changes of a table make an identity column something else."""
+    """Raise InvalidInput where changes of a table would change an identity column."""
     for field, identity in identity_fields(after):
         old = before.field_by_id(field.id)
         assert old.identity == identity, "no change is about it"
         if not same_shape(old.type, field.type):
-            raise InvalidInput(f"cannot change the type of the identity column {dotted((field.name,))}")
+            raise InvalidInput(
+                f"cannot change the type of the identity column {dotted((field.name,))}: it stays BIGINT"
+            )
 
 
 def relaxed(schema: Schema) -> Schema:
@@ -196,5 +201,5 @@ def relaxed(schema: Schema) -> Schema:
 
 
 def values_json(schema: Schema, taken: Mapping[int, int]) -> list[dict[str, Any]]:
-    """Return the next values as whoever writes rows elsewhere is told them."""
+    """Return the next values in the form that is sent to writers of rows in other processes."""
     return [{"column": column, "next": value} for column, value in next_values(schema, taken).items()]

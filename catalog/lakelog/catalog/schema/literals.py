@@ -1,9 +1,9 @@
-"""Single values of columns as they travel: their JSON form and their Arrow form.
+"""Single values of columns: their JSON form and their Arrow form.
 
 In JSON, integers, booleans and strings are themselves; a date is its days and a timestamp its microseconds since 1970,
 a time its microseconds since midnight, an interval its months or microseconds; a decimal is its digits as a string;
 binary is base64; a float is a number or "NaN", "Infinity", "-Infinity". In Arrow, each type has one value type, chosen
-so that Arrow compares it as Spark does (but for NaN). Types without an order (variant) and nested ones have none.
+so that Arrow compares it as Spark does (except for NaN). Types without an order (variant) and nested ones have none.
 """
 
 from __future__ import annotations

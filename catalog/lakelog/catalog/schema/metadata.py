@@ -1,4 +1,4 @@
-"""What a table is, beside its files: columns, partitioning, order, properties. Pure."""
+"""A table's metadata: everything but its files, as columns, partitioning, order, properties. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lakelog.catalog.schema.stored_types import ready
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything about a table but its files.
+    """Everything about a table except its files.
 
     `specs` holds every partition spec that files may have been written by, the current one last. `generation` is the
-    version of the create or replace that this metadata goes back to: writes that started in another one are for another
-    table. `clustering` has the ids of the columns by which writes cluster their rows.
+    version of the create or replace that this metadata goes back to: writes that started in another generation are for
+    another table. `clustering` has the ids of the columns by which writes cluster their rows.
     """
 
     schema: Schema
@@ -41,7 +41,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def leave_out_empty(metadata: dict[str, Any]) -> None:
-    """Take out of stored metadata what says nothing, and was not there before tables could be clustered."""
+    """Remove an empty clustering from stored metadata, which older versions of lakelog do not know."""
     if not metadata["clustering"]:
         del metadata["clustering"]
 

@@ -31,7 +31,7 @@ def hash_slices(
 ) -> _Uint32s:
     """Return the hash of each slice of `data`.
 
-    Costs one pass over the bytes, whatever the lengths' distribution.
+    Costs one pass over the bytes, for any distribution of lengths.
     """
     # Longest first, so that the slices which still have a block i are always the first ones.
     order = np.argsort(-lengths, kind="stable")

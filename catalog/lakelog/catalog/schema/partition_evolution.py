@@ -1,6 +1,6 @@
 """Single fields of a table's partitioning, added, dropped and replaced: each makes a new spec for new files.
 
-A field is meant by its name, as users see it, or by what it is computed by.
+A field is given by its name, as users see it, or by its transform.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FieldChange: TypeAlias = AddPartitionField | DropPartitionField | ReplacePartiti
 def evolved(
     specs: Sequence[PartitionSpec], schema: Schema, change: FieldChange, case_sensitive: bool = False
 ) -> PartitionSpec:
-    """Return what becomes of the last of `specs`. InvalidInput for a field that is there already, or is not there."""
+    """Return the last of `specs` after a change. InvalidInput for a field that exists already, or does not exist."""
     spec = specs[-1]
     fields = [_written(field, schema) for field in spec.fields]
     match change:
@@ -71,7 +71,7 @@ def _refuse_known(
 
 
 def _find(spec: PartitionSpec, schema: Schema, written: Written, case_sensitive: bool) -> int:
-    """Return which field of the spec is meant. A name is looked for among the names first."""
+    """Return which field of the spec is meant. A text is looked up among the names first."""
     names = shown_names(spec, schema)
     if isinstance(written, str):
         folded = written if case_sensitive else written.lower()
@@ -87,7 +87,7 @@ def _find(spec: PartitionSpec, schema: Schema, written: Written, case_sensitive:
         f"{name} ({_text(field, schema)})" for name, field in zip(names, spec.fields, strict=True)
     )
     raise InvalidInput(
-        f"there is no partition field {written if isinstance(written, str) else _asked(written)}: the table is "
+        f"there is no partition field {written if isinstance(written, str) else _as_text(written)}: the table is "
         + (f"partitioned by {there}" if there else "not partitioned")
     )
 
@@ -96,7 +96,7 @@ def _text(field: PartitionField, schema: Schema) -> str:
     return f"{field.transform} of {'.'.join(schema.path_of(field.source_id))}"
 
 
-def _asked(written: Mapping[str, Any]) -> str:
+def _as_text(written: Mapping[str, Any]) -> str:
     arguments = ", ".join(map(str, written.get("args") or ()))
     columns = written.get("columns", [written.get("column", "")])
     named = ", ".join(column if isinstance(column, str) else ".".join(column) for column in columns)

@@ -95,7 +95,7 @@ class PartitionField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class PartitionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the files of one time in a table's life are partitioned; no fields: not at all."""
+    """How the files of one period of a table's life are partitioned; no fields: not at all."""
 
     id: int = 0
     fields: tuple[PartitionField, ...] = ()
@@ -115,7 +115,7 @@ class SortOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def result_type(transform: Transform, source: Type) -> AtomicType:
-    """Return the type of the transform's values. InvalidInput when it takes no columns of type `source`."""
+    """Return the type of the transform's values. InvalidInput when it does not take columns of type `source`."""
     if not isinstance(source, AtomicType) or source.family not in _SOURCES[transform.name]:
         raise InvalidInput(
             f"the transform {transform} does not take a column of type {source}: it takes "
@@ -148,7 +148,7 @@ def spec_from_transforms(
     existing: Iterable[PartitionSpec] = (),
     case_sensitive: bool = False,
 ) -> PartitionSpec:
-    """Return the spec that `transforms` ask for.
+    """Return the spec of `transforms`.
 
     A transform is `{"transform": "bucket", "args": [16], "column": ["a"]}`, or the name of a column for
     identity; a `name` may be given to its values. A spec of `existing` that is the same is returned as it is;
@@ -177,15 +177,15 @@ def spec_from_transforms(
             PartitionField(id=id, source_id=source_id, name=name, transform=transform, result=result)
         )
     for spec in specs:
-        if list(map(_sameness, spec.fields)) == list(map(_sameness, fields)):
+        if list(map(_identity_of, spec.fields)) == list(map(_identity_of, fields)):
             return spec
     return PartitionSpec(id=max((spec.id for spec in specs), default=-1) + 1, fields=tuple(fields))
 
 
 def shown_names(spec: PartitionSpec, schema: Schema) -> list[str]:
-    """Return what the fields of a table's present spec are called: as their column for identity, else by their name.
+    """Return the names of the fields of a table's present spec: the column's for identity, else the field's own.
 
-    Columns may have got other names since, so a number is added where two would be called the same.
+    Columns may have been renamed since, so a number is added where two names would be the same.
     """
     shown: list[str] = []
     for field in spec.fields:
@@ -208,7 +208,7 @@ def sort_order_from(
         source_id, _ = _source(schema, transform, path, case_sensitive)
         options = {} if isinstance(written, str) else written
         if "name" in options:
-            raise InvalidInput(f"a field of a sort order has no name: leave {options['name']!r} out")
+            raise InvalidInput(f"a field of a sort order cannot have a name: leave {options['name']!r} out")
         direction: Any = options.get("direction") or "asc"
         nulls: Any = options.get("nulls") or ("first" if direction == "asc" else "last")
         if direction not in ("asc", "desc") or nulls not in ("first", "last"):
@@ -285,7 +285,7 @@ def _source(
         if isinstance(parent.type, ListType | MapType):
             raise InvalidInput(
                 f"the column {dotted(path)} lies in {dotted(path[:length])} of type {parent.type} and has "
-                "many values in a row: partition and sort by single values"
+                "several values in a row: partition and sort by single values"
             )
     try:
         return field.id, result_type(transform, field.type)
@@ -304,21 +304,25 @@ def _unused(schema: Schema, source_id: int, transform: Transform, fields: Sequen
 def _checked_name(
     name: object, schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]
 ) -> str:
-    """Return the name that the user gives to a field. InvalidInput for one that would be another's."""
+    """Return the name that the user gives to a field. InvalidInput for a name that is taken."""
     own = field_name(transform, ".".join(schema.path_of(source_id)))
     if not isinstance(name, str) or not name:
-        raise InvalidInput(f"{name!r} is not a name of a partition field: give a text that is not empty")
+        raise InvalidInput(
+            f"{name!r} is not a valid name of a partition field: give a text that is not empty"
+        )
     if transform == IDENTITY:
         if name.lower() != own.lower():
             raise InvalidInput(
-                f"the partition field {name!r} has the values of the column {own} and is called as it: leave the name "
-                "out, and name transforms only"
+                f"the partition field {name!r} cannot be named: it has the values of the column {own}, and its "
+                "name. Leave the name out, and name transforms only"
             )
         return own
     if any(field.name.lower() == name.lower() for field in fields):
         raise InvalidInput(f"there is a partition field {name!r} already: give another name")
     if any(column.name.lower() == name.lower() for column in schema.fields):
-        raise InvalidInput(f"a partition field cannot be called {name!r}, as a column is: give another name")
+        raise InvalidInput(
+            f"a partition field cannot have the name of the column {name!r}: give another name"
+        )
     return name
 
 
@@ -329,6 +333,6 @@ def _numbered(name: str, taken: Collection[str]) -> str:
     return unused
 
 
-def _sameness(field: PartitionField) -> tuple[int, Transform, str]:
-    """What makes a field of two specs the same; the name of an identity is that of its column."""
+def _identity_of(field: PartitionField) -> tuple[int, Transform, str]:
+    """Return what identifies a field across specs; the name of an identity is that of its column."""
     return field.id, field.transform, "" if field.transform == IDENTITY else field.name

@@ -1,4 +1,4 @@
-"""Filters on rows, before they meet a schema: a tree, its JSON form, and how Python writes it.
+"""Filters on rows, not yet bound to a schema: a tree, its JSON form, and its form in Python.
 
 JSON is that of Spark's V2 predicates: `{"op": "=", "args": [{"col": ["a", "b"]}, {"lit": 5, "type": "integer"}]}`,
 where `{"transform": "bucket", "args": [16, {"col": ["a"]}]}` may stand for a column. An operation that is not
@@ -62,7 +62,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Something of Spark's that lakelog does not understand."""
+    """An expression of Spark's that lakelog does not know."""
 
     text: str
 
@@ -85,9 +85,7 @@ class Predicate:
         return Predicate("NOT", (self,))
 
     def __bool__(self) -> NoReturn:
-        raise InvalidInput(
-            "a filter has no truth of its own: combine filters with &, | and ~, each in parentheses"
-        )
+        raise InvalidInput("a filter is not a bool: combine filters with &, | and ~, each in parentheses")
 
     def __str__(self) -> str:
         match self.op, self.args:
@@ -112,7 +110,7 @@ class Predicate:
 
     @staticmethod
     def from_json(data: str | Mapping[str, Any]) -> Predicate:
-        """Read the JSON form. InvalidInput where it is malformed; what is only unknown stays as it is."""
+        """Read the JSON form. InvalidInput where it is malformed; unknown operations are kept as they are."""
         parsed = _from_json(json.loads(data) if isinstance(data, str) else data, 0)
         return _predicate(parsed, "a filter")
 
@@ -185,7 +183,7 @@ def col(*path: str) -> Reference:
     """Return a column to be compared: `col("a") > 5`. `col("a", "b")` or `col("a.b")` is the field b of a struct a."""
     if not path or not all(isinstance(part, str) for part in path):
         raise InvalidInput(
-            f"col{path!r} names no column: give its name, for a nested one the names that lead to it"
+            f"col{path!r} is not a column: give its name, for a nested one the names that lead to it"
         )
     return Reference(Column(path))
 
@@ -252,7 +250,8 @@ def _from_tuple(written: tuple[Any, ...]) -> Predicate:
         return column.is_in(value) if known == "IN" else ~column.is_in(value)
     if known not in COMPARISONS:
         raise InvalidInput(
-            f"the filter {written!r} has the operation {op!r}: it is one of =, ==, !=, <>, <, <=, >, >=, in, not in"
+            f"the filter {written!r} has the unknown operation {op!r}: use one of =, ==, !=, <>, <, <=, >, >=, in, "
+            "not in"
         )
     return column._compare(known, value)
 
@@ -286,7 +285,7 @@ def _to_json(operand: Operand) -> dict[str, Any]:
 
 def _from_json(data: Any, depth: int) -> Operand:
     if depth > _DEPTH_LIMIT:
-        # Nothing is known of it: a scan reads all that it might match, and a delete refuses it.
+        # It is not evaluated: a scan reads all that it might match, and a delete refuses it.
         return Predicate(f"what is nested deeper than {_DEPTH_LIMIT} levels")
     match data:
         case {"op": str(op), **rest}:
@@ -307,7 +306,7 @@ def _from_json(data: Any, depth: int) -> Operand:
 
 
 def _transformed(name: str, args: Sequence[Any], depth: int) -> Operand:
-    """Read a transform of one column; numbers may be bare or literals. What is not one of ours stays opaque."""
+    """Read a transform of one column; numbers may be bare or literals. Unknown transforms stay opaque."""
     columns = [each for each in args if isinstance(each, Mapping) and "col" in each]
     numbers = [
         each["lit"] if isinstance(each, Mapping) and "lit" in each else each

@@ -1,7 +1,7 @@
-"""Table properties: the ones that lakelog knows, and the space of names that is reserved for them.
+"""Table properties: those that lakelog knows, and the space of names that is reserved for them.
 
 Names under `lakelog.` are lakelog's own: an unknown one is refused, because a misspelled setting that is
-kept and ignored is found too late. All other properties are the user's (or Spark's) and are kept word for
+stored and ignored is noticed too late. All other properties are the user's (or Spark's) and are kept word for
 word.
 """
 
@@ -16,7 +16,7 @@ RESERVED = "lakelog."
 SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
 
 _PLACES = frozenset(("provider", "location", "external", "is_managed_location"))
-"""Spark's names for what a table is, not for what is set about it."""
+"""Spark's names for parts of a table's definition, which are not settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,11 @@ class Property:
         if self.choices:
             if value not in self.choices:
                 raise InvalidInput(
-                    f"the property {self.name} is {value!r}: it has to be one of {', '.join(self.choices)}"
+                    f"the property {self.name} is {value!r}: it must be one of {', '.join(self.choices)}"
                 )
         elif not (value.isascii() and value.isdigit() and int(value) >= self.minimum):
             raise InvalidInput(
-                f"the property {self.name} is {value!r}: it has to be a whole number of at least "
-                f"{self.minimum}"
+                f"the property {self.name} is {value!r}: it must be a whole number of at least {self.minimum}"
             )
 
 
@@ -74,7 +73,7 @@ WRITE_MODES = {
     )
     for command in ("delete", "update", "merge")
 }
-"""By the statement, in small letters."""
+"""By the statement, in lower case."""
 
 KNOWN: Mapping[str, Property] = {
     each.name: each for each in (TARGET_FILE_SIZE, COMPRESSION_CODEC, ISOLATION, *WRITE_MODES.values())
@@ -82,7 +81,7 @@ KNOWN: Mapping[str, Property] = {
 
 
 def value_of(properties: Mapping[str, str], known: Property) -> str:
-    """Return what `properties` say about `known`, or its default."""
+    """Return the value of `known` in `properties`, or its default."""
     return properties.get(known.name, known.default)
 
 
@@ -98,23 +97,23 @@ def check_text(name: object, value: object) -> None:
     """Raise InvalidInput unless `name` and `value` can be kept as a property."""
     for text in (name, value):
         if not isinstance(text, str):
-            raise InvalidInput(f"the property {name!r} = {value!r} has to be text")
+            raise InvalidInput(f"the property {name!r} = {value!r} must be text")
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
             raise InvalidInput(
-                f"the property {name!r} = {value!r} holds half a character: remove it"
+                f"the property {name!r} = {value!r} has half a surrogate pair: remove it"
             ) from None
     if name == "":
         raise InvalidInput("the name of a property is empty: give it at least one character")
 
 
 def check_alterable(names: Iterable[str]) -> None:
-    """Raise InvalidInput for a name that stands for what the table is and cannot be set or removed."""
+    """Raise InvalidInput for a name that stands for a part of the table's definition and cannot be set or removed."""
     for name in names:
         if name in _PLACES:
             raise InvalidInput(
-                f"the property {name} belongs to the table itself and cannot be changed: make a new table "
+                f"the property {name} belongs to the table itself and cannot be changed: create a new table "
                 "for it"
             )
 
@@ -125,5 +124,5 @@ def _known(name: str) -> Property:
     except KeyError:
         raise InvalidInput(
             f"the property {name} is not known; names under {RESERVED!r} are reserved, and the known ones "
-            f"are {', '.join(KNOWN)}: correct it, or choose a name outside of that space"
+            f"are {', '.join(KNOWN)}: correct it, or choose a name outside of the reserved ones"
         ) from None

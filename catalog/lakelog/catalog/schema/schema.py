@@ -1,7 +1,7 @@
-"""The schema of a table: its columns with ids and physical names, and how they are found.
+"""The schema of a table: its columns with ids and physical names, and their lookup.
 
 Ids are given once, in the order of the columns (a parent before its parts), and never again: `last_id`
-remembers the highest one ever given, also of columns that are gone. The physical name is made from the first
+is the highest one ever given, also of columns that were dropped. The physical name is made from the first
 name and the id, and survives every rename, so that old data files need no rewriting.
 """
 
@@ -100,7 +100,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def assign_ids(columns: StructType | Schema | Sequence[Field], after_id: int = 0) -> Schema:
     """Return `columns` as a schema with ids after `after_id` and physical names; ids they have are replaced.
 
-    InvalidInput for bad names and for more or deeper columns than the limits allow, ColumnExists for doubles.
+    InvalidInput for bad names and for more or deeper columns than the limits allow, ColumnExists for duplicates.
     """
     fields = tuple(columns.fields if isinstance(columns, StructType | Schema) else columns)
     check_fields(fields)
@@ -119,11 +119,13 @@ def check_fields(fields: Sequence[Field]) -> None:
     """Raise InvalidInput or ColumnExists unless `fields` may be the columns of a table."""
     count = _check_level(fields, (), 1)
     if count > FIELD_LIMIT:
-        raise InvalidInput(f"the schema has {count} columns and nested fields; the limit is {FIELD_LIMIT}")
+        raise InvalidInput(
+            f"the schema has {count} columns and nested fields; the limit is {FIELD_LIMIT}: use fewer"
+        )
 
 
 def check_names(fields: Sequence[Field], parent: tuple[str, ...] = ()) -> None:
-    """Raise InvalidInput or ColumnExists unless siblings' names are fit and differ in more than case."""
+    """Raise InvalidInput or ColumnExists unless siblings' names are valid and differ in more than case."""
     seen: dict[str, str] = {}
     for field in fields:
         check_column_name(field.name)
@@ -132,7 +134,7 @@ def check_names(fields: Sequence[Field], parent: tuple[str, ...] = ()) -> None:
             where = f" in {dotted(parent)}" if parent else ""
             raise ColumnExists(
                 f"the column {dotted((field.name,))} clashes with {dotted((other,))}{where}: the names of "
-                "columns have to differ in more than upper and lower case"
+                "columns must differ (case-insensitive)"
             )
         seen[field.name.lower()] = field.name
 
@@ -156,7 +158,7 @@ def check_column_name(name: str) -> None:
 
 
 def find_in(fields: Sequence[Field], name: str, case_sensitive: bool = False) -> Field | None:
-    """Return the field called `name` among siblings; an exact match wins over one that differs in case."""
+    """Return the field named `name` among siblings; an exact match wins over one that differs in case."""
     for field in fields:
         if field.name == name:
             return field

@@ -1,7 +1,7 @@
-"""What a list of table changes makes of a table's definition.
+"""Applying a list of table changes to a table's definition.
 
 The list is applied in order, each change to what the one before it left; the first that cannot be applied
-raises, and nothing has happened. Every change keeps old data files readable: ids and physical names stay
+raises, and no change is made. Every change keeps old data files readable: ids and physical names stay
 with their columns, types only widen, and values for rows that are there already are literals.
 """
 
@@ -79,7 +79,7 @@ COMMENT = "comment"
 
 
 class Definition(Protocol):
-    """What changes look at: the parts of a table's metadata.
+    """The parts of a table's metadata that changes apply to.
 
     `specs` are all of the table's, the current one last.
     """
@@ -122,8 +122,8 @@ def apply_changes(
 ) -> Altered:
     """Return `definition` after all of `changes`.
 
-    NoSuchColumn and ColumnExists name the column; InvalidInput and its Unsupported say why a change cannot
-    be.
+    NoSuchColumn and ColumnExists name the column; InvalidInput and its Unsupported say why a change is not
+    possible.
     """
     altered = Altered(
         schema=definition.schema,
@@ -136,7 +136,7 @@ def apply_changes(
     )
     for change in changes:
         altered = _apply(altered, change, case_sensitive)
-    # On the way the table may be without columns: REPLACE COLUMNS drops them all before it adds others.
+    # Meanwhile the table may have no columns: REPLACE COLUMNS drops them all before it adds others.
     if not altered.schema.fields:
         raise InvalidInput("cannot drop the last column of the table: add another one with the same changes")
     check_kept(definition.schema, altered.schema)
@@ -222,7 +222,7 @@ _Edit = Callable[[tuple[Field, ...], int, Type | None], tuple[Field, ...]]
 def _edited(
     fields: tuple[Field, ...], path: Path, edit: _Edit, case_sensitive: bool, parent: Type | None = None
 ) -> tuple[Field, ...]:
-    """Return `fields` with `edit` done to the field at `path`, which has to be there."""
+    """Return `fields` with `edit` applied to the field at `path`, which must exist."""
     field = find_in(fields, path[0], case_sensitive)
     assert field is not None, "the caller has found the path"
     index = fields.index(field)
@@ -286,7 +286,7 @@ def _add_column(schema: Schema, change: AddColumn, case_sensitive: bool) -> tupl
 
 
 def _default_of_added(change: AddColumn, type: Type) -> Default | None:
-    """Return the default with the literal that rows which are there already get.
+    """Return the default with the literal that existing rows get.
 
     InvalidInput when there is none.
     """
@@ -300,7 +300,7 @@ def _default_of_added(change: AddColumn, type: Type) -> Default | None:
         if type == AtomicType("binary"):
             raise Unsupported(
                 f"a default of the BINARY column {dotted(change.name)} is not supported, as Spark cannot read it for "
-                "the rows that are there already: leave it out"
+                "existing rows: leave it out"
             )
         exists = default.exists if default.exists is not None else default.current
         value = None if exists is None else parse_literal(exists, type)
@@ -309,8 +309,8 @@ def _default_of_added(change: AddColumn, type: Type) -> Default | None:
         value = None
     if value is None and not change.nullable:
         raise InvalidInput(
-            f"cannot add the NOT NULL column {dotted(change.name)} without a default: rows that are there "
-            "already would have no value; give it a DEFAULT, or leave NOT NULL out"
+            f"cannot add the NOT NULL column {dotted(change.name)} without a default: existing rows "
+            "would have no value; give it a DEFAULT, or leave NOT NULL out"
         )
     return default
 
@@ -384,7 +384,7 @@ def _refuse_moving_partitions(table: Altered, field: Field, new: AtomicType, pat
                 raise Unsupported(
                     f"cannot change {dotted(path)} from {field.type} to {new}: it is the source of the "
                     "partition "
-                    f"field {part.name}, whose values in old files would change; write the table anew with "
+                    f"field {part.name}, whose values in old files would change; rewrite the table with "
                     "CREATE OR REPLACE TABLE … AS SELECT"
                 )
     for sorted_by in table.sort_order.fields:

@@ -1,8 +1,8 @@
-"""Schemas as Spark's JSON writes them, both ways.
+"""Schemas to and from Spark's JSON.
 
-Comments, defaults and char/varchar travel in a field's metadata under Spark's keys; the rest of the metadata
-is the user's and kept word for word. What the table could not honour (collations, types
-without a place in Parquet) is refused by name, because Spark itself accepts it and would
+Comments, defaults and char/varchar are in a field's metadata under Spark's keys; the rest of the metadata
+is the user's and kept unchanged. What a table cannot have (collations, types that Parquet
+does not store) is refused by name, because Spark itself accepts it and would
 write NULLs.
 """
 
@@ -55,8 +55,8 @@ _ALIASES = {
 def schema_from_spark(json: str | Mapping[str, Any], last_id: int = 0) -> Schema:
     """Return the schema of Spark's JSON of a struct, with fresh ids after `last_id`.
 
-    InvalidInput for JSON that is no schema and for bad names, ColumnExists for doubled ones, Unsupported
-    naming the column for what cannot be kept. Ids and physical names that the JSON may carry are another
+    InvalidInput for JSON that is not a schema and for bad names, ColumnExists for duplicates, Unsupported
+    naming the column for what cannot be stored. Ids and physical names that the JSON may have are another
     table's and ignored.
     """
     if isinstance(json, str):
@@ -66,7 +66,7 @@ def schema_from_spark(json: str | Mapping[str, Any], last_id: int = 0) -> Schema
             raise InvalidInput(f"the schema is not JSON: {error}") from None
     type = type_from_spark(json)  # type: ignore[arg-type]
     if not isinstance(type, StructType):
-        raise InvalidInput(f"the schema is of type {type}: it has to be a struct")
+        raise InvalidInput(f"the schema is of type {type}: it must be a struct")
     return assign_ids(type, last_id)
 
 
@@ -134,7 +134,7 @@ def type_to_spark(type: Type, *, internal: bool = False) -> SparkType:
 
 
 def checked_type(json: SparkType, path: tuple[str, ...]) -> Type:
-    """Return a type that a change brings: as `type_from_spark`, with the names in it checked."""
+    """Return the type in a change: as `type_from_spark`, with the names in it checked."""
     type = type_from_spark(json, path)
     check_fields(children(type))
     return type
@@ -147,7 +147,7 @@ def _atomic(name: str, where: str) -> AtomicType:
     try:
         return AtomicType(_ALIASES.get(name, name))
     except Unsupported as error:
-        raise Unsupported(f"the column {where} cannot be kept: {error}") from None
+        raise Unsupported(f"the column {where} cannot be stored: {error}") from None
     except InvalidInput as error:
         raise InvalidInput(f"the column {where} is not valid: {error}") from None
 
@@ -155,10 +155,10 @@ def _atomic(name: str, where: str) -> AtomicType:
 def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field:
     name = json["name"]
     if not isinstance(name, str):
-        raise InvalidInput(f"the name of a column is {name!r}: it has to be text")
+        raise InvalidInput(f"the name of a column is {name!r}: it must be text")
     path = (*parent, name)
     metadata = dict(json.get("metadata") or {})
-    _refuse_what_would_be_ignored(metadata, path)
+    _refuse_ignored_metadata(metadata, path)
     type = type_from_spark(json["type"], path)
     generated = _generated_from_spark(metadata, path)
     identity = _identity_from_spark(metadata, path)
@@ -169,7 +169,7 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
     return Field(
         name=name,
         type=type,
-        # A column whose values are made has one in every row, whether or not that was said.
+        # A column whose values are made has one in every row, with or without NOT NULL.
         nullable=bool(json.get("nullable", True)) and identity is None,
         comment=metadata.pop(COMMENT, None),
         default=None if current is None and exists is None else Default(current=current, exists=exists),
@@ -180,7 +180,7 @@ def _field_from_spark(json: Mapping[str, Any], parent: tuple[str, ...]) -> Field
 
 
 def _generated_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Generated | None:
-    """Take the expression out of a field's metadata, where the adapter has put it with the columns in it."""
+    """Remove the expression from a field's metadata, where the adapter has put it with the columns in it."""
     given = metadata.pop(GENERATED, None)
     if given is None:
         return None
@@ -190,7 +190,7 @@ def _generated_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Ge
 
 
 def _identity_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Identity | None:
-    """Take out of a field's metadata how its values are made, where Spark has put that for a new table."""
+    """Remove the definition of an identity column from a field's metadata, where Spark puts it for a new table."""
     start, step = metadata.pop(IDENTITY_START, None), metadata.pop(IDENTITY_STEP, None)
     explicit = metadata.pop(IDENTITY_EXPLICIT, None)
     if (start, step, explicit) == (None, None, None):
@@ -201,13 +201,13 @@ def _identity_from_spark(metadata: dict[str, Any], path: tuple[str, ...]) -> Ide
         )
     if type(start) is not int or type(step) is not int or type(explicit) is not bool:
         raise InvalidInput(
-            f"the identity column {dotted(path)} starts with {start!r} and goes on by {step!r}, which are no whole "
+            f"the identity column {dotted(path)} starts with {start!r} and has the step {step!r}, which are not whole "
             "numbers"
         )
     return Identity(start=start, step=step, always=not explicit)
 
 
-def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...]) -> None:
+def _refuse_ignored_metadata(metadata: dict[str, Any], path: tuple[str, ...]) -> None:
     for key in metadata:
         if key == "GENERATION_EXPRESSION" or key.endswith(".generationExpression"):
             raise Unsupported(
@@ -227,7 +227,7 @@ def _refuse_what_would_be_ignored(metadata: dict[str, Any], path: tuple[str, ...
 
 
 def _with_length(type: Type, raw: str, path: tuple[str, ...]) -> Type:
-    """Return the char or varchar that Spark hid behind the string type, or, at times, shows as well."""
+    """Return the char or varchar that Spark hid behind the string type, or, in some versions, shows as well."""
     if (
         isinstance(type, AtomicType)
         and type.family in ("char", "varchar")

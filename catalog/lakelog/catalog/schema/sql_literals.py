@@ -1,9 +1,9 @@
 """SQL literals, as the defaults of columns are written: read into Python values without an SQL engine.
 
-Only what stands for one value is read: NULL, TRUE, numbers, strings, X'…', DATE, TIMESTAMP, TIMESTAMP_NTZ,
+Only literals of one value are read: NULL, TRUE, numbers, strings, X'…', DATE, TIMESTAMP, TIMESTAMP_NTZ,
 TIME and interval literals, a sign, and CAST of one of these to an atomic type, which is how Spark writes
-floats and typed NULLs. An expression is refused: its value for old rows would depend on who reads them and
-when.
+floats and typed NULLs. An expression is refused: its value for old rows would depend on the reader and the
+time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def parse_literal(sql: str, type: Type) -> Any:
     for NULL.
 
     Dates are `date`, timestamps `datetime` (aware for `timestamp`), times `time`, intervals a number of
-    months or a `timedelta`. InvalidInput when it is no plain literal or does not fit the type.
+    months or a `timedelta`. InvalidInput when it is not a plain literal or does not fit the type.
     """
     value = _parse(sql.strip(), sql)
     if value is None:
@@ -69,7 +69,7 @@ def _parse(text: str, whole: str) -> Any:
         inner = _parse(match[1].strip(), whole)
         return None if inner is None else _cast(inner, match[2], whole)
     raise InvalidInput(
-        f"the default {whole!r} is not a plain literal: rows that are there already need one value, such "
+        f"the default {whole!r} is not a plain literal: existing rows need one value, such "
         "as 0, 'x', DATE '2020-01-31' or NULL"
     )
 
@@ -100,7 +100,7 @@ def _typed(kind: str, text: str, whole: str) -> Any:
         return moment.replace(tzinfo=None)
     if moment.tzinfo is None:
         raise InvalidInput(
-            f"the default {whole!r} does not say its time zone, so that readers would disagree: write it "
+            f"the default {whole!r} has no time zone, so that readers would disagree: write it "
             "as in TIMESTAMP '2020-01-31 12:00:00Z'"
         )
     return moment.astimezone(UTC)

@@ -1,6 +1,6 @@
-"""Types of stored objects, made known to their decoder when they are defined.
+"""Registering types of stored objects with their decoder when they are defined.
 
-msgspec looks into a type when it is first decoded, and two threads that do so at once crash the process.
+msgspec analyses a type when it is first decoded, and two threads that do so at once crash the process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def ready(*types: Any) -> None:
-    """Have the decoder look into `types` now: modules are imported by one thread only."""
+    """Have the decoder analyse `types` now: modules are imported by one thread only."""
     for each in types:
         msgspec.json.Decoder(each)
 
@@ -24,8 +24,8 @@ def ready(*types: Any) -> None:
 def state_of(root: Json, stored: type[T], kind: str, other: str) -> T:
     """Return the state of a log of this kind, as a snapshot has it.
 
-    InvalidInput for what is perhaps the state of a log of the `other` kind; UnsupportedFormat for members that are not
-    known here, FormatError for what is in them.
+    InvalidInput where it may be the state of a log of the `other` kind; UnsupportedFormat for members that are not
+    known here, FormatError for invalid values of members.
     """
     try:
         return msgspec.convert(root, stored, str_keys=True)
@@ -33,7 +33,7 @@ def state_of(root: Json, stored: type[T], kind: str, other: str) -> T:
         fields = msgspec.structs.fields(stored)  # type: ignore[arg-type]
         if not isinstance(root, dict) or not {each.name for each in fields if each.required} <= root.keys():
             raise InvalidInput(
-                f"what is there is not a {kind}'s log, but perhaps a {other}'s ({error})"
+                f"the log there is not a {kind}'s, but perhaps a {other}'s ({error})"
             ) from None
         unknown = ", ".join(sorted(root.keys() - {each.name for each in fields}))
         if unknown:

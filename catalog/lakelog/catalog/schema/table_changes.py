@@ -1,7 +1,7 @@
-"""The words for a change of a table's definition, as they arrive from Spark and from Python.
+"""The changes of a table's definition, as they arrive from Spark and from Python.
 
-One struct per kind of Spark's TableChange, told apart by `change` in their JSON. What they do is in
-`schema_changes`.
+One struct per kind of Spark's TableChange, tagged by `change` in their JSON. `schema_changes` applies
+them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class UpdateColumnPosition(_Change, frozen=True, tag="update-column-position"):
 
 
 class UpdateColumnDefault(_Change, frozen=True, tag="update-column-default"):
-    """Changes the default of new rows; None takes it away. Rows that are there keep what they have."""
+    """Changes the default of new rows; None removes it. Existing rows keep their values."""
 
     name: Path
     default: Default | None
@@ -97,20 +97,20 @@ class SetPartitioning(_Change, frozen=True, tag="set-partitioning"):
 
 
 class AddPartitionField(_Change, frozen=True, tag="add-partition-field"):
-    """Partitions new files by `field` too. `name` is what its values are called; None: a name made of the column's."""
+    """Partitions new files by `field` too. `name` is the field's name; None: a name made of the column's."""
 
     field: str | dict[str, Any]
     name: str | None = None
 
 
 class DropPartitionField(_Change, frozen=True, tag="drop-partition-field"):
-    """`field` is the name of a partition field, or what it is computed by: a column name or transform."""
+    """`field` is the name of a partition field, or its column name or transform."""
 
     field: str | dict[str, Any]
 
 
 class ReplacePartitionField(_Change, frozen=True, tag="replace-partition-field"):
-    """Puts `by` in the place of `field`, which is meant as by `DropPartitionField`."""
+    """Replaces `field`, given as in `DropPartitionField`, with `by`."""
 
     field: str | dict[str, Any]
     by: str | dict[str, Any]
@@ -133,7 +133,7 @@ class DropConstraint(_Change, frozen=True, tag="drop-constraint"):
 
 
 class SetClustering(_Change, frozen=True, tag="set-clustering"):
-    """Clusters new rows by these columns; none of them ends it."""
+    """Clusters new rows by these columns; an empty list ends it."""
 
     columns: tuple[Path, ...]
 
@@ -163,9 +163,9 @@ ready(TableChange)
 
 
 def changes_from(changes: Sequence[TableChange | Mapping[str, Any]]) -> tuple[TableChange, ...]:
-    """Return `changes` as structs. InvalidInput for JSON that is no known change."""
+    """Return `changes` as structs. InvalidInput for JSON that is not a known change."""
     if isinstance(changes, str | Mapping) or not isinstance(changes, Iterable):
-        raise InvalidInput(f"{changes!r} is not a list of changes")
+        raise InvalidInput(f"{changes!r} is not a list of changes: give a list")
     return tuple(_change_from(change) for change in changes)
 
 

@@ -88,8 +88,8 @@ def _hashes(array: pa.Array, source: AtomicType) -> npt.NDArray[np.uint32]:
     return hash_slices(content, bounds[:-1], np.diff(bounds))
 
 
-def _limbs(array: pa.Array) -> tuple[npt.NDArray[np.uint64], _Int64s]:
-    """Return the lower and the upper half of each unscaled decimal; whatever it may be where it is NULL."""
+def _halves(array: pa.Array) -> tuple[npt.NDArray[np.uint64], _Int64s]:
+    """Return the lower and the upper half of each unscaled decimal; any value where it is NULL."""
     words = np.frombuffer(array.buffers()[1], dtype=np.uint64)
     words = words.reshape(-1, 2)[array.offset : array.offset + len(array)]
     return words[:, 0], words[:, 1].view(np.int64)
@@ -99,7 +99,7 @@ def _decimal_hashes(array: pa.Array) -> npt.NDArray[np.uint32]:
     """Hash the fewest bytes that hold each unscaled value in two's complement, the highest first."""
     if len(array) == 0:
         return np.zeros(0, dtype=np.uint32)
-    low, high = _limbs(array)
+    low, high = _halves(array)
     digits = np.empty((len(array), 16), dtype=np.uint8)
     digits[:, :8] = high.astype(">i8").view(np.uint8).reshape(-1, 8)
     digits[:, 8:] = low.astype(">u8").view(np.uint8).reshape(-1, 8)
@@ -122,7 +122,7 @@ def _truncated(array: pa.Array, width: int, source: AtomicType, target: pa.DataT
             return pc.utf8_slice_codeunits(array, 0, width)
         case _:
             numbers = _numbers(array)
-            # Below the smallest value it wraps, as Java's integers do; `file_facts` knows about it.
+            # Below the smallest value it wraps, as Java's integers do; `file_facts` takes that into account.
             with np.errstate(over="ignore"):
                 return _array(numbers - np.mod(numbers, np.int64(width)), array, target)
 
@@ -130,7 +130,7 @@ def _truncated(array: pa.Array, width: int, source: AtomicType, target: pa.DataT
 def _truncated_decimals(array: pa.Array, width: int, target: pa.DataType) -> pa.Array:
     if len(array) == 0:
         return pa.array([], type=target)
-    low, high = _limbs(array)
+    low, high = _halves(array)
     # The remainder of high * 2^64 + low: every product stays below 2^62, because the width is below 2^31.
     modulus = np.uint64(width)
     upper = np.mod(high, np.int64(width)).astype(np.uint64)
@@ -144,8 +144,8 @@ def _truncated_decimals(array: pa.Array, width: int, target: pa.DataType) -> pa.
     lowest = pa.scalar(Decimal(1 - 10**38).scaleb(-target.scale, _EXACT), widest)
     if pc.any(pc.less(truncated, lowest)).as_py():
         raise InvalidInput(
-            f"a decimal truncated to a multiple of {width} needs more than 38 digits: it cannot be kept as a partition "
-            "value"
+            f"a decimal truncated to a multiple of {width} needs more than 38 digits: it cannot be stored as a "
+            "partition value"
         )
     return truncated.cast(target)
 

@@ -1,4 +1,4 @@
-"""Which types a column may be changed to: those that hold every value of the old one, in old data files too.
+"""Which types a column may be changed to: those that can hold every value of the old one, in old data files too.
 
 The widenings are the ones that Spark's Parquet reader and Arrow both do on reading, so that no file is
 rewritten.
@@ -15,7 +15,7 @@ _WIDER = {
     "float": ("double",),
     "date": ("timestamp_ntz",),
 }
-# Spark's vectorised reader takes a Parquet INT32 for decimals of 10 whole digits and more, an INT64 for 20
+# Spark's vectorised reader reads a Parquet INT32 as decimals of 10 whole digits and more, an INT64 as 20
 # and more.
 _WHOLE_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 _INTEGERS = ("byte", "short", "integer", "long")
@@ -23,7 +23,7 @@ _TEXTS = ("char", "varchar", "string")
 
 
 def is_widening(old: AtomicType, new: AtomicType) -> bool:
-    """Tell whether every value of `old` is a value of `new`, and old files can be read as `new`."""
+    """Return whether every value of `old` is a value of `new`, and old files can be read as `new`."""
     if old == new or new.family in _WIDER.get(old.family, ()):
         return True
     match old.family, new.family:
@@ -42,10 +42,10 @@ def is_widening(old: AtomicType, new: AtomicType) -> bool:
 
 
 def keeps_partition_values(old: AtomicType, new: AtomicType) -> bool:
-    """Tell whether every transform gives the same value after the widening as before it.
+    """Return whether every transform gives the same value after the widening as before it.
 
-    Buckets hash decimals by their digits and dates by their days, so that a change of kind or scale moves
-    rows.
+    Buckets hash decimals by their digits and dates by their days, so that a change of kind or scale changes
+    them.
     """
     if old.family in _INTEGERS and new.family in _INTEGERS or old.family in _TEXTS and new.family in _TEXTS:
         return True

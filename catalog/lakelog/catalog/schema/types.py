@@ -37,7 +37,7 @@ _INTERVAL = re.compile(r"interval (\w+)(?: to (\w+))?")
 class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="atomic"):
     """A type without parts. `name` is Spark's JSON name: `long`, `decimal(10,2)`, `interval day to second`, …
 
-    InvalidInput for a name that is malformed or out of bounds, Unsupported for a type that is not kept.
+    InvalidInput for a name that is malformed or out of bounds, Unsupported for a type that cannot be stored.
     """
 
     name: str
@@ -79,9 +79,9 @@ class Default(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a column's values follow from others of the same row: an expression in Spark's SQL, and the columns in it.
+    """How a column's values are computed from others of the same row: an expression in Spark's SQL, and its columns.
 
-    These are columns of the table, by their names, which stay as they are as long as this column is there.
+    These are columns of the table, by their names, which cannot change until this column is dropped.
     """
 
     sql: str
@@ -89,7 +89,7 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the values of a column are made for rows that are not given one: `start`, then each `step` further.
+    """How the values of a column are made for rows that give none: `start`, then each `step` further.
 
     `always`: a row cannot be given a value.
     """
@@ -100,7 +100,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A column, or a field of a struct. An id of 0 means "not assigned yet" and never stands in a log."""
+    """A column, or a field of a struct. An id of 0 means "not assigned yet" and is never stored."""
 
     id: int = 0
     name: str
@@ -193,7 +193,7 @@ def walk(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def same_shape(one: Type, other: Type) -> bool:
-    """Tell whether two types are the same but for ids, physical names, comments, defaults and metadata."""
+    """Return whether two types are equal, ignoring ids, physical names, comments, defaults and metadata."""
     return list(_shape(one)) == list(_shape(other))
 
 
@@ -225,7 +225,7 @@ def _checked(name: str) -> tuple[str, int, int]:
     if name.startswith("string collate "):
         _refused(name, "strings are compared by their bytes (UTF8_BINARY): collate in queries")
     if name.startswith(("geometry", "geography")):
-        _refused(name, "lakelog does not keep spatial types yet: store them as binary")
+        _refused(name, "lakelog does not store spatial types yet: store them as binary")
     _refused(name, "lakelog does not know this type")
 
 
@@ -253,7 +253,7 @@ def _parametrised(name: str, family: str, first: int, second: int | None) -> tup
                 raise InvalidInput(f"the type {name} is out of bounds: its length is at least 1")
             canonical = f"{family}({first})"
     if name != canonical:
-        raise InvalidInput(f"the type {name} has to be spelled {canonical}")
+        raise InvalidInput(f"the type {name} must be spelled {canonical}")
     return family, first, scale
 
 

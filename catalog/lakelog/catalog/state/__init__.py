@@ -1,8 +1,8 @@
-"""What logs say and what they amount to: events, the folds of tables and namespaces, and the conflict matrix.
+"""Events of logs, the states that they fold into (of tables and namespaces), and the conflict matrix.
 
 Rule: pure, total and deterministic. Times and ids come in with an event, so that any state can be rebuilt offline.
 A new event starts in `events`, is folded in `table_state` or `namespace_state`, and is judged in `conflicts`.
-It must not know where a log is, how it is read, or who asks.
+It must not know where a log is, how it is read, or who the caller is.
 """
 
 from lakelog.catalog.state.altering import (

@@ -1,4 +1,4 @@
-"""The events that a change of a table's definition is made of."""
+"""The events of a change of a table's definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lakelog.catalog.state.table_state import COMMENT
 
 
 def events_of(metadata: Metadata, altered: Altered) -> list[TableEvent]:
-    """Return the events that turn `metadata` into what `altered` says."""
+    """Return the events that turn `metadata` into `altered`."""
     events: list[TableEvent] = []
     if altered.schema != metadata.schema:
         events.append(SchemaChanged(schema=altered.schema))

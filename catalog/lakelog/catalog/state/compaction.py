@@ -1,9 +1,9 @@
-"""What a compaction writes anew: small files that fit together, and files of which many rows are deleted. Pure.
+"""Which files a compaction rewrites: small files that fit together, and files with many deleted rows. Pure.
 
-Files go together that have rows of one partition, in the order of their paths, which is that of their writes: so what
-came at about the same time stays together. Each group becomes one file, so compacting what is compact does nothing.
-Only where rows are to be spread by range, over the files of a clustered table or the partitions of today, a group
-becomes several.
+A group has files with rows of one partition, in the order of their paths, which is that of their writes: so rows
+that were written at about the same time stay together. Each group becomes one file, so a second compaction does
+nothing. Only where rows are to be spread by range, over the files of a clustered table or the partitions of today,
+a group becomes several files.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from lakelog.catalog.schema import TARGET_FILE_SIZE, Metadata, from_arrow, value
 from lakelog.log.errors import InvalidInput
 
 DELETED_RATIO = 0.3
-"""A file is written anew by itself where at least this share of its rows is deleted, if nobody says another one."""
+"""By default, a file is rewritten by itself where at least this share of its rows is deleted."""
 
 SMALL = 0.75
-"""Files below this share of the size that they shall have are put together with others."""
+"""Files below this share of the target size are combined with others."""
 
 HELD_BYTES = 32 * 1024 * 1024
-"""About what a writer of Parquet holds of a file."""
+"""About how much of a file a writer of Parquet holds in memory."""
 
 LARGEST_BYTES = 1 << 50
-"""No store takes a file of this size: more is asked for by who wants as few files as possible."""
+"""No store takes a file of this size: a larger target means "as few files as possible"."""
 
 SPREAD_TASKS_MAX = 64
 """A group is spread over no more tasks than these: of a larger one, there are several."""
@@ -37,16 +37,16 @@ SPREAD_TASKS_MAX = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """Files shall be of about `target_size_bytes`, and have less than the share `deleted_ratio` of deleted rows."""
+    """The goal: files of about `target_size_bytes`, with less than the share `deleted_ratio` of deleted rows."""
 
     target_size_bytes: int
     deleted_ratio: float
 
     @property
     def most_bytes(self) -> int:
-        """Where a writer begins another file all the same: rows that were in several may need more in one.
+        """The size at which a writer begins another file: rows of several files may need more space in one.
 
-        What a writer holds in memory is not compressed yet, and so counts for more than it will be.
+        What a writer holds in memory is not compressed yet, and so counts for more than its final size.
         """
         return self.target_size_bytes + max(self.target_size_bytes // 2, HELD_BYTES)
 
@@ -54,7 +54,7 @@ class Goal:
 def goal_of(
     properties: Mapping[str, str], target_size_bytes: int | None, deleted_ratio: float | None
 ) -> Goal:
-    """Return what is asked for; None: as the table's properties, and lakelog, have it. InvalidInput."""
+    """Return the goal of these arguments; None: the table's property, or the default. InvalidInput."""
     if target_size_bytes is None:
         target_size_bytes = int(value_of(properties, TARGET_FILE_SIZE))
     if target_size_bytes < TARGET_FILE_SIZE.minimum:
@@ -73,7 +73,7 @@ def goal_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """So many files are written anew together, with so many `rows` that are left and so many that are `deleted`.
+    """A number of files that are rewritten together, with their live `rows` and those that are `deleted`.
 
     `tasks` share the work, by ranges of the columns by which rows are partitioned and clustered. Unless the group is
     `spread`, its rows are of one partition of today, and one task suffices.
@@ -92,10 +92,10 @@ def plan_compaction(
 ) -> tuple[pa.Table, list[Group]]:
     """Return the next groups, up to about `limit_bytes`, and their files, one group's after the other's.
 
-    `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count, so that whoever
-    asks again and again, as of newer versions, comes to an end; nor do those that a transaction has added itself.
+    `files` has the form of `FileSet.chunks`. Those that came after the version `until` do not count, so that a loop
+    over newer and newer versions ends; nor do those that a transaction has added itself.
     """
-    files = files.filter(_is_of_then(files, until)).sort_by("path")
+    files = files.filter(_was_added_by(files, until)).sort_by("path")
     planned = _Planned(files, metadata, goal)
     places: list[int] = []
     groups: list[Group] = []
@@ -109,8 +109,8 @@ def plan_compaction(
     return files.take(pa.array(places, pa.int64())), groups
 
 
-def _is_of_then(files: pa.Table, until: int) -> pa.Array:
-    """Return which files had come by the version `until`. Those of which that is not known are older."""
+def _was_added_by(files: pa.Table, until: int) -> pa.Array:
+    """Return which files had been added by the version `until`. Those of unknown versions are older."""
     if VERSION not in files.column_names:
         return pa.repeat(pa.scalar(True), files.num_rows)
     versions = pc.fill_null(files[VERSION].combine_chunks(), 1)
@@ -128,7 +128,7 @@ class _Planned:
         self._values = [_values(files, field.id) for field in metadata.spec.fields]
 
     def groups(self) -> Iterator[tuple[list[int], Group]]:
-        """Yield the places of the files of each group, and what it is."""
+        """Yield the places of the files of each group, and the group."""
         partitions: dict[tuple[Any, ...] | None, list[int]] = {}
         for place in range(len(self._sizes)):
             if self._is_wanted(place):
@@ -175,7 +175,7 @@ class _Planned:
         )
 
     def _is_wanted(self, place: int) -> bool:
-        """Whether a file may be written anew. One without rows stands for an empty partition."""
+        """Whether a file may be rewritten. One without rows stands for an empty partition."""
         if not self._rows[place]:
             return False
         small = self._goal.target_size_bytes * SMALL
@@ -186,7 +186,7 @@ class _Planned:
         return deleted > 0 and deleted >= self._goal.deleted_ratio * self._all_rows[place]
 
     def _live_bytes(self, place: int) -> int:
-        """Return about how many bytes the rows take that are left."""
+        """Return about how many bytes the live rows take."""
         return self._sizes[place] * self._rows[place] // self._all_rows[place]
 
     def _partition(self, place: int) -> tuple[Any, ...] | None:

@@ -1,7 +1,7 @@
-"""The conflict matrix: what an operation may do when other commits came between its base and its turn.
+"""The conflict matrix: what an operation may do when other commits came between its base and its own.
 
 For every operation and every kind of change there is exactly one rule; `catalog/README.md` shows the same matrix as a
-table. Matches are exhaustive and have no wildcard, so that a new kind of change has to be thought about everywhere.
+table. Matches are exhaustive and have no wildcard, so that a new kind of change has to be decided everywhere.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Operation(Enum):
 
     @property
     def word(self) -> str:
-        """What a commit and a message call it: nobody is told whether a delete went by files or by rows."""
+        """The word for it in commits and messages, the same for a delete of files and of rows."""
         return "delete" if self is Operation.DELETE_ROWS else self.value
 
     @property
     def makes_rows(self) -> bool:
-        """Whether an operation on rows writes others than were there, which it may have computed from any it read."""
+        """Whether an operation on rows writes new rows, which it may have computed from any that it read."""
         return self in (Operation.UPDATE, Operation.MERGE)
 
 
@@ -89,14 +89,14 @@ class ChangeKind(Enum):
 
 
 class Rule(Enum):
-    """What follows.
+    """The consequence for an operation.
 
     REBASE: the change does not touch the operation, which goes on as it is. REEVALUATE: the operation read nothing that
     it cannot read again from metadata alone, so it is decided anew on the new state. CHECK_FILES: goes on unless a file
     added or removed since then may hold rows that the operation replaces. CHECK_ROWS: goes on unless rows that it
-    changes were changed since then, or there are others by now that it should have seen. CHECK_SCHEMA: goes on if the
+    changes were changed since then, or rows that it should have seen were added. CHECK_SCHEMA: goes on if the
     files that it wrote still fit the schema. CHECK_VALUES: goes on unless it has taken identity values that others have
-    taken. FAIL: a conflict; the caller has to start over. GONE: there is no such table any more.
+    taken. FAIL: a conflict; the caller has to start over. GONE: the table was dropped.
     """
 
     REBASE = "rebase"
@@ -150,7 +150,7 @@ def _for_append(change: ChangeKind) -> Rule:
         ):
             return Rule.REBASE
         case ChangeKind.CHECK:
-            # Nobody has held the rows against it.
+            # The rows were not checked against it.
             return Rule.FAIL
         case ChangeKind.IDENTITY:
             return Rule.CHECK_VALUES
@@ -166,7 +166,7 @@ def _for_overwrite(change: ChangeKind) -> Rule:
         case ChangeKind.ADDED_FILES:
             return Rule.CHECK_FILES
         case ChangeKind.REMOVED_FILES:
-            # The new rows may come from a query that still saw those which are gone: they must not come back.
+            # The new rows may come from a query that still saw the deleted ones: these must not come back.
             return Rule.CHECK_FILES
         case ChangeKind.SCHEMA:
             return Rule.CHECK_SCHEMA
@@ -199,10 +199,11 @@ def _for_rows(operation: Operation, change: ChangeKind) -> Rule:
             # Files are named, not found by a filter, and their specs stay.
             return Rule.REBASE
         case ChangeKind.CHECK:
-            # Nobody has held new rows against it. A delete has none: what it copies was there to be held against it.
+            # New rows were not checked against it. A delete has none: the rows that it copies were checked when it
+            # was added.
             return Rule.REBASE if operation is Operation.DELETE_ROWS else Rule.FAIL
         case ChangeKind.IDENTITY:
-            # Rows that are changed keep their values; only a merge has others, which need some.
+            # Changed rows keep their values; only a merge has new rows, which need values.
             return Rule.CHECK_VALUES if operation is Operation.MERGE else Rule.REBASE
         case ChangeKind.REPLACED:
             return Rule.FAIL
@@ -256,10 +257,10 @@ def _for_replace(change: ChangeKind) -> Rule:
         case ChangeKind.ADDED_FILES | ChangeKind.REMOVED_FILES:
             return Rule.FAIL
         case ChangeKind.SORT_ORDER | ChangeKind.PROPERTIES | ChangeKind.CHECK | ChangeKind.CONSTRAINTS:
-            # What the new table has of these was said with it.
+            # The new table's own were set with it.
             return Rule.REBASE
         case ChangeKind.IDENTITY:
-            # The new table's columns are others.
+            # The new table has other columns.
             return Rule.REBASE
         case ChangeKind.REFS:
             # Whether there are branches now, which do not allow it, is seen from the state.
@@ -285,7 +286,7 @@ def _for_rollback(change: ChangeKind) -> Rule:
             | ChangeKind.PROPERTIES
             | ChangeKind.REPLACED
         ):
-            # All of the table becomes what it was, whatever it is by now.
+            # All of the table becomes what it was, regardless of changes since.
             return Rule.REEVALUATE
         case ChangeKind.CHECK | ChangeKind.CONSTRAINTS | ChangeKind.IDENTITY | ChangeKind.REFS:
             return Rule.REEVALUATE
@@ -359,10 +360,10 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
             removed = (ChangeKind.REMOVED_FILES,) if event.removed_files or event.changed_files else ()
             return added + removed
         case BranchFilesChanged():
-            # Another line's; who writes to that branch is shown it as a change of files.
+            # Another line's; a writer to that branch is shown it as a change of files.
             return ()
         case RefSet() | RefDropped() | FastForwarded():
-            # What a fast-forward does to files is said beside it.
+            # Another event of the commit has what a fast-forward does to files.
             return (ChangeKind.REFS,)
         case IdentityTaken():
             return (ChangeKind.IDENTITY,)
@@ -378,7 +379,7 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
         case TableDropped() | TablePurged():
             return (ChangeKind.DROPPED,)
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
-            # Names and old versions are nobody's business here; what started before a drop has met that already.
+            # Names and old versions do not matter here; an operation from before a drop has met that already.
             return ()
         case StreamCommitted():
             # Another stream's batches are not this one's, and its own are looked up in the state.

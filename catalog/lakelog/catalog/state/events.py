@@ -1,4 +1,4 @@
-"""The words of the catalog's logs: what a commit of a namespace or of a table can say.
+"""The events of the catalog's logs: what a commit of a namespace or of a table can say.
 
 Events are facts, already decided: ids and values are in them, and folding them needs no clock and no I/O. What is
 stored is exactly these structs; an unknown event or field is refused by name, because a reader that skips what it does
@@ -48,7 +48,7 @@ class NamespaceAltered(_Event, frozen=True, tag="namespace-altered"):
 
 
 class EntryLinked(_Event, frozen=True, tag="entry-linked"):
-    """A name now leads to an object: the moment at which the object exists for everybody.
+    """A name now leads to an object: from this commit on the object exists for all readers.
 
     `space` is relation or namespace, `kind` says what it is (table, namespace). `location` is relative to the
     warehouse, or a URL where the user chose the place.
@@ -75,7 +75,7 @@ class EntryDefined(_Event, frozen=True, tag="entry-defined"):
 
 
 class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
-    """A name leads nowhere any more. One that was `dropped` is remembered by its id, until it is restored or purged."""
+    """A name was removed. One that was `dropped` is remembered by its id, until it is restored or purged."""
 
     space: str
     name: str
@@ -84,13 +84,13 @@ class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
 
 
 class EntryForgotten(_Event, frozen=True, tag="entry-forgotten"):
-    """The log `id`, created for this namespace but never linked in it, is about to be removed: it cannot be linked."""
+    """The log `id`, created for this namespace but never linked in it, is about to be removed and cannot be linked."""
 
     id: str
 
 
 class EntryPurged(_Event, frozen=True, tag="entry-purged"):
-    """What was dropped with this id cannot be restored any more."""
+    """The object that was dropped with this id can no longer be restored."""
 
     id: str
 
@@ -123,11 +123,11 @@ class NamespaceRestored(_Event, frozen=True, tag="namespace-restored"):
 
 
 class NamespacePurged(_Event, frozen=True, tag="namespace-purged"):
-    """Stands in the commit that purges a dropped namespace: it cannot be restored any more."""
+    """Stands in the commit that purges a dropped namespace: it can no longer be restored."""
 
 
 class CutSaved(_Event, frozen=True, tag="cut-saved"):
-    """A version of every log of the warehouse has a name now; the object `_cut/<object>`, whose hash this is, has them.
+    """A version of every log of the warehouse has a name now; the object `_cut/<object>`, with this hash, lists them.
 
     Stands in the root namespace's log only.
     """
@@ -160,7 +160,7 @@ class TableCreated(_Event, frozen=True, tag="table-created"):
 
 
 class TableReplaced(_Event, frozen=True, tag="table-replaced"):
-    """The table's metadata and all of its files give way to these; its history and its id stay."""
+    """The table's metadata and all of its files are replaced by these; its history and its id stay."""
 
     schema: Schema
     spec: PartitionSpec
@@ -196,7 +196,7 @@ class TableAltered(_Event, frozen=True, tag="table-altered"):
 
 
 class ConstraintAdded(_Event, frozen=True, tag="constraint-added"):
-    """From here on the table has this constraint; of a CHECK, all rows that are there are known to satisfy it."""
+    """From here on the table has this constraint; all present rows are known to satisfy a CHECK."""
 
     constraint: Constraint
 
@@ -208,7 +208,7 @@ class ConstraintDropped(_Event, frozen=True, tag="constraint-dropped"):
 class FileChange(_Event, frozen=True, kw_only=True):
     """One operation's change of a line of contents.
 
-    `operation` is the word of one of `conflicts.Operation`. Files stand in the event itself, or, when they are many, as
+    `operation` is the word of one of `conflicts.Operation`. Files are in the event itself, or, when they are many, as
     Arrow in the commit's sidecar of the given index; never in both.
 
     A file of which rows are deleted is removed, and added with its new vector. `changed_files` counts these, and
@@ -236,7 +236,7 @@ class FilesChanged(FileChange, frozen=True, tag="files-changed"):
 
 
 class BranchFilesChanged(FileChange, frozen=True, kw_only=True, tag="branch-files-changed"):
-    """The contents of a branch were changed, and nothing else: who follows the table passes over it."""
+    """The contents of a branch were changed, and nothing else: a stream that follows the table skips it."""
 
     branch: str
 
@@ -283,7 +283,7 @@ class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
 
 
 class RolledBack(_Event, frozen=True, tag="rolled-back"):
-    """The table is as it was at `version` again; the files are said by `files-changed` in the same commit.
+    """The table is as it was at `version` again; `files-changed` in the same commit has the files.
 
     `metadata` is the table's from here on, None where only the rows are those of before. A generation of 0 in it begins
     a new one: the table was replaced since.
@@ -294,13 +294,13 @@ class RolledBack(_Event, frozen=True, tag="rolled-back"):
 
 
 class StatisticsComputed(_Event, frozen=True, tag="statistics-computed"):
-    """Somebody has looked at all rows of a version, and this is what it found of some columns."""
+    """Statistics of some columns, from a scan of all rows of a version."""
 
     estimates: TableEstimates
 
 
 class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
-    """The rows that this commit changes are those of a batch of a stream, which is never to be committed again."""
+    """The rows that this commit changes are those of a batch of a stream, which must not be committed twice."""
 
     stream: str
     batch: int
@@ -332,16 +332,16 @@ class TablePurged(_Event, frozen=True, tag="table-purged"):
 
 
 class HistoryExpired(_Event, frozen=True, tag="history-expired"):
-    """Versions before `version` are let go of from here on."""
+    """Versions before `version` are expired from here on."""
 
     version: int
 
 
 class FilesVacuumed(_Event, frozen=True, tag="files-vacuumed"):
-    """Files that no retained version and no write under way can reach are deleted from here on, so many of them.
+    """A number of files that no retained version and no write under way can reach are deleted from here on.
 
-    A namespace's names the folders in it, by id, that hold files but no log: they belong to creations under way, or are
-    what is left of some.
+    A namespace's names the folders in it, by id, that hold files but no log: they belong to creations under way, or to
+    unfinished ones.
     """
 
     files: int
@@ -408,10 +408,10 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     if isinstance(event, RolledBack | RefSet) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
     if isinstance(event, FileChange) and not event.changed_files:
-        # As it was before there were vectors, so that older readers can read it.
+        # Without vectors, in the older form, so that older readers can read it.
         del encoded["changed_files"], encoded["deleted_rows"]
     if isinstance(event, RefSet) and not event.apart:
-        # Older readers do not know of it.
+        # Older readers do not know it.
         del encoded["apart"]
     return encoded
 

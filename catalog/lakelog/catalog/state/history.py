@@ -1,4 +1,4 @@
-"""What happened to a table or a namespace, told from its commits: for people, and for programs as plain values."""
+"""What happened to a table or a namespace, from its commits: for people, and for programs as plain values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OPERATIONS = (
     | {operation.word for operation in Operation} - {Operation.ALTER.value, Operation.SET_REF.value}
     | {f"{verb} {kind}" for verb in ("create", "drop") for kind in ("tag", "branch")}
 )
-"""Every word for what a commit can do."""
+"""Every operation of a commit."""
 
 _OF_REFS = {"ref-set": "create", "ref-dropped": "drop"}
 _OF_FILES = ("files-changed", "branch-files-changed")
@@ -88,7 +88,7 @@ _COUNTS = (
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One commit. `operation` says what it did, `details` with what (counts of files and rows, names, a filter).
 
-    `base` is the version that the commit was prepared on: one below `version` - 1 tells that it was rebased over the
+    `base` is the version that the commit was prepared on: one below `version` - 1 means that it was rebased over the
     commits between.
     """
 
@@ -107,7 +107,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def entry_of(commit: Commit) -> HistoryEntry:
-    """Tell what `commit` did. Needs no state, so that it works on a commit by itself."""
+    """Return what `commit` did. Needs no state, so that it works on a commit by itself."""
     return HistoryEntry(
         version=commit.version,
         timestamp_us=commit.time_us,
@@ -121,14 +121,14 @@ def entry_of(commit: Commit) -> HistoryEntry:
 
 
 def operations_of(commit: Commit) -> tuple[str, ...]:
-    """Return the words for what `commit` did, each once."""
+    """Return the operations of `commit`, each once."""
     return tuple(dict.fromkeys(_word(event) for event in commit.events))
 
 
 def details_of(commit: Commit) -> dict[str, Json]:
-    """Return with what `commit` did it: counts of files and rows, names, a filter.
+    """Return the details of `commit`: counts of files and rows, names, a filter.
 
-    Where two of its events say different things of one kind (it links one name and unlinks another), `changes` has
+    Where two of its events have different details of one kind (it links one name and unlinks another), `changes` has
     each event's own.
     """
     merged: dict[str, Json] = {}

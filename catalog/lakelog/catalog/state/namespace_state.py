@@ -1,4 +1,4 @@
-"""What a namespace's log amounts to: its properties and its entries, folded from events. Pure."""
+"""The state of a namespace's log: its properties and its entries, folded from events. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ functions the third, `definition.SPACES` says its name."""
 TABLE = "table"
 
 PROPERTIES = "properties"
-"""What a transaction that read a namespace's properties takes note of, among the spaces of names."""
+"""Stands, among the spaces of names, for the properties of a namespace that a transaction read."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Dropped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was linked here under `name` and can be restored. `time_us` is when it was dropped."""
+    """A log that was linked here under `name` and can be restored. `time_us` is when it was dropped."""
 
     space: str
     name: str
@@ -63,14 +63,14 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Defined(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A view or a function: what a name stands for that leads to no log."""
+    """A view or a function: its name leads to no log."""
 
     id: str
     definition: Definition
 
 
 class DroppedDefinition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A view or function that was called `name` and can be restored. `time_us` is when it was dropped."""
+    """A view or function that was named `name` and can be restored. `time_us` is when it was dropped."""
 
     space: str
     name: str
@@ -79,7 +79,7 @@ class DroppedDefinition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class SavedCut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the versions of all logs stand that a saved cut is of, and the hash of that object."""
+    """The object that has the versions of all logs in a saved cut, and its hash."""
 
     object: str
     hash: str
@@ -93,7 +93,7 @@ class NamespaceState:
     stand for views and functions; `dropped`, `dropped_definitions` and `forgotten` go by ids.
 
     `begun` are the ids of folders in it that hold files but no log, with the time when vacuum first met them. Versions
-    before `expired` are let go of.
+    before `expired` are expired.
     """
 
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class NamespaceState:
 
 
 def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> NamespaceState:
-    """Fold one event of a commit of that time. Total and deterministic: what an event says was decided before."""
+    """Fold one event of a commit of that time. Total and deterministic: an event was decided before."""
     match event:
         case NamespaceCreated():
             return NamespaceState(properties=event.properties)

@@ -1,11 +1,11 @@
-"""Tags and branches: names for other contents of a table than its present ones. Pure.
+"""Tags and branches: names for contents of a table other than its present ones. Pure.
 
 A tag keeps a version as it was, with its columns. A branch is a second line of contents that is written to like the
 table itself, whose own line is called main; the columns and all else of the table are the same for all lines. Their
-files stand in the table's state: what a tag or branch needs is there as long as it is, whatever expires.
+files are in the table's state: files that a tag or branch needs stay until it is dropped, even if versions expire.
 
-Lines know what they have of one another, so that it can be told whether one may take the place of another: a line
-counts the changes of its contents, and says of others how many of their changes it contains.
+Lines know which changes of one another they have, which decides whether one may replace another: a line counts the
+changes of its contents, and records how many changes of other lines it contains.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from lakelog.catalog.schema import Metadata, ready
 from lakelog.log.errors import InvalidInput, Unsupported
 
 MAIN = "main"
-"""What a table's own line is called, where lines are told apart; and its id."""
+"""The name of a table's own line, where lines are distinguished; and its id."""
 
 TAG, BRANCH = "tag", "branch"
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How a line of contents came about: how often it was changed, and how many changes of which others it contains.
+    """The origin of a line of contents: how often it was changed, and how many changes of other lines it contains.
 
     Others are named by their ids. Of main, changes are counted from the table's first tag or branch on. A tag, which is
-    no line, names the one that had its contents at some time: `contains` tells how often that was changed by the time
+    no line, names the one that had its contents at some time: `contains` is how often that was changed by the time
     when the tag was made. It names none where no line did, or its snapshot is of a client that did not note it.
     """
 
@@ -49,11 +49,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def origin(self) -> str | None:
-        """Of a tag, the id of the line that once had its contents, as far as it is known and still there."""
+        """Of a tag, the id of the line that once had its contents, if it is known and still exists."""
         return next(iter(self.contains), None)
 
     def has_all_of(self, id: str, other: Line) -> bool:
-        """Tell whether nothing of another line would be lost if it became this one."""
+        """Return whether nothing of another line would be lost if it became this one."""
         return self.contains.get(id) == other.changes
 
 
@@ -64,7 +64,7 @@ ready(Line)
 class Ref:
     """A tag or branch. `version` is the one whose contents it began with; `metadata` is a tag's only.
 
-    Whoever drops a branch and makes one of the same name has made another one: its `id` differs.
+    A branch that was dropped and re-created is another one: its `id` differs.
     """
 
     kind: str
@@ -79,16 +79,18 @@ class Ref:
 
 
 def check_ref_name(name: str, kind: str) -> None:
-    """Raise InvalidInput for what cannot be the name of a tag or branch."""
+    """Raise InvalidInput for an invalid name of a tag or branch."""
     check_name(name, kind)
     if name.lower() == MAIN:
-        raise InvalidInput(f"{name} is the table itself, and no name for a {kind}: choose another one")
+        raise InvalidInput(
+            f"{name} is not a valid name for a {kind}: it stands for the table itself. Choose another name"
+        )
 
 
 def check_no_branches(branches: Sequence[str], title: str, what: str) -> None:
-    """Raise Unsupported where a table has branches, whose rows would not fit it any more."""
+    """Raise Unsupported where a table has branches, whose rows would no longer fit it."""
     if branches:
         raise Unsupported(
-            f"{title} cannot be {what} as long as it has branches, which share its columns: {', '.join(branches)}. "
-            "Drop these first; tags may stay"
+            f"{title} cannot be {what} while it has branches, which share its columns: {', '.join(branches)}. "
+            "Drop the branches first; tags may stay"
         )

@@ -1,9 +1,9 @@
-"""What a commit keeps of the statement that made it: its text without its literals, all of it, or nothing. Pure.
+"""The text that a commit keeps of the statement that made it: without its literals, all of it, or nothing. Pure.
 
-Literals and comments may hold what nobody meant to keep for ever (a name, a password), so `normalized` puts `?` for the
-former and drops the latter. It reads text in the manner of Spark's own lexer, because whoever takes a quote for a
-literal's end where Spark does not would keep what comes after it. Whatever is not closed counts as going on to the
-text's end, and no text is refused: what cannot be parsed is not this module's business.
+Literals and comments may hold what must not be kept for ever (a name, a password), so `normalized` puts `?` for the
+former and drops the latter. It reads text like Spark's own lexer: if it took a quote for a literal's end where Spark
+does not, it would keep what comes after it. A literal or comment that is not closed goes on to the text's end, and
+no text is refused: parsing is not this module's task.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SETTINGS = (NORMALIZED, FULL, NONE)
 
 NORMALIZED_LIMIT_BYTES = 4 * 1024
 FULL_LIMIT_BYTES = 32 * 1024
-"""Half of what makes a commit write a snapshot: no statement is worth one."""
+"""Half of the size at which a commit writes a snapshot, so that a statement's text alone never causes one."""
 
 CUT = "… [cut]"
 """Stands at the end of a text that was longer than its limit."""
@@ -55,7 +55,7 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def kept(text: str, setting: str) -> str | None:
-    """Return what `setting` (normalized, full or none) keeps of a statement; None for nothing. InvalidInput."""
+    """Return the text of a statement under `setting` (normalized, full or none); None for nothing. InvalidInput."""
     match setting:
         case "normalized":
             return normalized(text)
@@ -64,12 +64,12 @@ def kept(text: str, setting: str) -> str | None:
         case "none":
             return None
     raise InvalidInput(
-        f"{setting!r} does not say what to keep of a statement's text: use one of {', '.join(SETTINGS)}"
+        f"{setting!r} is not a setting for a statement's text: use one of {', '.join(SETTINGS)}"
     )
 
 
 def full(text: str, limit_bytes: int = FULL_LIMIT_BYTES) -> str:
-    """Return `text` as it is, but cut to `limit_bytes` of UTF-8 and without what could not be written or shown."""
+    """Return `text`, cut to `limit_bytes` of UTF-8, without characters that cannot be written or shown."""
     text = _UNPRINTABLE.sub("\ufffd", text)
     data = text.encode()
     if len(data) <= limit_bytes:

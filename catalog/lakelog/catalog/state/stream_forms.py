@@ -1,4 +1,4 @@
-"""What tells the columns that a streaming query was prepared for from those that the table has later. Pure."""
+"""Whether the columns that a streaming query was prepared for are still those of the table. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lakelog.catalog.schema import Schema
 
 
 def form_of(schema: Schema, *, to_write: bool = False) -> str:
-    """Return what is the same for schemas that are read alike, or written alike: comments do not count, nor, to who
-    reads, defaults of new rows."""
+    """Return a form that is equal for schemas that are read alike, or written alike: comments do not count, nor, for
+    readers, defaults of new rows."""
     ignored = ("comment",) if to_write else ("comment", "current")
     stored = _without(ignored, msgspec.to_builtins(schema.fields))
     return hashlib.sha256(msgspec.json.encode(stored, order="sorted")).hexdigest()

@@ -1,4 +1,4 @@
-"""What a table's log amounts to: its metadata and its set of files, folded from events. Pure."""
+"""The state of a table's log: its metadata and its set of files, folded from events. Pure."""
 
 from __future__ import annotations
 
@@ -71,17 +71,17 @@ COMMENT = "comment"
 class TableState:
     """A table at one version. `metadata` is None only before the first commit.
 
-    `estimates` are what `compute_statistics` found last. `streams` has the last batch committed of each stream:
-    of all that ever wrote here, whatever became of the rows.
+    `estimates` is the last result of `compute_statistics`. `streams` has the last batch committed of each stream
+    that ever wrote here, even if its rows were removed since.
 
-    `identities` has the last value that was taken of each identity column, by its id, also of columns that are gone:
-    what was taken once is never taken again, whatever the table goes back to.
+    `identities` has the last value that was taken of each identity column, by its id, also of dropped columns:
+    a value is never taken twice, even after a rollback.
 
-    Versions before `expired` are let go of, whether or not they can still be read: no change may bring a file back that
+    Versions before `expired` have expired, whether or not they can still be read: no change may bring a file back that
     only they had.
 
-    `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All else
-    is of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
+    `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
+    members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
     `metadata`) are its own, and `whole` is the state itself.
     """
 
@@ -129,7 +129,7 @@ def apply(
 ) -> TableState:
     """Fold one event of the commit at `version`, whose sidecars are `blobs`. Total and deterministic.
 
-    An `uncommitted` one is a transaction's, of whose version nobody knows.
+    An `uncommitted` one is a transaction's, whose version is not known yet.
     """
     match event:
         case TableCreated():
@@ -177,7 +177,7 @@ def apply(
             return (
                 state
                 if event.metadata is None
-                else replace(state, metadata=_as_before(event.metadata, version))
+                else replace(state, metadata=_with_new_generation(event.metadata, version))
             )
         case StatisticsComputed():
             return replace(state, estimates=event.estimates.with_older(state.estimates))
@@ -207,8 +207,9 @@ def _fresh(
     )
 
 
-def _as_before(metadata: Metadata, version: int) -> Metadata:
-    """Metadata of before a replace begins anew: writes that started since that are for another table."""
+def _with_new_generation(metadata: Metadata, version: int) -> Metadata:
+    """Metadata from before a replace gets a new generation: writes that started since the replace are for another
+    table."""
     return metadata if metadata.generation else msgspec.structs.replace(metadata, generation=version)
 
 
@@ -314,7 +315,7 @@ def _branch(state: TableState, name: str) -> Ref:
     ref = state.refs.get(name)
     if ref is None or ref.kind != BRANCH:
         raise FormatError(
-            f"the log changes the branch {name}, which is not there: it was written by a faulty client"
+            f"the log changes the branch {name}, which does not exist: it was written by a faulty client"
         )
     return ref
 
@@ -375,7 +376,7 @@ class TableProjection:
         files, blobs = state.files.dump(version, self._fetch)
         refs: dict[str, _StoredRef] = {}
         for name, ref in sorted(state.refs.items()):
-            # Manifests are named by what is in them: what lines have in common is stored once.
+            # Manifests are named by their content: the common part of lines is stored once.
             named, more = ref.files.dump(version, self._fetch)
             blobs = {**blobs, **more}
             refs[name] = _StoredRef(
@@ -399,7 +400,7 @@ class TableProjection:
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
-            # As it was before there were any, so that older readers can read it.
+            # Left out where there are none, so that older readers can read it.
             del root["metadata"]["constraints"]
         leave_out_empty(root["metadata"])
         lists = [files, *(ref.files for ref in refs.values())]
@@ -418,7 +419,7 @@ class TableProjection:
         )
 
     def stored(self, dump: Dump) -> None:
-        """Tell the set of files that its new manifests are durable, so that the next snapshot names them again."""
+        """Note in the set of files that its new manifests are durable, so that the next snapshot names them again."""
         assert isinstance(dump, _TableDump)
         for files in dump.files:
             files.stored(dump.blobs)

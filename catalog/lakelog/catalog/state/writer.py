@@ -1,6 +1,6 @@
-"""Who makes a commit: the few facts that each one carries, so that an audit reports who changed what, and with what.
+"""The writer of a commit: the few facts that each commit has, so that an audit reports who changed what, and how.
 
-They stay for ever, so they are few and short, and what is not known is left out. What this process knows of itself is
+They stay for ever, so they are few and short, and unknown ones are left out. What this process knows of itself is
 in `logs.this_process`. Pure.
 """
 
@@ -12,7 +12,7 @@ from lakelog.catalog.state.statement_text import NORMALIZED, full, kept
 from lakelog.log import Commit, Json
 
 USER, ENGINE, CLIENT, APPLICATION, HOST = "user", "engine", "client", "application", "host"
-"""Of a session. The user is whom the engine says it acts for; nothing here has been authenticated by lakelog."""
+"""Of a session. The user is the one that the engine names; lakelog has authenticated nothing here."""
 
 QUERY, STATEMENT = "query", "statement"
 """Of one statement: the engine's id of it, and its text (see `statement_text`)."""
@@ -23,7 +23,7 @@ FACT_LIMIT_BYTES = 256
 def with_statement(
     writer: Mapping[str, Json], *, query: str | None = None, text: str | None = None, keep: str = NORMALIZED
 ) -> dict[str, Json]:
-    """Return the facts of a session and of a statement in it; `keep` says what of its text (see `kept`)."""
+    """Return the facts of a session and of a statement in it; `keep` says how much of its text (see `kept`)."""
     statement = kept(text, keep) if text else None
     return {**writer, **bounded_facts({QUERY: query}), **({STATEMENT: statement} if statement else {})}
 
@@ -34,5 +34,5 @@ def bounded_facts(facts: Mapping[str, str | None]) -> dict[str, Json]:
 
 
 def author_of(commit: Commit | None) -> str:
-    """Return who made a commit, in words: all that it says of its writer, empty where nothing is known."""
+    """Return the writer of a commit as text: all that it says of it, empty where nothing is known."""
     return "" if commit is None else " ".join(f"{key}={value}" for key, value in commit.writer.items())

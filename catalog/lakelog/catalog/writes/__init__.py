@@ -8,6 +8,7 @@ from lakelog.catalog.writes.compaction_commit import (
     Rewritten,
 )
 from lakelog.catalog.writes.file_changes import (
+    FilesMatchInPart,
     changed_rows,
 )
 from lakelog.catalog.writes.identity_values import (
@@ -25,6 +26,7 @@ from lakelog.catalog.writes.stream_batches import (
 )
 
 __all__ = [
+    "FilesMatchInPart",
     "Rewritten",
     "StreamBatch",
     "changed_rows",

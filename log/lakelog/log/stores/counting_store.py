@@ -1,4 +1,4 @@
-"""A store that counts what is asked of another one: the request budgets are tests, not estimates."""
+"""A store that counts the requests to another one, so that tests can hold budgets of requests."""
 
 import threading
 from collections import Counter

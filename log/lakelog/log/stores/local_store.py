@@ -61,7 +61,7 @@ class LocalStore:
             os.link(temporary, path)
             created = True
         except FileExistsError:
-            # A network file system may have linked it and lost the answer: the link count tells.
+            # A network file system may have linked it and lost the answer: the link count shows it.
             created = _links(temporary) > 1
         except OSError as error:
             raise self._link_error(key, error) from error
@@ -109,10 +109,10 @@ class LocalStore:
             raise self._error("list", prefix, error) from error
 
     def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """A temporary file is locked while its process needs it, and the system lets go of a dead one's locks.
+        """A temporary file is locked while its process needs it, and the system releases the locks of a dead process.
 
-        Where a network file system keeps locks from other machines, a file that is needed may be among these. That
-        harms nobody: whoever misses it cannot link it, learns that nothing was created, and does it again.
+        Where a network file system hides locks from other machines, a file that is needed may be among these. That does
+        no harm: its writer cannot link it, sees that nothing was created, and writes it anew.
         """
         for key in self._keys(prefix, temporary=True):
             try:
@@ -154,7 +154,7 @@ class LocalStore:
             raise self._error("read", key, error) from error
 
     def now_us(self) -> int | None:
-        """The file system's time, learned from what it stamps on the files written here (NFS: the server's)."""
+        """The file system's time, read from the stamps of the files written here (NFS: the server's)."""
         return time.time_ns() // 1000 + self._clock_offset_us
 
     def _path(self, key: str) -> str:
@@ -280,14 +280,14 @@ def _lock(fd: int) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return  # without locks nobody can take the file for left over: whoever would cannot lock it either
+        return  # without locks no process can take the file for left over: it could not lock it either
 
 
 def _links(path: str) -> int:
     try:
         return os.stat(path).st_nlink
     except OSError:
-        return 1  # not known to be linked; whoever asked reads the key
+        return 1  # not known to be linked; the caller reads the key
 
 
 def _sync(directory: str) -> None:

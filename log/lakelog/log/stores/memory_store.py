@@ -1,4 +1,4 @@
-"""A store in this process's memory: for tests, for trying things out, and as the simplest second opinion."""
+"""A store in this process's memory: for tests and examples, and as the simplest implementation of the contract."""
 
 import io
 import threading

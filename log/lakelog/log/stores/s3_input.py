@@ -1,4 +1,4 @@
-"""An S3 object to read from at any position: what breaks off is asked for again, then told in the store's errors."""
+"""An S3 object to read from at any position: a read that breaks off is retried, then raised as the store's error."""
 
 import io
 from collections.abc import Callable

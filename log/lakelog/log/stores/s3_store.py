@@ -1,8 +1,8 @@
 """A prefix of an S3 bucket as a store, through s3fs.
 
 Requests go through s3fs's session but are plain S3 calls: its cat asks for the size first, its exclusive open
-may overwrite, and its exceptions depend on the server. Failures are told apart by the HTTP status alone. The
-client resends by itself, so "taken" may be our own echo; whoever calls put_if_absent settles that.
+may overwrite, and its exceptions depend on the server. Failures are distinguished by the HTTP status alone. The
+client resends by itself, so "taken" may be our own echo; the caller of put_if_absent settles that.
 """
 
 import asyncio
@@ -97,8 +97,8 @@ class S3Store:
         return sorted({name.removeprefix(before).rstrip("/") for name in found} - {""})
 
     def list_leftovers(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Uploads that nobody completed are not told from those under way: a lifecycle rule of the bucket
-        (AbortIncompleteMultipartUpload) is for them."""
+        """Abandoned uploads cannot be distinguished from those under way: a lifecycle rule of the bucket
+        (AbortIncompleteMultipartUpload) removes them."""
         return iter(())
 
     def _pages(self, prefix: str, arguments: dict[str, str]) -> Iterator[Any]:
@@ -145,7 +145,7 @@ class S3Store:
             raise self._error("read", key, error) from error
 
     def now_us(self) -> int | None:
-        """The server's time: the Date of its last answer, carried on by a clock that nobody sets."""
+        """The server's time: the Date of its last answer, carried on by the monotonic clock."""
         if self._clock_offset_us is None:
             return None
         return time.monotonic_ns() // 1000 + self._clock_offset_us
@@ -231,7 +231,7 @@ class S3Store:
             self._clock_offset_us = server_us - time.monotonic_ns() // 1000
 
     def _error(self, verb: str, key: str, error: Exception) -> LakelogError:
-        """Return what a failure means. Says nothing of the server's own words, which could quote credentials."""
+        """Return what a failure means. Quotes nothing of the server's own text, which could hold credentials."""
         if isinstance(error, LakelogError):
             return error
         location = f"{self.url}/{key}"
@@ -262,7 +262,7 @@ class S3Store:
             return StorageError(message, location=location)
         if status == 501:
             return StorageError(
-                f"cannot {verb} {location}: the server{where} does not do that (501); use one that has conditional "
+                f"cannot {verb} {location}: the server{where} does not support it (501); use one that has conditional "
                 "writes (If-None-Match)",
                 location=location,
                 without_effect=first_answer,
@@ -275,8 +275,8 @@ class S3Store:
             )
         if status == 404:
             return StorageError(
-                f"cannot {verb} {location}: the server{where} does not know it ({code or 404}), and says so as no S3 "
-                "does; check the endpoint",
+                f"cannot {verb} {location}: the server{where} answered {code or 404}, but not as an S3 server; "
+                "check the endpoint",
                 location=location,
                 without_effect=first_answer,
             )

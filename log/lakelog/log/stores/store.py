@@ -14,7 +14,7 @@ class ObjectStore(Protocol):
     """Shared objects below one root.
 
     Every method raises StorageError when the store fails, PermissionDenied when it refuses. Reads see all
-    that was acknowledged before they began. Nobody ever sees half an object.
+    that was acknowledged before they began. No reader ever sees half an object.
     """
 
     url: str  # the root, without a trailing slash
@@ -68,8 +68,8 @@ class ObjectStore(Protocol):
     def now_us(self) -> int | None:
         """Return the store's own time as far as it is known without a request, else None.
 
-        It decides nothing but the times that commits show. A writer's clock may be wrong on its own; the
-        store's is the same for everybody.
+        Only the times that commits show depend on it. A writer's clock may be wrong on its own; the
+        store's is the same for all writers.
         """
         ...
 

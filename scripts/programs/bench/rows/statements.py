@@ -1,4 +1,4 @@
-"""What is run on lineitem, in this order, and how the answers of the formats are held against one another."""
+"""The statements that are run on lineitem, in this order, and how the answers of the formats are compared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FROM (SELECT *, row_number() OVER (ORDER BY xxhash64(l_orderkey, l_linenumber), 
       FROM parquet.`{data}`)
 WHERE number <= 10000
 """
-"""Ten thousand rows of all over the table, every other one of an order that is not there."""
+"""Ten thousand rows from all over the table, every other one of an order that is not in it."""
 
 MERGE = """
 MERGE INTO {table} AS t USING source AS s ON t.l_orderkey = s.l_orderkey AND t.l_linenumber = s.l_linenumber

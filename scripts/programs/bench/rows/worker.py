@@ -1,7 +1,7 @@
-"""One format's Spark: takes an order on standard input, answers on standard output, until there are no more.
+"""One format's Spark: takes requests on standard input and answers on standard output, until there are no more.
 
-It runs in an environment of the format's own, where nothing is certain to be there but pyspark: it is run as a script.
-An order and an answer are JSON on one line: `{"sql"}` → `{"seconds", "rows"}` or `{"error"}`.
+It runs in an environment of the format's own, where only pyspark is certain to be installed: it is run as a script.
+A request and an answer are JSON on one line: `{"sql"}` → `{"seconds", "rows"}` or `{"error"}`.
 """
 
 from __future__ import annotations

@@ -161,4 +161,4 @@ def test_a_table_whose_objects_are_gone_is_named(shop: Catalog, client: Callable
     objects = Objects(shop, "shop.orders")
     objects.store.delete(list(objects.store.list_after(f"{objects.keys.log}/")))
     [found] = damage(client().audit())
-    assert found.name == ("shop", "orders") and "is gone" in (found.note or "")
+    assert found.name == ("shop", "orders") and "is missing" in (found.note or "")

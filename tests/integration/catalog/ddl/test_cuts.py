@@ -226,7 +226,7 @@ def test_the_object_of_a_dropped_cut_goes_and_nobody_who_looks_meanwhile_takes_t
     for name in ("friday", "saturday"):
         catalog.create_table(name, SCHEMA)
         catalog.save_cut(name)
-    all_of = saved_cuts.all_of
+    all_of = saved_cuts.all_cuts
 
     def old(tree: Any) -> Any:
         seen = all_of(tree)
@@ -234,7 +234,7 @@ def test_the_object_of_a_dropped_cut_goes_and_nobody_who_looks_meanwhile_takes_t
             other.drop_cut("friday")
         return seen
 
-    monkeypatch.setattr(saved_cuts, "all_of", old)
+    monkeypatch.setattr(saved_cuts, "all_cuts", old)
     assert len(saved_cuts.needed_versions(catalog._tree)) == 3
     monkeypatch.undo()
     kept = catalog.cuts()["saturday"]

@@ -251,7 +251,7 @@ def test_the_audit_tells(catalog):
 
 
 def test_what_cannot_be_stored_is_refused(catalog):
-    with pytest.raises(InvalidInput, match="is no definition|give a ViewDefinition"):
+    with pytest.raises(InvalidInput, match="is not a definition|give a ViewDefinition"):
         catalog.create_view("n.v", "SELECT 1")
     with pytest.raises(InvalidInput, match="language"):
         catalog.create_function("n.f", FunctionDefinition(language="cobol", body=""))

@@ -103,7 +103,7 @@ def test_the_default_collation_is_no_collation() -> None:
 
 @pytest.mark.parametrize("type", ["void", "interval", "string collate UTF8_LCASE", "geometry(0)", "nonsense"])
 def test_an_unsupported_type_is_refused_with_the_columns_name(type: str) -> None:
-    with pytest.raises(Unsupported, match="the column l.element cannot be kept"):
+    with pytest.raises(Unsupported, match="the column l.element cannot be stored"):
         type_from_spark({"type": "array", "elementType": type, "containsNull": True}, ("l",))
 
 

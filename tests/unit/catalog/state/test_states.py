@@ -29,7 +29,7 @@ NAMESPACE: dict[str, Any] = {"properties": {}, "entries": {}}
 def test_what_cannot_be_read_is_told_from_what_is_of_another_kind(
     projection: Any, own: dict[str, Any], other: dict[str, Any], kind: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=f"not a {kind}'s log, but perhaps"):
+    with pytest.raises(InvalidInput, match=f"log there is not a {kind}'s, but perhaps"):
         projection.load(other)
     with pytest.raises(UnsupportedFormat, match=f"snapshot of the {kind} has wings, which.*upgrade lakelog"):
         projection.load({**own, "wings": 2})

@@ -1,4 +1,4 @@
-"""`check`: the one way into a check of a warehouse, of something in it, or of what is at a place."""
+"""`check`: the entry point for a check of a warehouse, of a table or namespace in it, or of the log at a place."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def check_warehouse(
 
     Reads every object of the logs and the footers of the data files of current versions; of all versions that can be
     read with `all_versions`; every page with `deep`. With `repair`, does what is provably safe (see `repair`) and
-    checks again. NoSuchTable, NotFound, and FormatError where damage is in the way to `name`.
+    checks again. NoSuchTable, NotFound, and FormatError where damage hides `name`.
     """
-    # What this process is about to write for its own commits is not missing.
+    # Snapshots that this process is about to write for its own commits are not missing.
     with suppress(TimeoutError):
         wait_for_background()
     depth = Depth(deep=deep, all_versions=all_versions)
@@ -49,12 +49,12 @@ def check_warehouse(
 
 def _walked(logs: LogCache, name: Identifier, location: str | None, depth: Depth, findings: Findings) -> Walk:
     walk = Walk(logs, findings, depth)
-    _check_what_is_asked(walk, name, location)
+    _check_scope(walk, name, location)
     transaction_checks.check_undecided(walk)
     return walk
 
 
-def _check_what_is_asked(walk: Walk, name: Identifier, location: str | None) -> None:
+def _check_scope(walk: Walk, name: Identifier, location: str | None) -> None:
     if location is not None:
         _check_place(walk, location)
     elif name:
@@ -65,7 +65,7 @@ def _check_what_is_asked(walk: Walk, name: Identifier, location: str | None) -> 
 
 
 def _check_around(walk: Walk) -> None:
-    """Check what needs all logs of the warehouse to have been checked."""
+    """Run the checks that need all logs of the warehouse to have been checked."""
     walk.whole = True
     surroundings.check(walk)
     transaction_checks.check_decisions(walk)
@@ -73,7 +73,7 @@ def _check_around(walk: Walk) -> None:
 
 
 def _is_set_up(logs: LogCache) -> bool:
-    """Whether there is a warehouse; an absent or empty folder is one to which nothing has happened yet."""
+    """Whether there is a warehouse; an absent or empty folder is a new one, without logs."""
     store = logs.places.store(logs.warehouse)
     first = next(iter(store.list_after("")), None)
     if first is not None and not any(surroundings.is_own(key) for key in (first, *store.list_after("_log/"))):
@@ -108,7 +108,7 @@ def _check_place(walk: Walk, location: str) -> None:
 
 
 def _holds_a_table(logs: LogCache, location: str) -> bool:
-    """Tell by the oldest object that can be read what the log at a place is of."""
+    """Return, from the oldest readable object, whether the log at a place is a table's or a namespace's."""
     tracked = logs.unread(location)
     keys, store, features = tracked.log.keys, tracked.store, logs.log_options.features
     versions = [key for key in store.list_after(f"{keys.log}/0") if re.search(r"/\d{20}\.json$", key)]

@@ -1,6 +1,6 @@
-"""Checks of data files: that they are there, whole, and what the log says of them; deep ones read every page.
+"""Checks of data files: that they exist, are whole, and agree with the log; deep checks read every page.
 
-A footer tells rows, null counts and bounds, which have to agree with the log: pruning believes the log. Reading every
+A footer has rows, null counts and bounds, which must agree with the log: pruning relies on the log. Reading every
 page verifies the pages' checksums, where the writer wrote some, and the values themselves.
 """
 
@@ -93,7 +93,7 @@ class DataCheck:
             self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
             return
         except OverflowError as error:
-            # Values that Python has not, as the year 10000: no reason to doubt the file, nor to end the whole check.
+            # Values that Python does not have, such as the year 10000, are no damage, and must not end the whole check.
             self.findings.note(
                 "data-file-unchecked",
                 self._at(path),
@@ -124,19 +124,19 @@ class DataCheck:
             file = open_parquet(source, facts.size_bytes, facts.footer_crc)
             source.seek(0)
             if source.read(len(MAGIC)) != MAGIC:
-                return "data-file-altered", "does not begin as a Parquet file does"
+                return "data-file-altered", "does not begin like a Parquet file"
             footer = file.metadata
             if footer.num_rows != facts.rows:
                 return "data-file-altered", f"has {footer.num_rows:,} rows, and the log says {facts.rows:,}"
             names = _names(said)
             fields = _fields(file.schema_arrow, schema, names)
-            # What another writer's footer tells may be in other units than the log's.
-            # Arrow ends the process when it is asked for the statistics of some broken footers: not of unknown ones.
+            # The footer of another program's file may have other units than the log.
+            # Arrow ends the process when it reads the statistics of some broken footers: only of known columns.
             if said is not None and facts.footer_crc is not None and names is None:
-                told = footer_statistics(
+                measured = footer_statistics(
                     footer, [m for _, m in fields], range(footer.num_row_groups), {f.id: 0 for f, _ in fields}
                 )
-                wrong = _contradiction(told, said, fields)
+                wrong = _contradiction(measured, said, fields)
                 if wrong is not None:
                     return "data-file-altered", f"its footer contradicts the log: {wrong}"
             if self.deep:
@@ -146,9 +146,9 @@ class DataCheck:
             if isinstance(error, StorageError):
                 raise
             if isinstance(error, OSError) and error.errno is not None:
-                # Arrow's own complaints about a file's content are OSErrors without a number.
+                # Arrow's own errors about a file's content are OSErrors without a number.
                 raise StorageError(
-                    f"reading a data file failed: {error}; try again", location=self._at("data")
+                    f"reading a data file failed: {error}; retry", location=self._at("data")
                 ) from error
             return "data-file-altered", f"is not what was written: {error}"
         return None
@@ -162,7 +162,7 @@ class DataCheck:
         fields: Sequence[tuple[Field, Measured]],
     ) -> tuple[str, str] | None:
         if facts.crc is not None and _crc_of(source) != facts.crc:
-            return "data-file-altered", "is not what was written: its checksum is another one"
+            return "data-file-altered", "is not what was written: its checksum differs"
         rows, seen = 0, _Seen(fields)
         for batch in file.iter_batches(BATCH_ROWS):
             batch.validate(full=True)
@@ -194,7 +194,7 @@ def _crc_of(source: BinaryIO) -> int:
 
 
 class _Seen:
-    """What reading a file told of its columns: nulls, NaNs and the range of the values."""
+    """What a read of a file found in its columns: nulls, NaNs and the range of the values."""
 
     def __init__(self, fields: Sequence[tuple[Field, Measured]]) -> None:
         self._fields = fields
@@ -222,12 +222,12 @@ class _Seen:
 
     def contradiction(self, said: pa.Table) -> str | None:
         for field, column in self._fields:
-            nulls = _said(said, f"nulls{column.id}")
+            nulls = _logged(said, f"nulls{column.id}")
             if nulls is not None and nulls != self._nulls[column.id]:
                 return f"{field.name} has {self._nulls[column.id]} nulls, and the log says {nulls}"
             lowest = f"lo{column.id}"
             bounded = lowest in said.column_names and said[lowest][0].is_valid
-            nans = _said(said, f"nans{column.id}")
+            nans = _logged(said, f"nans{column.id}")
             if column.is_float and bounded and (nans or 0) != self._nans[column.id]:
                 return f"{field.name} has {self._nans[column.id]} NaNs, and the log says {nans or 0}"
             found = self._ranges.get(column.id)
@@ -241,8 +241,8 @@ class _Seen:
 
 
 def _names(said: pa.Table | None) -> dict[int, str] | None:
-    """Return the names of a file's own by column id; None for a file of lakelog's."""
-    text = None if said is None else _said(said, NAMES)
+    """Return the file's own names of columns by their ids; None for a file that lakelog wrote."""
+    text = None if said is None else _logged(said, NAMES)
     return None if text is None else names_from_json(text)
 
 
@@ -261,16 +261,16 @@ def _fields(
 
 
 def _contradiction(
-    told: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, Measured]]
+    measured: dict[int, ColumnStats], said: pa.Table, fields: Sequence[tuple[Field, Measured]]
 ) -> str | None:
-    """Say where the footer tells something else than the log, None where it does not."""
+    """Return where the footer contradicts the log, None where it does not."""
     as_written = Schema(
         fields=tuple(msgspec.structs.replace(field, type=column.type) for field, column in fields),
         last_id=max((field.id for field, _ in fields), default=0),
     )
-    footer = files_to_arrow([DataFile(path="", size_bytes=0, rows=0, stats=told)], as_written, ())
+    footer = files_to_arrow([DataFile(path="", size_bytes=0, rows=0, stats=measured)], as_written, ())
     for field, _ in fields:
-        nulls, counted = _said(said, f"nulls{field.id}"), told.get(field.id, ColumnStats()).nulls
+        nulls, counted = _logged(said, f"nulls{field.id}"), measured.get(field.id, ColumnStats()).nulls
         if nulls is not None and counted is not None and nulls != counted:
             return f"{field.name} has {counted} nulls, and the log says {nulls}"
         for name, compare in (("lo", pc.less), ("hi", pc.greater)):
@@ -282,12 +282,12 @@ def _contradiction(
     return None
 
 
-def _said(said: pa.Table, column: str) -> Any:
+def _logged(said: pa.Table, column: str) -> Any:
     return said[column][0].as_py() if column in said.column_names else None
 
 
 def _beyond(said: pa.Table, column: str, found: pa.Array, compare: Any) -> str | None:
-    """Say that a value lies beyond a bound of the log, None where it does not, or where no bound is known."""
+    """Return how a value lies beyond a bound of the log, None where it does not, or where no bound is known."""
     if column not in said.column_names or not found[0].is_valid:
         return None
     bound = said[column].combine_chunks()
@@ -296,7 +296,7 @@ def _beyond(said: pa.Table, column: str, found: pa.Array, compare: Any) -> str |
     try:
         beyond = compare(converted(found, bound.type), bound)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None  # bounds of a type that is not comparable any more decide nothing in pruning either
+        return None  # pruning does not use bounds of a type that is no longer comparable
     if beyond[0].as_py():
         return f"reaches {_shown(found[0])}, beyond the log's bound {_shown(bound[0])}"
     return None
@@ -305,7 +305,7 @@ def _beyond(said: pa.Table, column: str, found: pa.Array, compare: Any) -> str |
 def _shown(scalar: pa.Scalar) -> str:
     try:
         return repr(scalar.as_py())
-    except (OverflowError, ValueError):  # a date or time of a year that Python has not
+    except (OverflowError, ValueError):  # a date or time of a year that Python does not have
         return str(scalar.cast(pa.string()))
 
 

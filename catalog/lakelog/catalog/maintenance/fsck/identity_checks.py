@@ -1,4 +1,4 @@
-"""Checks of identity columns: that no value was taken twice, and that rows have none that nobody took."""
+"""Checks of identity columns: that no value was taken twice, and that rows have no value that was never taken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakelog.catalog.state import IdentityTaken, TableCreated, TableEvent, Table
 
 @dataclass(slots=True)
 class TakenValues:
-    """Follows what the commits of one table took, each column by the range that all of it lies in."""
+    """Follows the values that the commits of one table took, as one range for each column."""
 
     ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -39,13 +39,13 @@ class TakenValues:
 
 
 def not_taken(state: TableState, files: pa.Table) -> Iterator[tuple[str, str]]:
-    """Yield files, by their paths, whose bounds tell of values that no commit took, though each value is made."""
+    """Yield files, by their paths, whose bounds show values that no commit took, though every value is made."""
     for column, identity in identity_fields(state.current.schema):
         names = f"lo{column.id}", f"hi{column.id}"
         if not identity.always or any(name not in files.column_names for name in names):
             continue
         last = state.identities.get(column.id)
-        # Where nothing was taken, every value is beyond: also the first.
+        # Where nothing was taken, every value is beyond the range, also the first.
         ends = sorted((identity.start, identity.start if last is None else last))
         below = pc.less(files[names[0]], pa.scalar(ends[0], pa.int64()))
         above = pc.greater(files[names[1]], pa.scalar(ends[1], pa.int64()))

@@ -1,4 +1,4 @@
-"""What tables and namespaces tell a check of their logs: the manifests that they name, and how two states differ."""
+"""The parts of a log's check that know tables and namespaces: their manifests, and how two states differ."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class NamespaceJudge:
                 self.linked_in = event.parent
 
     def begins(self, state: NamespaceState) -> None:
-        """Nothing of a namespace lies outside of its state."""
+        """A namespace has no manifests: its whole state is in the root."""
 
 
 @dataclass(slots=True)
 class DataFileFacts:
-    """What commits said of a data file: `rows` with those that are deleted, by any of `vectors` (JSON of `Deletes`)."""
+    """A data file in the commits: its `rows` with those that are deleted, by any of `vectors` (JSON of `Deletes`)."""
 
     size_bytes: int
     rows: int
@@ -135,7 +135,7 @@ class TableJudge:
             if isinstance(event, TableCreated | TableMoved | TableRestored):
                 self.linked_in = event.namespace
             if isinstance(event, FileChange):
-                # A file that a commit adds and removes is in no version, and may be gone.
+                # A file that a commit adds and removes is in no version, and may have been deleted.
                 removed = list(event.removed)
                 if event.removed_sidecar is not None and blobs is not None:
                     removed = decode_removed(blobs[event.removed_sidecar])
@@ -166,9 +166,9 @@ class TableJudge:
 
 
 def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:
-    """Tell whether tags and branches are the same, but for their files.
+    """Return whether tags and branches are the same, ignoring their files.
 
-    A snapshot may be of a client that did not note what tags were made of.
+    A snapshot may be of a client that did not record the lines that tags were made from.
     """
     if replayed.keys() != stored.keys():
         return False
@@ -181,7 +181,7 @@ def _same_refs(replayed: Mapping[str, Ref], stored: Mapping[str, Ref]) -> bool:
 
 
 def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
-    """Return what the log says of each file, by its path."""
+    """Return the log's facts of each file, by its path."""
     columns = (files["path"].to_pylist(), files["size"].to_pylist(), physical_rows(files).to_pylist())
     checksums = (
         files[name].to_pylist() if name in files.column_names else [None] * files.num_rows
@@ -193,7 +193,7 @@ def facts_of(files: pa.Table) -> dict[str, DataFileFacts]:
 
 
 def different_files(one: pa.Table, other: pa.Table) -> str | None:
-    """Say how two sets of files differ, None where they do not: neither order nor the width of types counts."""
+    """Return how two sets of files differ, None where they do not: neither order nor the width of types counts."""
     one, other = (table.combine_chunks().sort_by("path") for table in (one, other))
     if not one["path"].equals(other["path"]):
         return "other data files than in a replay"

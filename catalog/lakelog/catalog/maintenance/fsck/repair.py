@@ -1,8 +1,8 @@
-"""Repair: only what is provably safe, because anybody could do it at any time.
+"""Repair: only what is provably safe, because any client may do it at any time.
 
-Derived objects are written anew from a replay. An undecided transaction is aborted, as any impatient writer would, but
-only where all of its logs were looked at and nothing hints at a decision that was lost. A name whose drop stopped
-half-way is removed, as whoever looks it up would. Commits, decisions, bases and data files are never touched.
+Derived objects are written anew from a replay. An undecided transaction is aborted, as any waiting writer would, but
+only where all of its logs were checked and nothing indicates a lost decision. The name of an unfinished drop is
+removed, as any reader that looks it up would. Commits, decisions, bases and data files are never touched.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _DOUBTFUL = (
     "decision-missing",
     "head-lost",
 )
-"""Where this was found, what looks undecided may have been committed: something has lost its newest objects."""
+"""After these findings, an undecided transaction may have been committed: the newest objects may be lost."""
 _HISTORY_LOST = ("base-", "commit-", "log-foreign", "log-missing", "name-lost", "tombstone-", "unsupported")
-"""Where this was found, a log whose part in a transaction is not seen may have had one."""
+"""After these findings, a log without an intent of a transaction may have had one."""
 _DERIVED = ("hint-", "snapshot-", "manifest-")
 
 
 def repair(walk: Walk) -> list[str]:
-    """Repair what the walk found, and say what was done and what was not."""
+    """Repair what the walk found, and report what was done and what was not."""
     done = walk.findings.repaired
     for checked in walk.checked.values():
         _settle(checked, walk, done)
@@ -53,19 +53,19 @@ def _rewrite(checked: Checked, walk: Walk, done: list[str]) -> None:
     log = checked.tracked.log
     if checked.verified.evidence:
         done.append(
-            f"{log.location}: left alone, because its snapshots tell what became of a transaction, and its decision "
+            f"{log.location}: skipped, because its snapshots show what became of a transaction, and its decision "
             "does not"
         )
         return
     try:
         if not repair_derived(log, checked.verified, walk.findings):
-            done.append(f"{log.location}: left alone, because its commits are damaged")
+            done.append(f"{log.location}: skipped, because its commits are damaged")
     except LakelogError as error:
         done.append(f"{log.location}: could not write its snapshot: {error}")
 
 
 def _settle(checked: Checked, walk: Walk, done: list[str]) -> None:
-    """Abort the transaction that stands undecided at the head of a log, or learn what became of it meanwhile."""
+    """Abort the undecided transaction at the head of a log, or find that it was decided meanwhile."""
     undecided = checked.verified.undecided
     if undecided is None or undecided.intent is None:
         return
@@ -85,7 +85,7 @@ def _settle(checked: Checked, walk: Walk, done: list[str]) -> None:
 
 
 def _why_not_settled(walk: Walk, intent: Intent) -> str | None:
-    """Say why what looks undecided may have been committed, None where it cannot have been."""
+    """Return why an undecided transaction may have been committed, None where it cannot have been."""
     damaged = [finding for finding in walk.findings.found if finding.severity is Severity.DAMAGE]
     for finding in damaged:
         if finding.kind in _DOUBTFUL:

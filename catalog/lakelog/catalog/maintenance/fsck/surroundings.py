@@ -1,4 +1,4 @@
-"""What lies in a warehouse beside the logs that names lead to: logs of nobody, foreign objects, temporary files."""
+"""Objects of a warehouse beside the logs that names lead to: unlinked logs, foreign objects, temporary files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTES_MAX = 100
 
 
 def check(walk: Walk) -> None:
-    """Note what nothing leads to. One LIST of the whole warehouse."""
+    """Report the objects that nothing leads to. One LIST of the whole warehouse."""
     logs, findings = walk.logs, walk.findings
     store = logs.places.store(logs.warehouse)
     unlinked: dict[str, int] = {}
@@ -34,7 +34,7 @@ def check(walk: Walk) -> None:
                         "foreign-object",
                         f"{store.url}/{key}",
                         "this object is not lakelog's",
-                        "delete it if nobody needs it",
+                        "delete it if no other program needs it",
                     )
             continue
         location = match[1].rstrip("/")
@@ -53,12 +53,12 @@ def check(walk: Walk) -> None:
 
 
 def _check_unlinked(walk: Walk, location: str, objects: int, versions: int) -> None:
-    """Tell a log that was never linked, or was let go of, from one whose name was lost."""
+    """Distinguish a log that was never linked, or was purged, from one whose name was lost."""
     url = walk.logs.url(location)
     try:
         sealed = versions < 2 or walk.logs.unread(location).log.load().sealed
     except LakelogError:
-        sealed = True  # a check of that place says more
+        sealed = True  # a check of that place reports more
     if not sealed:
         walk.findings.damage(
             "name-lost",
@@ -70,8 +70,8 @@ def _check_unlinked(walk: Walk, location: str, objects: int, versions: int) -> N
     walk.findings.note(
         "log-unlinked",
         url,
-        f"no name leads to these {objects:,} objects: of a creation under way or given up, or of what was dropped",
-        "leave it to vacuum; lakelog fsck with this place as its argument looks into it",
+        f"no name leads to these {objects:,} objects: of a creation under way or abandoned, or of a dropped object",
+        "leave it to vacuum; lakelog fsck with this place as its argument checks it",
     )
 
 

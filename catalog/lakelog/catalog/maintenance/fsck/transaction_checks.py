@@ -1,4 +1,4 @@
-"""What belongs to several logs: decisions of transactions, and saved cuts, held against all logs that were checked."""
+"""Checks over several logs: decisions of transactions, and saved cuts, against all logs that were checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESTORE = "restore this object from a backup"
 
 
 def check_decisions(walk: Walk) -> None:
-    """Check every decision of the warehouse, and that the intents that it speaks of are where it says."""
+    """Check every decision of the warehouse, and that the intents that it names are where it says."""
     known = {
         intent.txn for checked in walk.checked.values() for intent, _ in checked.verified.intents.values()
     }
@@ -38,7 +38,7 @@ def check_decisions(walk: Walk) -> None:
             walk.findings.damage(
                 "decision-misplaced",
                 url,
-                f"is the decision of transaction {decision.txn}: somebody copied or moved it",
+                f"is the decision of transaction {decision.txn}: it was copied or moved",
                 "restore it from a backup, or delete it if there was no such transaction",
             )
             continue
@@ -98,17 +98,18 @@ def _is_expired(walk: Walk, location: str, version: int) -> bool:
 
 
 def check_undecided(walk: Walk) -> None:
-    """Tell a transaction whose decision is lost from one that was never decided, by what other logs say of it."""
+    """Distinguish a transaction whose decision is lost from one that was never decided, by what other logs say of
+    it."""
     for checked in walk.checked.values():
         undecided, log = checked.verified.undecided, checked.tracked.log
         if undecided is None or undecided.intent is None:
             continue
-        said_by = _who_says_committed(walk, undecided.intent.txn, undecided.commit_id)
+        said_by = _evidence_of_commit(walk, undecided.intent.txn, undecided.commit_id)
         if said_by is None:
             continue
         read = read_decision(log, undecided)
         if read.decision is not None:
-            continue  # decided while we looked
+            continue  # decided meanwhile
         where = log.replay.at(log.keys.commit(undecided.version))
         walk.findings.found[:] = [
             finding
@@ -124,8 +125,8 @@ def check_undecided(walk: Walk) -> None:
         )
 
 
-def _who_says_committed(walk: Walk, txn: str, commit_id: str) -> str | None:
-    """Return the log which says that a transaction committed: after its intent, or in what expiry left of that."""
+def _evidence_of_commit(walk: Walk, txn: str, commit_id: str) -> str | None:
+    """Return the log which says that a transaction committed: after its intent, or in the tombstone of that."""
     for checked in walk.checked.values():
         verified = checked.verified
         if commit_id in verified.committed or any(
@@ -163,7 +164,7 @@ def check_cuts(walk: Walk) -> None:
         walk.findings.note(
             "cut-unused",
             f"{walk.logs.warehouse}/_cut/{name}.json",
-            "no saved cut has this object: a writer died, or is just saving or dropping it",
+            "no saved cut has this object: a writer died, or is saving or dropping it now",
             "nothing; it may be deleted while no cut is being saved",
         )
 

@@ -1,7 +1,7 @@
 """From a namespace down: every log that a name leads to, or that can be restored, and the data files of every table.
 
-Reads logs directly and never through the tree of names, because looking a name up there finishes what others left
-half done: a check changes nothing.
+Reads logs directly and never through the tree of names, because a lookup there finishes the unfinished work of other
+clients: a check changes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 LOGS_AT_ONCE = 4
 _NAMED_BY_ID = re.compile(r"(?:^|/)[nt]-([a-z2-7]{26})$")
 NOTES_MAX = 20
-"""So many files of one kind are named for each table; of the rest only the number is told."""
+"""At most this many files of one kind are named for each table; of the rest only the number is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A log that was checked, and what is known of it."""
+    """A log that was checked, and the result."""
 
     tracked: TrackedLog[Any]
     verified: Verified[Any]
@@ -53,7 +53,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class HalfDone:
-    """A name in the namespace at `parent` that leads to a log which is sealed: a drop stopped before it was removed."""
+    """A name in the namespace at `parent` that leads to a sealed log: a drop stopped before it removed the name."""
 
     parent: str
     space: str
@@ -63,7 +63,7 @@ class HalfDone:
 
 @dataclass(slots=True)
 class Walk:
-    """One check's way through a warehouse."""
+    """One check of a warehouse, log by log."""
 
     logs: LogCache
     findings: Findings
@@ -71,7 +71,7 @@ class Walk:
     checked: dict[str, Checked] = field(default_factory=dict)
     half_done: list[HalfDone] = field(default_factory=list)
     whole: bool = False
-    """Whether everything that the root namespace leads to was checked."""
+    """Whether all that the root namespace leads to was checked."""
     _linked: dict[tuple[str, str], str] = field(default_factory=dict)
     _places: set[str] = field(default_factory=set)
 
@@ -115,7 +115,7 @@ class Walk:
                 "identity-taken-twice",
                 self.logs.url(location),
                 problem,
-                "look for rows that have the same value, and give them others",
+                "find rows that have the same value, and give them others",
             )
         state = self._links(verified, judge.linked_in, tracked, entry, parent, path, RELATION, dropped)
         if state is not None and not (verified.view is not None and verified.view.purged):
@@ -135,7 +135,7 @@ class Walk:
             self.findings.damage(
                 "log-missing",
                 self.logs.url(entry.location),
-                f"{_shown(path)} is said to be there, but its log is missing from "
+                f"{_shown(path)} has a name, but its log is missing from "
                 f"{tracked.log.replay.at(tracked.log.keys.commit(1))} on",
                 "restore the folder from a backup, or drop the name",
             )
@@ -173,15 +173,15 @@ class Walk:
                 self.findings.repairable(
                     "name-outlived",
                     url,
-                    f"{_shown(path)} is the log {entry.id}, which was dropped, and another one is at its place by now",
-                    "lakelog fsck --repair removes the name; so does whoever looks it up",
+                    f"{_shown(path)} is the log {entry.id}, which was dropped, and another log is at its place now",
+                    "lakelog fsck --repair removes the name; so does any lookup of it",
                 )
             return None
         if dropped and not view.sealed and verified.complete:
             self.findings.repairable(
                 "dropped-alive",
                 url,
-                f"{_shown(path)} is said to be dropped, but its log is not sealed",
+                f"{_shown(path)} is in the list of dropped objects, but its log is not sealed",
                 "restore it by its id, or drop it again",
             )
         elif not dropped and view.sealed:
@@ -190,7 +190,7 @@ class Walk:
                 "drop-unfinished",
                 url,
                 f"{_shown(path)} was dropped, and its name is still there",
-                "lakelog fsck --repair removes the name; so does whoever looks it up",
+                "lakelog fsck --repair removes the name; so does any lookup of it",
             )
         if not dropped and not view.sealed and linked_in is not None and linked_in != parent:
             self.findings.damage(
@@ -238,7 +238,7 @@ class Walk:
             tables.append(_later(self.table, was.location, child, entry, location, dropped=True))
 
     def _first_link(self, entry: Entry, path: Identifier) -> bool:
-        # A place that a user chose may have had another log, whose name is still there.
+        # A place that a user chose may have had another log, whose name still exists.
         known = self._linked.setdefault((entry.location, entry.id), quoted(path))
         self._places.add(entry.location)
         if known == quoted(path):
@@ -263,7 +263,7 @@ class Walk:
         if files is not None and state.metadata is not None:
             seen: list[pa.Table] = []
             for line, own in lines:
-                # What is in an earlier line, with the same rows, was checked there.
+                # Files of an earlier line, with the same rows, were checked there.
                 check.live(_not_in(own, seen), line.current.schema)
                 seen.append(own)
             twice = given_twice(files, state.next_row)
@@ -272,7 +272,7 @@ class Walk:
                     "row-ids-twice",
                     check.where,
                     twice,
-                    "write the rows of one of these files anew, by overwriting them with themselves",
+                    "rewrite the rows of one of these files, by overwriting them with themselves",
                 )
             for path, problem in not_taken(state, files):
                 self.findings.damage(
@@ -295,7 +295,7 @@ class Walk:
                         tracked.store, tracked.prefix, live | judge.retained.keys() | vectors
                     )
                 ],
-                "no version that can be read names this file: of a write under way or given up, or of a lost commit",
+                "no version that can be read names this file: of a write under way or abandoned, or of a lost commit",
                 "leave it to vacuum",
             )
 

@@ -9,17 +9,6 @@ import org.apache.spark.sql.catalyst.parser.{NamedParameterContext, ParameterCon
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 
-/** A statement that Spark's grammar does not have. */
-private[lakelog] trait LakeStatement {
-
-  /**
-   * The statement's plan, with names unresolved; None for any other text, which has to be told quickly: Spark's parser
-   * takes it then. A text that can be nothing else and is wrong throws a ParseException. `spark` is Spark's own parser,
-   * for the expressions and names in it. No other checked exception may be thrown.
-   */
-  def parse(text: String, spark: ParserInterface): Option[LogicalPlan]
-}
-
 /**
  * Spark's parser, which is asked for whatever is none of lakelog's statements.
  *
@@ -34,7 +23,8 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
       case ("parsePlanWithParameters", Seq(text: String, parameters: ParameterContext)) =>
         parse(text).map { plan =>
           if (!isEmpty(parameters)) {
-            throw Failures.unsupported("This statement of lakelog's takes no parameters: write the values into its text.")
+            throw Failures.unsupported(
+              "This statement of lakelog's takes no parameters: write the values into its text.")
           }
           plan
         }
@@ -71,14 +61,16 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
   private def parse(text: String): Option[LogicalPlan] = {
     val origin = Origin(startIndex = Some(0), stopIndex = Some(text.length - 1), sqlText = Some(text))
     CurrentOrigin.withOrigin(origin) {
-      statements.iterator.flatMap(_.parse(text, spark)).nextOption()
+      statements.iterator.flatMap(_.parse(new StatementWords(text, spark))).nextOption()
     }
   }
 }
 
 private[lakelog] object LakeParser {
 
-  def apply(spark: ParserInterface, statements: Seq[LakeStatement]): ParserInterface = Proxy.newProxyInstance(
-    spark.getClass.getClassLoader, Array(classOf[ParserInterface]), new LakeParser(spark, statements)
-  ).asInstanceOf[ParserInterface]
+  def apply(spark: ParserInterface, statements: Seq[LakeStatement]): ParserInterface = {
+    val own = new LakeParser(spark, statements)
+    val proxy = Proxy.newProxyInstance(spark.getClass.getClassLoader, Array(classOf[ParserInterface]), own)
+    proxy.asInstanceOf[ParserInterface]
+  }
 }

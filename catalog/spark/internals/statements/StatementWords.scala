@@ -6,25 +6,25 @@ import scala.jdk.CollectionConverters._
 
 import org.antlr.v4.runtime.{CharStreams, Token}
 
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface, SqlBaseLexer}
 import org.apache.spark.sql.catalyst.trees.Origin
 
 /**
  * The text of a statement as words, of which a parser takes one after the other: what Spark's own lexer makes of it, without
- * comments, spaces and the semicolon at the end.
+ * comments, spaces and the semicolon at the end. What is in them, a name or an expression, Spark's parser says.
  */
-private[lakelog] final class StatementWords(text: String) {
+private[lakelog] final class StatementWords(text: String, spark: ParserInterface) {
   import StatementWords.Word
 
-  private val words: IndexedSeq[Word] = {
-    // Spark's lexer knows capitals only.
-    val points = text.codePoints.map(Character.toUpperCase(_: Int)).toArray
-    val lexer = new SqlBaseLexer(CharStreams.fromString(new String(points, 0, points.length)))
-    lexer.removeErrorListeners()
-    val all = lexer.getAllTokens.asScala.filter(_.getChannel == Token.DEFAULT_CHANNEL).map { token =>
+  /** Whether the first of them is this one, in small letters; costs less than to take it. */
+  def beginWith(word: String): Boolean = ScriptText.beginsWith(text, Set(word))
+
+  private lazy val words: IndexedSeq[Word] = {
+    val all = StatementWords.tokens(text)((_, token) => {
       val start = text.offsetByCodePoints(0, token.getStartIndex)
       Word(start, text.offsetByCodePoints(start, token.getStopIndex - token.getStartIndex + 1))
-    }.toIndexedSeq
+    })
     if (all.lastOption.exists(written(_) == ";")) all.init else all
   }
 
@@ -54,9 +54,9 @@ private[lakelog] final class StatementWords(text: String) {
   }
 
   /** Takes a name of one part, that of `whose`. */
-  def simpleName(spark: ParserInterface, whose: String): String = {
+  def simpleName(whose: String): String = {
     val name = this.name().getOrElse(fail())
-    spark.parseMultipartIdentifier(name) match {
+    partsOf(name) match {
       case Seq(single) => single
       case _ => fail(s": the name $name has several parts, and that of $whose has one")
     }
@@ -77,6 +77,12 @@ private[lakelog] final class StatementWords(text: String) {
     if (at == start) fail()
     text.substring(words(start).start, words(at - 1).end)
   }
+
+  /** The parts of a name as it is written. */
+  def partsOf(name: String): Seq[String] = spark.parseMultipartIdentifier(name)
+
+  /** An expression as it is written. */
+  def expression(written: String): Expression = spark.parseExpression(written)
 
   def expectEnd(): Unit = if (!isAtEnd) fail()
 
@@ -100,4 +106,12 @@ private[lakelog] object StatementWords {
 
   /** From the first character to behind the last one. */
   private final case class Word(start: Int, end: Int)
+
+  /** What Spark's own lexer, which knows capitals only, makes of a text; comments and spaces are left out. */
+  def tokens[T](text: String)(of: (SqlBaseLexer, Token) => T): IndexedSeq[T] = {
+    val points = text.codePoints.map(Character.toUpperCase(_: Int)).toArray
+    val lexer = new SqlBaseLexer(CharStreams.fromString(new String(points, 0, points.length)))
+    lexer.removeErrorListeners()
+    lexer.getAllTokens.asScala.filter(_.getChannel == Token.DEFAULT_CHANNEL).map(of(lexer, _)).toIndexedSeq
+  }
 }

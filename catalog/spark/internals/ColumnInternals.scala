@@ -16,12 +16,12 @@ private[lakelog] object ColumnInternals {
    * called like a column counts as one, though it may be the lambda's own.
    */
   def columnsIn(sql: String, schema: StructType): Seq[String] = {
-    val resolver = SparkInternals.conf.resolver
+    val resolver = SettingInternals.resolver
     val names = CatalystSqlParser.parseExpression(sql).collect {
       case attribute: UnresolvedAttribute => attribute.nameParts.head
       case variable: UnresolvedNamedLambdaVariable => variable.nameParts.head
       case _: Star => throw Failures.unsupported(
-        s"A column cannot be generated from $sql, as * would mean other columns later: name the columns.")
+          s"A column cannot be generated from $sql, as * would mean other columns later: name the columns.")
     }
     names.flatMap(name => schema.fieldNames.find(resolver(_, name))).distinct
   }
@@ -38,7 +38,7 @@ private[lakelog] object ColumnInternals {
     val provider = properties.filter(_._1 == TableCatalog.PROP_PROVIDER)
     source match {
       case v1: V1Table if v1.catalogTable.tableType == CatalogTableType.VIEW => comment
-      case _ => properties -- SparkInternals.reservedProperties ++ comment ++ provider
+      case _ => properties -- SchemaInternals.reservedProperties ++ comment ++ provider
     }
   }
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableCatalog, V1Table}
-import org.apache.spark.sql.execution.command.{AlterTableRenameCommand, CreateTableLikeCommand, CreateViewCommand, LeafRunnableCommand}
+import org.apache.spark.sql.execution.command.{AlterTableRenameCommand, CreateTableLikeCommand, CreateViewCommand}
 import org.apache.spark.sql.execution.datasources.CreateTable
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -48,7 +48,8 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     case CreateTable(table, mode, query) if isNew(table.identifier, catalog) => command
     case CreateTable(table, mode, query) => onLakelogs(table, mode, query, catalog)
 
-    case like: CreateTableLikeCommand if like.provider.exists(LakeDataSource.isNamed) => CreateLakeTableLike(catalog, like)
+    case like: CreateTableLikeCommand if like.provider.exists(LakeDataSource.isNamed) =>
+      CreateLakeTableLike(catalog, like)
     case like: CreateTableLikeCommand if isNew(like.targetTable, catalog) => like
     case like: CreateTableLikeCommand => if (like.ifNotExists) NothingToDo() else throw taken(like.targetTable, catalog)
 
@@ -77,7 +78,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
   private def onLakelogs(
       name: TableIdentifier, allowsExisting: Boolean, replaces: Boolean, catalog: LakeSessionCatalog): LogicalPlan =
     if (allowsExisting) NothingToDo()
-    else if (replaces) throw SessionInternals.viewOnTable(catalog.lake.named(SessionInternals.qualified(name)))
+    else if (replaces) throw ErrorInternals.viewOnTable(catalog.lake.named(SessionInternals.qualified(name)))
     else throw taken(name, catalog)
 
   /** CREATE VIEW … WITH METRICS, a command that Spark 4.2 lacks: its name, IF NOT EXISTS and OR REPLACE. */
@@ -93,7 +94,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
   }
 
   private def named(name: TableIdentifier, catalog: LakeSessionCatalog): String =
-    SparkInternals.quoted(catalog.lake.named(SessionInternals.qualified(name)))
+    SchemaInternals.quoted(catalog.lake.named(SessionInternals.qualified(name)))
 
   private def taken(name: TableIdentifier, catalog: LakeSessionCatalog): Throwable =
     new TableAlreadyExistsException(catalog.lake.named(SessionInternals.qualified(name)))
@@ -116,13 +117,13 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
         val partitions = table.partitioning.map(_.describe).toSeq
         if (wanted.partitionColumnNames.nonEmpty && wanted.partitionColumnNames != partitions) throw Failures.invalid(
           s"$name is ${if (partitions.isEmpty) "not partitioned" else listed(partitions)}, and not " +
-          s"${listed(wanted.partitionColumnNames)}.")
+            s"${listed(wanted.partitionColumnNames)}.")
         val options = new CaseInsensitiveStringMap(java.util.Map.copyOf(asJava(wanted.storage.properties)))
         AppendData.byName(
           DataSourceV2Relation.create(table, Some(catalog), Some(ident), options), rows, wanted.storage.properties)
       case (SaveMode.Overwrite, _) => throw Failures.invalid(
-        s"${named(wanted.identifier, catalog)} is a table of lakelog's, which is not replaced by one in the format " +
-          s"${wanted.provider.getOrElse("")}: write format(\"lakelog\"), or drop it before.")
+          s"${named(wanted.identifier, catalog)} is a table of lakelog's, which is not replaced by one in the format " +
+            s"${wanted.provider.getOrElse("")}: write format(\"lakelog\"), or drop it before.")
       case _ => throw taken(wanted.identifier, catalog)
     }
   }
@@ -134,13 +135,13 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
 }
 
 /** What is left of a command that finds things as it would have made them. */
-private[lakelog] case class NothingToDo() extends LeafRunnableCommand {
+private[lakelog] case class NothingToDo() extends LakeCommand {
   override def run(session: SparkSession): Seq[Row] = Nil
 }
 
 /** CREATE TABLE … LIKE a table or view of the session catalog's USING lakelog. */
 private[lakelog] case class CreateLakeTableLike(catalog: LakeSessionCatalog, like: CreateTableLikeCommand)
-  extends LeafRunnableCommand {
+  extends LakeCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
     val ident: Identifier = SessionInternals.qualified(like.targetTable)

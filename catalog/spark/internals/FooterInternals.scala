@@ -35,7 +35,7 @@ private[lakelog] object FooterInternals {
 
   /** All files below some folders, with their sizes; Spark's rules say which are hidden. */
   def filesBelow(roots: Seq[Path], settings: Map[String, String]): Seq[(Path, Long)] = {
-    val configuration = SparkInternals.hadoopConf(roots.head.toString, settings)
+    val configuration = SettingInternals.hadoopConf(roots.head.toString, settings)
     val there = roots.filter(root => root.getFileSystem(configuration).exists(root))
     if (there.isEmpty) Nil
     else new InMemoryFileIndex(session, there, settings + ("recursiveFileLookup" -> "true"), None)
@@ -63,15 +63,16 @@ private[lakelog] object FooterInternals {
 
   /** A text as a value of that type, as Spark reads the names of folders; None where it is none. */
   def cast(text: String, dataType: DataType): Option[Any] = Option(
-    Cast(Literal(UTF8String.fromString(text), StringType), dataType, Some(SparkInternals.conf.sessionLocalTimeZone),
+    Cast(Literal(UTF8String.fromString(text), StringType), dataType, Some(SettingInternals.conf.sessionLocalTimeZone),
       EvalMode.LEGACY).eval())
 
   /** What executors find in the footers of these files, each as JSON; see [[FooterReader]]. */
-  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[String] = if (files.isEmpty) Nil else {
+  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[String] = if (files.isEmpty) Nil
+  else {
     val context = session.sparkContext
-    val configuration = SparkInternals.hadoopConf(files.head.path.toString, settings)
+    val configuration = SettingInternals.hadoopConf(files.head.path.toString, settings)
     val broadcast = context.broadcast(new SerializableConfiguration(configuration))
-    val format = SparkInternals.conf.getAllConfs
+    val format = SettingInternals.conf.getAllConfs
     val tasks = math.min(files.length, context.defaultParallelism * TasksPerCore)
     context.parallelize(files.map(_.path.toString), tasks)
       .map(path => FooterReader.read(path, broadcast.value.value, format)).collect().toSeq
@@ -93,7 +94,9 @@ private[lakelog] object FooterReader {
   def read(path: String, configuration: Configuration, format: Map[String, String]): String = {
     val found =
       try look(HadoopInputFile.fromPath(new Path(path), configuration), format)
-      catch { case NonFatal(error) => Json.obj("error" -> JString(s"${error.getClass.getSimpleName}: ${error.getMessage}")) }
+      catch {
+        case NonFatal(error) => Json.obj("error" -> JString(s"${error.getClass.getSimpleName}: ${error.getMessage}"))
+      }
     JsonMethods.compact(JsonMethods.render(found))
   }
 
@@ -170,6 +173,6 @@ private[lakelog] object FooterReader {
     val told = footer.getFileMetaData.getKeyValueMetaData.asScala
     val version = told.get("org.apache.spark.version").map(_.takeWhile(_ != '.'))
     version.exists(Set("1", "2")) ||
-      told.contains("org.apache.spark.legacyDateTime") || told.contains("org.apache.spark.legacyINT96")
+    told.contains("org.apache.spark.legacyDateTime") || told.contains("org.apache.spark.legacyINT96")
   }
 }

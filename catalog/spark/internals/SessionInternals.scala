@@ -1,19 +1,21 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableCatalog, TableInfo}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogV2Util, Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.internal.StaticSQLConf
 import org.apache.spark.sql.types.StructType
 
-/** What the session catalog and the data source need of Spark's inside. See [[SparkInternals]]. */
+/** The active session: its catalogs, its extensions, and what it has of its own in them. */
 private[lakelog] object SessionInternals {
 
   private def state = SparkSession.active.sessionState
+
+  /** By which name all know the session catalog. */
+  val CatalogName: String = CatalogManager.SESSION_CATALOG_NAME
 
   /** Whether the session has the statements, and the checks, that lakelog adds to Spark's. */
   def hasExtension: Boolean = state.conf.getConf(StaticSQLConf.SPARK_SESSION_EXTENSIONS)
@@ -24,8 +26,6 @@ private[lakelog] object SessionInternals {
 
   /** What CREATE TABLE makes where no USING is. */
   def defaultProvider: String = state.conf.defaultDataSourceName
-
-  def foldsCase: Boolean = !state.conf.caseSensitiveAnalysis
 
   /** The session's catalog, where it is lakelog's. */
   def sessionCatalog: Option[LakeSessionCatalog] =
@@ -59,7 +59,12 @@ private[lakelog] object SessionInternals {
       .build()
   }
 
-  def viewOnTable(name: Seq[String]): Throwable = new AnalysisException(
-    errorClass = "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE",
-    messageParameters = Map("tableName" -> SparkInternals.quoted(name), "operation" -> "CREATE OR REPLACE VIEW"))
+  /** The settings of the session that were given to it, by their keys. */
+  def settings: Map[String, String] = state.conf.getAllConfs
+
+  def currentCatalog: String = state.catalogManager.currentCatalog.name
+
+  /** Where the session is in the catalog of that name; the root where it is in another one. */
+  def currentNamespace(catalog: String): Seq[String] =
+    if (currentCatalog == catalog) state.catalogManager.currentNamespace.toSeq else Nil
 }

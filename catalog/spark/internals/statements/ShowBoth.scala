@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedNamespace
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, ShowTablesExtended}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.classic.Dataset
-import org.apache.spark.sql.execution.command.{LeafRunnableCommand, ShowTablesCommand}
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.execution.command.ShowTablesCommand
 
 /** SHOW TABLE EXTENDED in the session catalog, for which Spark has a command that knows its own tables only. */
 private[lakelog] object ShowBoth extends (SparkSession => Rule[LogicalPlan]) {
@@ -23,7 +23,7 @@ private[lakelog] object ShowBoth extends (SparkSession => Rule[LogicalPlan]) {
 
 /** The rows of Spark's command, and those about lakelog's tables. */
 private[lakelog] case class ShowBothExtended(show: ShowTablesCommand, catalog: LakeSessionCatalog)
-  extends LeafRunnableCommand {
+  extends LakeCommand {
 
   override val output: Seq[Attribute] = show.output
 
@@ -33,7 +33,7 @@ private[lakelog] case class ShowBothExtended(show: ShowTablesCommand, catalog: L
     val ours = catalog.ofLake(names) { own =>
       val tables = catalog.lake.listTables(own).map(_.name).toSet
       val all = Dataset.ofRows(
-        org.apache.spark.sql.classic.SparkSession.active,
+        ClassicSession.active,
         ShowTablesExtended(ResolvedNamespace(catalog.lake, own.toSeq), show.tableIdentifierPattern.get, show.output))
       // Both know the temporary views; lakelog's own views are none of the session catalog's.
       all.collect().toSeq.filter(row => if (row.getBoolean(2)) others.isEmpty else tables(row.getString(1)))

@@ -8,24 +8,29 @@ import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionEr
  * Which functions the analysis of a body meets, at whatever depth: Spark puts the bodies of functions and views in the
  * place of their calls, and looks up what those use in the same thread.
  */
+private[lakelog] final class FunctionsInUse {
+  private val met = mutable.LinkedHashMap.empty[String, SQLFunction]
+}
+
 private[lakelog] object FunctionsInUse {
 
-  private val current = new ThreadLocal[mutable.LinkedHashMap[String, SQLFunction]]()
-
-  def note(stored: StoredFunction, function: SQLFunction): Unit =
-    Option(current.get).foreach(_.getOrElseUpdate(key(stored.catalog, function.name.unquotedString), function))
+  def note(stored: StoredFunction, function: SQLFunction): Unit = ProcessState.ofThread.functions
+    .foreach(_.met.getOrElseUpdate(key(stored.catalog, function.name.unquotedString), function))
 
   /** Refuses what `analyse` analyses when it uses the function itself. */
   def refusingCycles[T](catalog: LakeCatalog, function: SQLFunction)(analyse: => T): T = {
-    val before = current.get
-    val met = mutable.LinkedHashMap.empty[String, SQLFunction]
-    current.set(met)
+    val thread = ProcessState.ofThread
+    val before = thread.functions
+    val inUse = new FunctionsInUse
+    thread.functions = Some(inUse)
     try {
       val result = analyse
       val own = key(catalog, function.name.unquotedString)
-      if (met.contains(own)) throw UserDefinedFunctionErrors.cyclicFunctionReference(path(function, met.toMap - own))
+      if (inUse.met.contains(own)) {
+        throw UserDefinedFunctionErrors.cyclicFunctionReference(path(function, inUse.met.toMap - own))
+      }
       result
-    } finally current.set(before)
+    } finally thread.functions = before
   }
 
   private def key(catalog: LakeCatalog, name: String): String = s"${catalog.name} $name"
@@ -44,7 +49,8 @@ private[lakelog] object FunctionsInUse {
           val longer = ways.flatMap(way => left.filter(uses(way.head, _)).map(_ :: way))
           if (longer.isEmpty) Nil else back(longer, left -- longer.map(_.head))
       }
-    val between = if (uses(function, function)) Nil else {
+    val between = if (uses(function, function)) Nil
+    else {
       back(met.values.filter(uses(function, _)).map(List(_)).toList, met.values.toSet)
     }
     (function +: between :+ function).map(_.name.unquotedString).mkString(" -> ")

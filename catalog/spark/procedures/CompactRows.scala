@@ -1,21 +1,16 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-
-import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.TaskContext
 import org.apache.spark.rdd.{RDD, UnionRDD}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, Expression, NullsFirst, NullsLast, PredicateHelper, SortOrder, SubqueryExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalRelation, LogicalPlan, RepartitionByExpression, Sort}
-import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.execution.SQLExecution
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy
+import org.apache.spark.sql.catalyst.expressions.{Ascending, Attribute, Descending, Expression, NullsFirst, NullsLast, SortOrder}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RepartitionByExpression, Sort}
+import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
-/** The calls into Spark's internals for compactions. */
-private[lakelog] object CompactInternals extends PredicateHelper {
+/** The jobs that write the rows of groups of files to files of their own. */
+private[lakelog] object CompactRows {
 
   private def session: SparkSession = SparkSession.active
 
@@ -24,31 +19,14 @@ private[lakelog] object CompactInternals extends PredicateHelper {
 
   private val FilesAtOnce = 64
 
-  /** A condition on the rows of a table, as Spark makes it simple for a scan. */
-  def condition(name: String, text: String): JObject = {
-    def refused(what: String) = Failures.invalid(
-      s"The condition '$text' cannot choose files of $name, as $what: compare columns with values.")
-    val rows = session.table(name).where(text).queryExecution
-    rows.analyzed.foreach(_.expressions.foreach { expression =>
-      if (SubqueryExpression.hasSubquery(expression)) throw refused("it has a subquery")
-      if (!expression.deterministic) throw refused("it is not the same each time")
-    })
-    rows.optimizedPlan match {
-      case _: LocalRelation => Predicates.toJson(Seq(new AlwaysFalse))
-      case plan =>
-        val parts = plan.collect { case filter: Filter => splitConjunctivePredicates(filter.condition) }.flatten
-        Predicates.toJson(parts.map(part => DataSourceV2Strategy.translateFilterV2(part).getOrElse(
-          throw refused(s"files do not tell of ${part.sql}"))))
-    }
-  }
-
   /** Writes the live rows of each group to files of its own, and returns the JSON of these. */
   def write(table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long): Seq[Seq[String]] = {
     val context = session.sparkContext
-    val own = SparkInternals.withoutCharVarchar(table.schema)
+    val own = SchemaInternals.withoutCharVarchar(table.schema)
     val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
-    SQLExecution.withSQLConfPropagated(session)(described(
-      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups") {
+    val text =
+      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
+    JobInternals.described(text) {
       val (rows, owners) = new CompactRows(session, table, own).of(groups)
       val found = new Array[Array[String]](owners.length)
       val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
@@ -59,15 +37,7 @@ private[lakelog] object CompactInternals extends PredicateHelper {
           throw failed
       }
       groups.indices.map(group => owners.indices.filter(owners(_) == group).flatMap(found(_)))
-    })
-  }
-
-  /** What Spark's page of jobs says of those that `run` starts. */
-  def described[T](text: String)(run: => T): T = {
-    val context = session.sparkContext
-    val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
-    context.setJobDescription(text)
-    try run finally context.setJobDescription(before)
+    }
   }
 }
 
@@ -82,7 +52,8 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
   /** All rows, and which group those of each task are of. */
   def of(groups: Seq[CompactGroup]): (RDD[InternalRow], IndexedSeq[Int]) = {
     val (spread, packed) = groups.indices.partition(groups(_).spread)
-    val together = if (packed.isEmpty) Nil else {
+    val together = if (packed.isEmpty) Nil
+    else {
       val rows = read(packed.map(groups(_).files))(files => Seq(fileByFile(files)))
       Seq((if (isSorted) arranged(rows)(sorted) else rows, packed))
     }
@@ -101,14 +72,11 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
   /** The rows of some files, in the tasks that are made of them, each of several partitions. */
   private def read(files: Seq[PlannedFiles])(tasks: PlannedFiles => Seq[Seq[InputPartition]]): RDD[InternalRow] = {
     val readers = files.map(reading.factory).last // which reads those before it, too
-    val all = files.flatMap(tasks)
-    session.sparkContext.parallelize(all, all.length).mapPartitions(CompactTask.read(_, readers))
+    JobInternals.read(files.flatMap(tasks), readers)
   }
 
-  private def arranged(rows: RDD[InternalRow])(how: LogicalPlan => LogicalPlan): RDD[InternalRow] = {
-    val plan = session.internalCreateDataFrame(rows, schema).queryExecution.analyzed
-    Dataset.ofRows(session, how(plan)).queryExecution.toRdd
-  }
+  private def arranged(rows: RDD[InternalRow])(how: LogicalPlan => LogicalPlan): RDD[InternalRow] =
+    JobInternals.rows(how(JobInternals.plan(rows, schema)))
 
   private def isSorted: Boolean = facts.clustering.nonEmpty || facts.sortFields.nonEmpty
 
@@ -131,7 +99,7 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
   }
 
   private def value(plan: LogicalPlan, transform: PartitionTransform, column: Seq[String]): Expression =
-    SparkInternals.transformed(transform, column, name => plan.output.find(_.name == name).get: Attribute)
+    RowInternals.transformed(transform, column, name => plan.output.find(_.name == name).get: Attribute)
 }
 
 /** What one task of a compaction does. */
@@ -142,44 +110,11 @@ private object CompactTask {
       settings, context.partitionId(), s"${context.partitionId()}-${context.taskAttemptId()}")
     try {
       rows.foreach(writer.write)
-      writer.commit() match { case written: FilesWritten => written.files }
+      writer.commit().files
     } catch {
       case failed: Throwable =>
         writer.abort()
         throw failed
     }
-  }
-
-  def read(parts: Iterator[Seq[InputPartition]], factory: PartitionReaderFactory): Iterator[InternalRow] =
-    parts.flatten.flatMap(part => new ReaderRows(factory.createReader(part)))
-}
-
-/** The rows of a reader, which is closed after the last one, or with its task. */
-private final class ReaderRows(reader: PartitionReader[InternalRow]) extends Iterator[InternalRow] {
-
-  private var isClosed = false
-  private var isRead = false
-  private var hasRow = false
-
-  TaskContext.get().addTaskCompletionListener[Unit](_ => close())
-
-  override def hasNext: Boolean = {
-    if (!isRead) {
-      hasRow = !isClosed && reader.next()
-      isRead = true
-      if (!hasRow) close()
-    }
-    hasRow
-  }
-
-  override def next(): InternalRow = {
-    if (!hasNext) throw new NoSuchElementException("There are no more rows")
-    isRead = false
-    reader.get()
-  }
-
-  private def close(): Unit = if (!isClosed) {
-    isClosed = true
-    reader.close()
   }
 }

@@ -9,10 +9,9 @@ import org.apache.spark.sql.catalyst.analysis.{SQLFunctionExpression, SQLTableFu
 import org.apache.spark.sql.catalyst.catalog.{SQLFunction, UserDefinedFunctionErrors}
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Expression, ExpressionInfo, NamedArgumentExpression, NamedLambdaVariable, UnresolvedNamedLambdaVariable}
 import org.apache.spark.sql.catalyst.plans.logical.{FunctionSignature, InputParameter, LogicalPlan, NamedParametersSupport}
-import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
-import org.apache.spark.sql.errors.DataTypeErrors
+import org.apache.spark.sql.execution.command.DescribeFunctionCommand
 import org.apache.spark.sql.internal.connector.V1Function
 
 /** How Spark sees functions that users have created: what its own catalog makes of such definitions, made here too. */
@@ -65,7 +64,7 @@ private[lakelog] object FunctionInternals {
         InputParameter(parameter.name, default)
       }
       NamedParametersSupport.defaultRearrange(
-        FunctionSignature(parameters), arguments, function.name.toString, SparkInternals.conf.resolver)
+        FunctionSignature(parameters), arguments, function.name.toString, SettingInternals.resolver)
     }
 
   def sqlFunction(stored: StoredFunction): SQLFunction = {
@@ -102,10 +101,7 @@ private[lakelog] object FunctionInternals {
   def info(name: FunctionIdentifier, className: String, usage: String): ExpressionInfo =
     new ExpressionInfo(className, null, name.unquotedString, usage, "", "", "", "", "", "", "hive")
 
-  def notFound(name: Seq[String]): Throwable = new AnalysisException(
-    errorClass = "ROUTINE_NOT_FOUND", messageParameters = Map("routineName" -> DataTypeErrors.toSQLId(name)))
-
-  def noTableFunction(name: Seq[String]): Throwable = new AnalysisException(
-    errorClass = "UNRESOLVABLE_TABLE_VALUED_FUNCTION", messageParameters = Map("name" -> DataTypeErrors.toSQLId(name)),
-    origin = CurrentOrigin.get)
+  /** DESCRIBE FUNCTION of what is not in Spark's own catalog. */
+  def describing(function: ExpressionInfo, isExtended: Boolean): LogicalPlan =
+    DescribeFunctionCommand(function, isExtended)
 }

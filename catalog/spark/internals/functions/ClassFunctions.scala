@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import java.util.{Collections, HashSet, WeakHashMap}
-
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.catalog.{FunctionExpressionBuilder, FunctionResource, FunctionResourceType}
@@ -54,19 +52,16 @@ private[lakelog] object ClassFunctions {
     if (isOfHive) HiveUDFExpressionBuilder else new SparkUDFExpressionBuilder
   }
 
-  private val loaded =
-    Collections.synchronizedMap(new WeakHashMap[SparkSession, HashSet[FunctionResource]]())
-
   /** Gives the session the files of a function, once. */
   private def load(resources: Seq[(String, String)]): Unit = {
     val session = SparkSession.active
-    val known = loaded.computeIfAbsent(session, _ => new HashSet[FunctionResource]())
+    val known = ProcessState.ofSession(session).files
     known.synchronized {
-      resources.map { case (kind, url) => FunctionResource(FunctionResourceType.fromString(kind), url) }
-        .filterNot(known.contains).foreach { resource =>
-          session.sessionState.catalog.loadFunctionResources(Seq(resource))
-          known.add(resource)
-        }
+      resources.filterNot(known.contains).foreach { case file @ (kind, url) =>
+        val resource = FunctionResource(FunctionResourceType.fromString(kind), url)
+        session.sessionState.catalog.loadFunctionResources(Seq(resource))
+        known.add(file)
+      }
     }
   }
 }
@@ -75,8 +70,8 @@ private[lakelog] object ClassFunctions {
 private final class OnlyFunction(function: BoundFunction) extends UnboundFunction {
   override def name: String = function.name
   override def description: String = function.canonicalName
-  override def bind(given: StructType): BoundFunction = {
-    if (given.length != function.inputTypes.length) {
+  override def bind(arguments: StructType): BoundFunction = {
+    if (arguments.length != function.inputTypes.length) {
       throw new UnsupportedOperationException(
         s"It takes ${function.inputTypes.length} arguments: ${function.inputTypes.map(_.sql).mkString(", ")}.")
     }

@@ -4,10 +4,8 @@ import org.apache.spark.sql.{Column, functions}
 import org.apache.spark.sql.catalyst.analysis.{LiteralFunctionResolution, UnresolvedAttribute}
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, View}
-import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier, TableChange}
-import org.apache.spark.sql.errors.{QueryCompilationErrors, QueryExecutionErrors}
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
@@ -28,9 +26,10 @@ private[lakelog] object ConstraintInternals {
     val columns = names.filter(name => isColumn(name.head, schema) || LiteralFunctionResolution.resolve(name).isEmpty)
     columns.foreach { name =>
       if (!isColumn(name.head, schema)) {
+        val there = schema.fieldNames.map(column => SchemaInternals.quoted(Seq(column))).mkString(", ")
         throw Failures.invalid(
-          s"The condition $sql has ${SparkInternals.quoted(name)}, which is no column of the table: in a CHECK, columns " +
-            s"go without the table's name. They are ${schema.fieldNames.map(n => SparkInternals.quoted(Seq(n))).mkString(", ")}.")
+          s"The condition $sql has ${SchemaInternals.quoted(name)}, which is no column of the table: in a CHECK, columns " +
+            s"go without the table's name. They are $there.")
       }
     }
     columns.distinct
@@ -39,11 +38,11 @@ private[lakelog] object ConstraintInternals {
   /** Refuses, as Spark refuses it in a query, a key on a column that is not there. */
   def requireColumn(name: Seq[String], schema: StructType): Unit =
     if (!isColumn(name.head, schema)) {
-      throw QueryCompilationErrors.unresolvedColumnError(name, schema.fieldNames, CurrentOrigin.get)
+      throw ErrorInternals.unresolvedColumn(name, schema.fieldNames)
     }
 
   private def isColumn(name: String, schema: StructType): Boolean =
-    schema.fieldNames.exists(session.sessionState.conf.resolver(_, name))
+    schema.fieldNames.exists(SettingInternals.resolver(_, name))
 
   /** Refuses, by Spark's own errors, constraints whose names are taken, or not there to be dropped. */
   def checkNames(table: LakeTable, changes: Seq[TableChange]): Unit =
@@ -53,19 +52,11 @@ private[lakelog] object ConstraintInternals {
    * Refuses, as Spark does for all other constraints, a CHECK of a view. Spark would hold it against the rows that the view
    * shows, under the names that columns have there, and add it to the table below.
    */
-  def refuseOfView(): Unit = SparkInternals.running.foreach(_.logical.foreach {
-    case view: View => throw new org.apache.spark.sql.AnalysisException(
-      errorClass = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
-      messageParameters = Map(
-        "viewName" -> SparkInternals.quoted(view.desc.identifier.nameParts), "operation" -> "ALTER TABLE ... ADD CONSTRAINT"))
+  def refuseOfView(): Unit = StatementInternals.running.foreach(_.logical.foreach {
+    case view: View =>
+      throw ErrorInternals.viewNotTable(view.desc.identifier.nameParts, "ALTER TABLE ... ADD CONSTRAINT")
     case _ =>
   })
-
-  def multiplePrimaryKeys(columns: Seq[String]): Throwable = new org.apache.spark.sql.AnalysisException(
-    errorClass = "MULTIPLE_PRIMARY_KEYS", messageParameters = Map("columns" -> columns.mkString(", ")))
-
-  def constraintExists(name: String): Throwable = new org.apache.spark.sql.AnalysisException(
-    errorClass = "CONSTRAINT_ALREADY_EXISTS", messageParameters = Map("constraintName" -> name, "oldConstraint" -> name))
 
   /** What an ALTER TABLE changes that Spark has not looked at yet, if it allows that. */
   def checkedChanges(alter: AlterTableCommand): Seq[TableChange] = {
@@ -77,10 +68,10 @@ private[lakelog] object ConstraintInternals {
   /** Looks for a row without a value at `column`, and returns the version of the table that it was looked for in. */
   def requireValues(catalog: LakeCatalog, ident: Identifier, table: LakeTable, column: Seq[String]): LakeTable = {
     val rows = Dataset.ofRows(session, DataSourceV2Relation.create(table, Some(catalog), Some(ident)))
-    val top = table.schema.find(field => session.sessionState.conf.resolver(field.name, column.head)).get
-    val missing = rows.filter(lacks(functions.col(SparkInternals.quoted(Seq(top.name))), top.dataType, column.tail))
+    val top = table.schema.find(field => SettingInternals.resolver(field.name, column.head)).get
+    val missing = rows.filter(lacks(functions.col(SchemaInternals.quoted(Seq(top.name))), top.dataType, column.tail))
     if (!missing.isEmpty) {
-      throw QueryExecutionErrors.newCheckViolation(s"${SparkInternals.quoted(column)} IS NOT NULL", table.name)
+      throw ErrorInternals.checkViolated(s"${SchemaInternals.quoted(column)} IS NOT NULL", table.name)
     }
     missing.queryExecution.optimizedPlan.collectFirst {
       case scan: DataSourceV2ScanRelation => scan.relation.table.asInstanceOf[LakeTable]
@@ -91,7 +82,7 @@ private[lakelog] object ConstraintInternals {
   private def lacks(value: Column, dataType: DataType, path: Seq[String]): Column = (dataType, path) match {
     case (_, Seq()) => value.isNull
     case (struct: StructType, name +: rest) =>
-      val field = struct.find(field => session.sessionState.conf.resolver(field.name, name)).get
+      val field = struct.find(field => SettingInternals.resolver(field.name, name)).get
       value.isNotNull && lacks(value.getField(field.name), field.dataType, rest)
     case (ArrayType(element, _), _ +: rest) => functions.exists(value, lacks(_, element, rest))
     case (MapType(key, _, _), "key" +: rest) => functions.exists(functions.map_keys(value), lacks(_, key, rest))

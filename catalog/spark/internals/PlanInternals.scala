@@ -1,0 +1,64 @@
+package org.apache.spark.sql.lakelog
+
+import org.json4s.JsonAST.JObject
+
+import org.apache.spark.sql.catalyst.QueryPlanningTracker
+import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
+import org.apache.spark.sql.catalyst.expressions.{PredicateHelper, SubqueryExpression}
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.Inner
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, JoinHint, LocalRelation, LogicalPlan}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
+
+/** What Spark makes of plans, and of texts that are some. */
+private[lakelog] object PlanInternals extends PredicateHelper {
+
+  private def state = SparkSession.active.sessionState
+
+  /** What Spark makes of a plan that it has not seen yet; AnalysisException where it refuses it. */
+  def analyzed(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): LogicalPlan =
+    session.asInstanceOf[SparkSession].sessionState.analyzer.executeAndCheck(plan, new QueryPlanningTracker)
+
+  /** The plan of a query in the session as it is, with its names resolved. */
+  def ofQuery(text: String): LogicalPlan = state.executePlan(state.sqlParser.parsePlan(text)).analyzed
+
+  /** The plan of the table or view of that name. */
+  def ofTable(name: String): LogicalPlan = SparkSession.active.table(name).queryExecution.analyzed
+
+  /** A condition on the rows of a table, as Spark makes it simple for a scan. */
+  def condition(name: String, text: String): JObject = {
+    def refused(what: String) = Failures.invalid(
+      s"The condition '$text' cannot choose files of $name, as $what: compare columns with values.")
+    val rows = SparkSession.active.table(name).where(text).queryExecution
+    rows.analyzed.foreach(_.expressions.foreach { expression =>
+      if (SubqueryExpression.hasSubquery(expression)) throw refused("it has a subquery")
+      if (!expression.deterministic) throw refused("it is not the same each time")
+    })
+    rows.optimizedPlan match {
+      case _: LocalRelation => Predicates.toJson(Seq(new AlwaysFalse))
+      case plan =>
+        val parts = plan.collect { case filter: Filter => splitConjunctivePredicates(filter.condition) }.flatten
+        Predicates.toJson(parts.map(part =>
+            DataSourceV2Strategy.translateFilterV2(part).getOrElse(
+              throw refused(s"files do not tell of ${part.sql}"))))
+    }
+  }
+
+  /** Whether a join has parts by which rows of both sides find each other without a look at all pairs. */
+  def isEquiJoin(join: Join): Boolean = ExtractEquiJoinKeys.unapply(join).isDefined
+
+  /** The same rows once more in one plan with them, with other columns where these would be the same. */
+  def again(plan: LogicalPlan): LogicalPlan =
+    DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children(1)
+
+  /** The table that a leaf of a plan reads or writes. */
+  object TableOf {
+    def unapply(plan: LogicalPlan): Option[Table] = plan match {
+      case relation: DataSourceV2Relation => Some(relation.table)
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,127 @@
+package org.apache.spark.sql.lakelog
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.hadoop.ParquetInputFormat
+import org.roaringbitmap.RoaringBitmap
+
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.execution.WholeStageCodegenExec
+import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions, ParquetUtils}
+import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
+import org.apache.spark.sql.execution.datasources.v2.parquet.{ParquetPartitionReaderFactory, ParquetScan}
+import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
+import org.apache.spark.sql.internal.connector.PredicateUtils
+import org.apache.spark.sql.sources.Filter
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.util.SerializableConfiguration
+
+/** How Spark reads Parquet files: its own reader, planned on the driver, behind checks that executors make. */
+private[lakelog] object ReadInternals {
+
+  private def session: SparkSession = SparkSession.active
+
+  private def conf: SQLConf = SettingInternals.conf
+
+  /** Of a predicate that is neither AND, OR nor NOT: of an OR, Spark drops a side that it has no filter for. */
+  def v1Filter(predicate: Predicate): Option[Filter] = PredicateUtils.toV1(predicate)
+
+  /** Whether Parquet files of that schema are read in columns, by the session's settings. */
+  def readsColumns(schema: StructType): Boolean =
+    ParquetUtils.isBatchReadSupportedForSchema(conf, schema) && conf.wholeStageEnabled &&
+    !WholeStageCodegenExec.isTooManyFields(conf, schema)
+
+  /**
+   * Spark's own Parquet reader for `schema`, which names columns as the files do. `constants` come with each file, and
+   * after the columns. `position` is the column with the positions of the rows, which files need that have deleted ones.
+   *
+   * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting. Checksums
+   * of pages are compared unless a setting says otherwise, and then nothing is read past them: whoever filters by a
+   * dictionary does not look at its checksum.
+   */
+  def parquetReader(
+      schema: StructType, filters: Array[Filter], configuration: Configuration,
+      constants: StructType, position: Option[Int]): PartitionReaderFactory = {
+    configuration.setIfUnset(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, "true")
+    if (configuration.getBoolean(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, true)) {
+      configuration.setIfUnset(ParquetInputFormat.DICTIONARY_FILTERING_ENABLED, "false")
+    }
+    val scan = ParquetScan(
+      session, configuration, null, schema, schema, constants, filters,
+      new CaseInsensitiveStringMap(properCalendar.asJava))
+    scan.createReaderFactory() match {
+      case files: ParquetPartitionReaderFactory =>
+        val broadcast = session.sparkContext.broadcast(new SerializableConfiguration(configuration))
+        new KnownFilesReaderFactory(files, broadcast, position)
+      case other => throw new IllegalStateException(s"Spark reads Parquet files by a ${other.getClass}")
+    }
+  }
+
+  /** In a schema to read, the position of each row in its file, where filters pass over rows too. */
+  val RowPositionColumn: String = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME
+
+  /** Reads a file only when it has the size and the footer that the log says, and none of its deleted rows. */
+  private final class KnownFilesReaderFactory(
+      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration], position: Option[Int])
+    extends FilePartitionReaderFactory {
+
+    override def options: FileSourceOptions = files.options
+
+    override def supportColumnarReads(partition: InputPartition): Boolean = files.supportColumnarReads(partition)
+
+    override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] = {
+      check(file)
+      deleted(file).fold(files.buildReader(file))(new LiveRows(files.buildReader(file), position.get, _))
+    }
+
+    override def buildColumnarReader(file: PartitionedFile): PartitionReader[ColumnarBatch] = {
+      check(file)
+      deleted(file).fold(files.buildColumnarReader(file))(
+        new LiveBatches(files.buildColumnarReader(file), position.get, _))
+    }
+
+    private def deleted(file: PartitionedFile): Option[RoaringBitmap] =
+      file.otherConstantMetadataColumnValues.get(Deletes)
+        .map(_.asInstanceOf[DeletionVector].load(configuration.value.value))
+
+    private def check(file: PartitionedFile): Unit = {
+      val footer = file.otherConstantMetadataColumnValues.get(FooterCrc).map(_.asInstanceOf[Long])
+      Footers.check(file.toPath, file.fileSize, footer, configuration.value.value)
+    }
+  }
+
+  private val FooterCrc = "lakelog.footer"
+  private val Deletes = "lakelog.deletes"
+
+  private val properCalendar: Map[String, String] = Map(
+    ParquetOptions.DATETIME_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString,
+    ParquetOptions.INT96_REBASE_MODE -> LegacyBehaviorPolicy.CORRECTED.toString)
+
+  /** Files of these sizes, with these constants, split and packed by Spark's own rules. */
+  def inputPartitions(
+      paths: Array[Path], sizes: Array[Long], footers: Array[Option[Long]], deletes: Array[Option[DeletionVector]],
+      constants: Int => InternalRow): Array[InputPartition] = {
+    val openCost = conf.filesOpenCostInBytes
+    val splitBytes = FilePartition.maxSplitBytes(session, sizes.iterator.map(_ + openCost).sum)
+    val parts = paths.indices.flatMap { i =>
+      val path = SparkPath.fromPath(paths(i))
+      val values = constants(i)
+      val known = footers(i).map(FooterCrc -> _).toMap[String, Any] ++ deletes(i).map(Deletes -> _)
+      (0L until sizes(i) by splitBytes).map { start =>
+        val length = math.min(splitBytes, sizes(i) - start)
+        PartitionedFile(values, path, start, length, Array.empty, 0L, sizes(i), known)
+      }
+    }
+    FilePartition.getFilePartitions(session, parts.sortBy(-_.length), splitBytes).toArray
+  }
+}

@@ -1,0 +1,58 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitioningAwareFileIndex}
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
+
+/** Which parts of a plan give the same rows each time that they are carried out, and how much these are. */
+private[lakelog] object RepeatableRows {
+
+  /** Users' functions may be dear, and mostly nobody has said whether they give the same twice. */
+  def isPlain(expression: Expression): Boolean =
+    expression.deterministic && !SubqueryExpression.hasSubquery(expression) &&
+    !expression.exists(_.isInstanceOf[UserDefinedExpression])
+
+  /** Whether rows can be read several times, and be sent to all tasks. */
+  def areFew(source: LogicalPlan): Boolean =
+    SettingInternals.conf.exchangeReuseEnabled &&
+    bytes(source).exists(_ <= SettingInternals.conf.autoBroadcastJoinThreshold)
+
+  /** How large the source is; None where reading it again would cost much or give other rows. */
+  private def bytes(source: LogicalPlan): Option[BigInt] = source match {
+    case Project(columns, child) if columns.forall(isPlain) => bytes(child)
+    case Filter(condition, child) if isPlain(condition) => bytes(child)
+    case leaf if isRepeatable(leaf) =>
+      Some(leaf match {
+        // Whatever Spark builds to ask for statistics counts as a scan by the statement.
+        case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
+          BigInt(relation.table.asInstanceOf[LakeTable].bytes(relation.options))
+        case other => other.stats.sizeInBytes
+      })
+    case _ => None
+  }
+
+  /**
+   * Whether these rows are the same when they are read again. Of what is cached, a part may be lost and be computed anew. A
+   * table's partitions that a metastore lists are asked for by each scan.
+   */
+  private def isRepeatable(leaf: LogicalPlan): Boolean = leaf match {
+    case _: LocalRelation | _: OneRowRelation | _: Range => true
+    case cached: InMemoryRelation => isRepeatedly(cached.cacheBuilder.logicalPlan)
+    case files: LogicalRelation => files.relation match {
+        case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
+        case _ => false
+      }
+    case relation: DataSourceV2Relation =>
+      relation.table.isInstanceOf[LakeTable] || relation.table.isInstanceOf[FileTable]
+    case _ => false
+  }
+
+  /** Sorting and grouping may go by the order in which rows come, and so may limits. */
+  private def isRepeatedly(cached: LogicalPlan): Boolean = cached match {
+    case _: Project | _: Filter | _: Join | _: Union | _: Distinct | _: SubqueryAlias | _: View =>
+      cached.expressions.forall(isPlain) && cached.children.forall(isRepeatedly)
+    case leaf => isRepeatable(leaf)
+  }
+}

@@ -1,0 +1,67 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.util.VersionInfo
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.util.Utils
+
+/** The settings of the session that is active in this thread, on the driver, and texts that are read by them. */
+private[lakelog] object SettingInternals {
+
+  private def session: SparkSession = SparkSession.active
+
+  def conf: SQLConf = session.sessionState.conf
+
+  /** Whether two names are the same one: the session says whether case counts. */
+  def resolver: (String, String) => Boolean = conf.resolver
+
+  def isCaseSensitive: Boolean = conf.caseSensitiveAnalysis
+
+  /** Whether the session takes a CHAR or VARCHAR for a text. */
+  def charVarcharAsString: Boolean = conf.charVarcharAsString
+
+  /** Whether the session pads a CHAR when it reads one. */
+  def readSideCharPadding: Boolean = conf.readSideCharPadding
+
+  /** Whether a statement that changes rows finds out first where such rows are. */
+  def looksFirst: Boolean = conf.runtimeRowLevelOperationGroupFilterEnabled
+
+  def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
+
+  /** A time in microseconds, as Spark reads it: in the session's time zone where the text names none. */
+  def timestamp(text: String): Option[Long] =
+    DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), DateTimeUtils.getZoneId(conf.sessionLocalTimeZone))
+
+  /** A size in bytes, such as 64m. */
+  def size(text: String): Option[Long] = scala.util.Try(JavaUtils.byteStringAsBytes(text.trim)).toOption
+
+  /** The session's Hadoop configuration with `settings` on top, for files of the table at `location`. */
+  def hadoopConf(location: String, settings: Map[String, String]): Configuration = {
+    if (location.startsWith("s3://") && !Utils.classIsLoadable("org.apache.hadoop.fs.s3a.S3AFileSystem")) {
+      throw Failures.invalid(
+        s"The data of $location is read and written through Hadoop's S3A, which this Spark lacks: start it " +
+          s"with spark.jars.packages=org.apache.hadoop:hadoop-aws:${VersionInfo.getVersion}, or with the smaller set " +
+          "of jars that lakelog's README names.")
+    }
+    val configuration = session.sessionState.newHadoopConf()
+    settings.foreach { case (key, value) => configuration.set(key, value) }
+    configuration
+  }
+
+  private val JoinsByKeys = SQLConf.V2_BUCKETING_ENABLED
+
+  /** Whether Spark joins without moving rows where both sides say by which values their tasks are apart. */
+  def joinsByKeys: Boolean = conf.getConf(JoinsByKeys)
+
+  /** Whether the session says so itself, rather than that it is Spark's default. */
+  def joinsByKeysAsAsked: Boolean = joinsByKeys && conf.contains(JoinsByKeys.key)
+
+  /** How many tasks Spark runs at once, by its own account. */
+  def parallelism: Int = session.leafNodeDefaultParallelism
+}

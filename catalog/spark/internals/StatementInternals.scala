@@ -1,0 +1,92 @@
+package org.apache.spark.sql.lakelog
+
+import org.apache.spark.sql.catalyst.QueryPlanningTracker
+import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan, ShowTablesExtended}
+import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+
+/** The statement that this thread analyses, optimises or executes, on the driver: which one it is, and its words. */
+private[lakelog] object StatementInternals {
+
+  private def session: SparkSession = SparkSession.active
+
+  /** What stands for the statement that this thread analyses or optimises. */
+  def tracker: Option[AnyRef] = QueryPlanningTracker.get
+
+  /**
+   * Whether a schema is changed by the analysis of a statement, for data to follow, rather than by an ALTER TABLE: that
+   * is executed, be it within the analysis of an EXECUTE IMMEDIATE.
+   */
+  def isEvolution: Boolean =
+    tracker.isDefined && !running.exists(_.logical match {
+      case _: AlterTableCommand | _: SetNotNull.Command => true
+      case _ => false
+    })
+
+  /** The command that this thread executes. */
+  def running: Option[QueryExecution] =
+    Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
+      .flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
+
+  /** The tables that the command reads which this thread executes. */
+  def tablesRead: Seq[Table] = running.toSeq.flatMap(_.logical.collectWithSubqueries {
+    case PlanInternals.TableOf(table) => table
+  })
+
+  /** Whether this thread executes a SHOW TABLE EXTENDED, which loads every table that it shows. */
+  def isShowingTables: Boolean = running.exists(_.logical.isInstanceOf[ShowTablesExtended])
+
+  /** Whether this thread runs a streaming query. */
+  def isStreaming: Boolean = streamingQuery.isDefined
+
+  /** The id of the streaming query that this thread runs. */
+  def streamingQuery: Option[String] =
+    SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)))
+
+  /**
+   * Who runs the statement under way, and its words where it has any.
+   *
+   * A command runs under the id of its execution, which leads to its plan; a CALL runs while it is analysed, when its
+   * words are those of the tree node at hand.
+   */
+  def statement: wire.Statement = {
+    val context = session.sparkContext
+    val query = Option(context.getLocalProperty(SQLExecution.QUERY_ID_KEY))
+    val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
+      .orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
+    wire.Statement(
+      context.sparkUser, s"${context.appName} ${context.applicationId}", query, text.map(_.take(StatementLimit)))
+  }
+
+  /**
+   * The words of a command: its plan keeps them, or a part of it where Spark has made the plan anew. The part may also be
+   * a query that somebody else's words made, and a DataFrame writes to the table.
+   */
+  private def words(command: LogicalPlan): Option[String] = {
+    val parts = command.children ++ command.innerChildren.collect { case part: LogicalPlan => part }
+    own(command.origin).orElse(parts.flatMap(_.collectFirst(Function.unlift(part => creation(part.origin)))).headOption)
+  }
+
+  /** A statement of a script has the words of the whole script, and its place in them. */
+  private def own(origin: Origin): Option[String] = origin.sqlText.map { text =>
+    if (isScript(text)) new ScriptText(text, tokens(text)).statementFrom(origin.startIndex.getOrElse(0)) else text
+  }
+
+  /** The statement that creates a table of the query which is there. */
+  private def creation(origin: Origin): Option[String] = origin.sqlText.flatMap { text =>
+    if (isScript(text)) new ScriptText(text, tokens(text)).creationAround(origin.startIndex.getOrElse(0))
+    else Some(text).filter(ScriptText.beginsWith(_, Set("create", "replace")))
+  }
+
+  private def isScript(text: String): Boolean = ScriptText.beginsWith(text, Set("begin"))
+
+  private def tokens(text: String): IndexedSeq[ScriptText.Token] = StatementWords.tokens(text) { (lexer, token) =>
+    ScriptText.Token(lexer.getVocabulary.getSymbolicName(token.getType), token.getStartIndex)
+  }
+
+  /** Python keeps less, and a statement may hold millions of values. */
+  private val StatementLimit = 256 * 1024
+}

@@ -1,0 +1,271 @@
+"""The errors that Python code raises, read from its source: the classes below `LakelogError`, and their messages.
+
+A message is the text that such a class is called with. It is followed to where it is written: through names assigned in
+the same function, through functions that return a text, and through parameters to the calls that give them. What is put
+in at run time stands as `{name}`, or as `…` where it has no short name. A text that comes from elsewhere is not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+ROOT_CLASS = "LakelogError"
+INTERNAL = {"NothingToDo"}
+"""Errors that no caller sees, beside those with a private name."""
+
+VARIANTS_MAX = 8
+DEPTH_MAX = 4
+TRANSPARENT = {
+    "str",
+    "repr",
+    "sorted",
+    "list",
+    "tuple",
+    "len",
+    "dotted",
+    "join",
+    "decode",
+    "strip",
+    "_named",
+    "named",
+}
+"""Calls with one argument that are shown as this argument."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorClass:
+    name: str
+    module: str
+    kind: str
+    base: str
+    docstring: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Message:
+    """One text of an error; `room` is the folder of the code that raises it."""
+
+    kind: str
+    room: str
+    text: str
+
+
+@dataclass(slots=True)
+class _Module:
+    path: Path
+    room: str
+    name: str
+    tree: ast.Module
+    owners: dict[ast.AST, tuple[Function, ...]] = field(default_factory=dict)
+
+
+class PythonErrors:
+    """Reads `sources`, folders below `root` that hold Python packages."""
+
+    def __init__(self, root: Path, sources: Sequence[str]) -> None:
+        self._modules = [
+            _module(root, root / source, path)
+            for source in sources
+            for path in sorted((root / source).rglob("*.py"))
+        ]
+        self._definitions: dict[str, list[tuple[_Module, Function]]] = defaultdict(list)
+        self._calls: dict[str, list[tuple[_Module, ast.Call]]] = defaultdict(list)
+        for module in self._modules:
+            for node in ast.walk(module.tree):
+                if isinstance(node, Function):
+                    self._definitions[node.name].append((module, node))
+                elif isinstance(node, ast.Call):
+                    self._calls[_last_name(node.func)].append((module, node))
+        self.classes = self._tree()
+
+    def messages(self) -> list[Message]:
+        """Return every message once for each room, sorted."""
+        return sorted(
+            {
+                Message(error.kind, module.room, text)
+                for error in self.classes
+                for module, call in self._calls[error.name]
+                for module, text in self._texts(module, call)
+                if text.strip("… ")
+            }
+        )
+
+    def _tree(self) -> list[ErrorClass]:
+        """Return the classes below `LakelogError`, each after its base."""
+        found = {
+            node.name: (module, node)
+            for module in self._modules
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.ClassDef)
+        }
+
+        def below(base: ErrorClass) -> Iterator[ErrorClass]:
+            yield base
+            for module, node in found.values():
+                if base.name in map(_last_name, node.bases):
+                    yield from below(self._error_class(module, node, base))
+
+        root = self._error_class(*found[ROOT_CLASS], base=None)
+        return [each for each in below(root) if not each.name.startswith("_") and each.name not in INTERNAL]
+
+    def _error_class(self, module: _Module, node: ast.ClassDef, base: ErrorClass | None) -> ErrorClass:
+        kinds = [
+            statement.value.value
+            for statement in node.body
+            if isinstance(statement, ast.Assign | ast.AnnAssign)
+            and isinstance(statement.value, ast.Constant)
+            and "kind" in ast.unparse(statement).split("=")[0]
+        ]
+        kind = str(kinds[0]) if kinds else base.kind if base else ""
+        return ErrorClass(
+            node.name, module.name, kind, base.name if base else "", ast.get_docstring(node) or ""
+        )
+
+    def _texts(
+        self, module: _Module, call: ast.Call, at: int = 0, name: str = "message", depth: int = 0
+    ) -> Iterator[tuple[_Module, str]]:
+        """Yield the texts that an argument of a call may be, each with the module that it is written in."""
+        given = [keyword.value for keyword in call.keywords if keyword.arg == name]
+        if len(call.args) > at and not any(isinstance(each, ast.Starred) for each in call.args[: at + 1]):
+            given.append(call.args[at])
+        for value in given:
+            owners = module.owners.get(call, ())
+            variants = self._variants(value, module, owners, depth)
+            if variants is not None:
+                yield from ((module, " ".join(text.split())) for text in variants)
+            elif isinstance(value, ast.Name) and owners and depth < DEPTH_MAX:
+                yield from self._given(value.id, module, owners[-1], depth)
+
+    def _given(
+        self, name: str, module: _Module, function: Function, depth: int
+    ) -> Iterator[tuple[_Module, str]]:
+        """Yield the texts that calls of a function give for its parameter."""
+        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        keywords = [each.arg for each in function.args.kwonlyargs]
+        if name not in (*names, *keywords) or function.name == "__init__":
+            return
+        at = names.index(name) if name in names else len(names)
+        if names[:1] in (["self"], ["cls"]):
+            at -= 1
+        for other, call in self._calls[function.name]:
+            if other is module or not function.name.startswith("_"):
+                yield from self._texts(other, call, at, name, depth + 1)
+
+    def _variants(
+        self, node: ast.expr, module: _Module, owners: tuple[Function, ...], depth: int
+    ) -> list[str] | None:
+        """Return what an expression may be as a text, or None where it is not written here."""
+        match node:
+            case ast.Constant(value=str(text)):
+                return [text]
+            case ast.JoinedStr(values=values):
+                return _combined([self._part(value, module, owners, depth) for value in values])
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                parts = [self._variants(each, module, owners, depth) for each in (left, right)]
+                if parts == [None, None]:
+                    return None
+                return _combined([part or ["…"] for part in parts])
+            case ast.IfExp(body=body, orelse=orelse):
+                both = [self._variants(each, module, owners, depth) for each in (body, orelse)]
+                return None if None in both else [text for part in both if part for text in part]
+            case ast.Name(id=name) if owners:
+                return self._assigned(name, module, owners, depth)
+            case ast.Call(func=func) if depth < DEPTH_MAX:
+                return self._returned(_last_name(func), module, depth)
+        return None
+
+    def _part(self, node: ast.expr, module: _Module, owners: tuple[Function, ...], depth: int) -> list[str]:
+        """Return what a part of an f-string may be: texts that are written there, else a placeholder."""
+        if isinstance(node, ast.FormattedValue):
+            if isinstance(node.value, ast.IfExp | ast.Constant | ast.JoinedStr | ast.BinOp):
+                inner = self._variants(node.value, module, owners, depth)
+                if inner is not None:
+                    return inner
+            return [placeholder(node.value)]
+        return self._variants(node, module, owners, depth) or ["…"]
+
+    def _assigned(
+        self, name: str, module: _Module, owners: tuple[Function, ...], depth: int
+    ) -> list[str] | None:
+        texts: list[str] = []
+        for node in ast.walk(owners[-1]):
+            if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == name for target in node.targets
+            ):
+                texts += (
+                    self._variants(node.value, module, owners, depth + 1) or [] if depth < DEPTH_MAX else []
+                )
+        return texts or None
+
+    def _returned(self, name: str, module: _Module, depth: int) -> list[str] | None:
+        """Return the texts that a function returns: one of the module, or the only one of that name."""
+        known = self._definitions.get(name, [])
+        here = [each for each in known if each[0] is module] or known
+        if len(here) != 1:
+            return None
+        other, function = here[0]
+        texts: list[str] = []
+        for node in ast.walk(function):
+            if isinstance(node, ast.Return) and node.value is not None:
+                texts += self._variants(node.value, other, (function,), depth + 1) or []
+        return texts or None
+
+
+def placeholder(node: ast.expr) -> str:
+    """Return the short name of a value that is put into a text, in braces, or `…`."""
+    match node:
+        case ast.Name(id=name):
+            return f"{{{name.strip('_')}}}"
+        case ast.Attribute(attr=name):
+            return f"{{{name.strip('_')}}}"
+        case ast.Subscript(value=value):
+            return placeholder(value)
+        case ast.Call(func=func, args=[only]) if _last_name(func) in TRANSPARENT:
+            return placeholder(only)
+        case ast.Call(func=ast.Attribute(value=value, attr=attr), args=[]) if attr in TRANSPARENT:
+            return placeholder(value)
+        case ast.GeneratorExp(generators=[only_one]) | ast.ListComp(generators=[only_one]):
+            return placeholder(only_one.iter)
+    return "…"
+
+
+def _combined(parts: Sequence[list[str]]) -> list[str]:
+    """Return all texts made of one variant of each part; where they are too many, `…` for parts with several."""
+    count = 1
+    for part in parts:
+        count *= len(part)
+    if count > VARIANTS_MAX:
+        parts = [part if len(part) == 1 else ["…"] for part in parts]
+    return ["".join(each) for each in product(*parts)]
+
+
+def _module(root: Path, source: Path, path: Path) -> _Module:
+    relative = path.relative_to(source.parent).with_suffix("")
+    name = ".".join(relative.parts).removesuffix(".__init__")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    module = _Module(path, path.parent.relative_to(root).as_posix(), name, tree)
+    _own(tree, (), module.owners)
+    return module
+
+
+def _own(node: ast.AST, owners: tuple[Function, ...], into: dict[ast.AST, tuple[Function, ...]]) -> None:
+    """Note for each call which functions it stands in, the innermost last."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            into[child] = owners
+        _own(child, (*owners, child) if isinstance(child, Function) else owners, into)
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""

@@ -1,0 +1,58 @@
+"""What the adapter keeps for the whole process goes with what it is about: see `ProcessState.scala`."""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import Any
+
+import pytest
+from tests.spark.conftest import Lake
+
+pytestmark = pytest.mark.adapter
+
+HELD = 5
+PATIENCE_S = 30
+
+
+@pytest.fixture
+def lake(make_lake) -> Lake:
+    lake = make_lake()
+    lake.sql("CREATE NAMESPACE lake.a")
+    for table in ("t", "u"):
+        lake.sql(f"CREATE TABLE lake.a.{table} (x BIGINT)")
+    return lake
+
+
+def kept(lake: Lake) -> int:
+    """Return of how many statements something is kept after garbage is collected."""
+    jvm: Any = lake.spark.sparkContext._jvm
+    gc.collect()  # for what Python holds in the JVM
+    jvm.java.lang.System.gc()
+    return int(jvm.org.apache.spark.sql.lakelog.ProcessState.statementCount())
+
+
+def reach(lake: Lake, most: int) -> int:
+    end = time.monotonic() + PATIENCE_S
+    while (found := kept(lake)) > most and time.monotonic() < end:
+        time.sleep(0.2)
+    return found
+
+
+def test_what_is_kept_of_a_statement_goes_with_it(lake):
+    before = kept(lake)
+    frames = [lake.frame("SELECT * FROM lake.a.t JOIN lake.a.u USING (x)") for _ in range(HELD)]
+    assert all(frame.collect() == [] for frame in frames)
+    assert kept(lake) >= HELD
+    frames.clear()
+    assert reach(lake, before) <= before
+
+
+def test_many_statements_of_many_catalogs_leave_nothing_behind(lake, make_lake, tmp_path):
+    before = kept(lake)
+    for number in range(HELD):
+        other = make_lake(str(tmp_path / str(number)))
+        other.sql("CREATE NAMESPACE lake.a")
+        other.sql("CREATE TABLE lake.a.t AS SELECT 1L AS x")
+        other.sql("SELECT * FROM lake.a.t a JOIN lake.a.t b USING (x)")
+    assert reach(lake, before) <= before

@@ -1,0 +1,145 @@
+"""The walks of ARCHITECTURE.md: what they name is there, is reached in that order, and goes down the rooms.
+
+A walk is a numbered list of `file:function`. Those that begin in Python are taken for real here, and what they name
+has to be called in the order in which it stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakelog.catalog import Catalog, col
+
+TOP = Path(__file__).parents[2]
+FILES_MAX = 20
+COMING_BACK_MAX = 2
+FLOORS = [
+    "log/lakelog/log",
+    "catalog/lakelog/catalog/(errors|names|retention|times).py",
+    "catalog/lakelog/catalog/schema",
+    "catalog/lakelog/catalog/files",
+    "catalog/lakelog/catalog/planning",
+    "catalog/lakelog/catalog/state",
+    "catalog/lakelog/catalog/logs",
+    "catalog/lakelog/catalog/parquet",
+    "catalog/lakelog/catalog/writes",
+    "catalog/lakelog/catalog/changelog",
+    "catalog/lakelog/catalog/audit",
+    "catalog/lakelog/catalog/ddl",
+    "catalog/lakelog/catalog/maintenance",
+    "catalog/lakelog/catalog/[a-z_]+.py",
+    "catalog/lakelog/spark",
+    "catalog/spark",
+]
+"""From the ground up, as regular expressions; the first one that fits counts."""
+
+
+def _walks() -> dict[str, list[tuple[str, str]]]:
+    text = (TOP / "ARCHITECTURE.md").read_text()
+    section = text[text.index("<!-- walks -->") : text.index("<!-- /walks -->")]
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in section.splitlines():
+        if line.startswith("### "):
+            title = line.removeprefix("### ")
+            found[title] = []
+        elif match := re.match(r"\d+\. `([^`:]+):([^`]+)`", line):
+            found[title].append((match[1], match[2]))
+    return found
+
+
+WALKS = _walks()
+
+
+def functions(path: Path) -> set[str]:
+    """Return the functions of a source, those of classes and functions as Outer.inner."""
+    text = path.read_text()
+    if path.suffix == ".scala":
+        return set(re.findall(r"\bdef (\w+)", text)) | set(
+            re.findall(r"\b(?:class|object|trait) (\w+)", text)
+        )
+
+    def within(body: list[ast.stmt], prefix: str) -> Iterator[str]:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield prefix + node.name
+                yield from within(node.body, f"{prefix}{node.name}.")
+
+    return set(within(ast.parse(text).body, ""))
+
+
+def floor(file: str) -> int:
+    return next(at for at, pattern in enumerate(FLOORS) if re.match(pattern, file))
+
+
+@pytest.mark.parametrize("title", WALKS)
+def test_a_walk_names_what_is_there(title: str) -> None:
+    steps = WALKS[title]
+    assert steps
+    assert len({file for file, _ in steps}) <= FILES_MAX
+    for file, function in steps:
+        assert (TOP / file).is_file(), file
+        known = functions(TOP / file)
+        assert function in known, f"{file} has no {function}"
+
+
+@pytest.mark.parametrize("title", WALKS)
+def test_a_walk_goes_down_the_rooms(title: str) -> None:
+    floors = [floor(file) for file, _ in WALKS[title]]
+    coming_back = sum(after > before for before, after in zip(floors, floors[1:], strict=False))
+    assert coming_back <= COMING_BACK_MAX, [
+        f"{at} {file}" for at, (file, _) in zip(floors, WALKS[title], strict=True)
+    ]
+
+
+def called(work: Callable[[], Any]) -> list[tuple[str, str]]:
+    """Run `work` and return our functions in the order of their calls, each as often as it is called."""
+    found: list[tuple[str, str]] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            file = Path(frame.f_code.co_filename)
+            if file.is_relative_to(TOP):
+                name = frame.f_code.co_qualname.replace(".<locals>", "")
+                found.append((file.relative_to(TOP).as_posix(), name))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def _taken(title: str, catalog: Catalog) -> None:
+    if title == "An append from Python":
+        catalog.load_table("bank.savings").append(pa.table({"id": [7]}))
+    elif title == "A load by name":
+        Catalog(catalog.warehouse).load_table("bank.savings")
+    elif title == "A plan":
+        catalog.load_table("bank.savings").plan(col("id") == 1)
+    else:
+        assert title == "The commit of a transaction"
+        with catalog.transaction() as tx:
+            tx.load_table("bank.savings").append(pa.table({"id": [8]}))
+            tx.load_table("bank.checking").append(pa.table({"id": [8]}))
+
+
+@pytest.mark.parametrize("title", [title for title in WALKS if "Spark" not in title and "MERGE" not in title])
+def test_a_walk_is_what_happens(title: str, tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "lake", options={"fsync": "off"})
+    catalog.create_namespace("bank")
+    for name in ("savings", "checking"):
+        catalog.create_table(f"bank.{name}", pa.schema({"id": pa.int64()})).append(pa.table({"id": [1, 2]}))
+    happened = iter(called(lambda: _taken(title, catalog)))
+    for step in WALKS[title]:
+        assert step in happened, f"{step} is not called after the steps before it"
