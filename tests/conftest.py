@@ -1,9 +1,13 @@
-"""What all suites share: the short and the full form of slow suites, and a loud word about tests that could not run."""
+"""What all suites share: the short and the full form of slow suites, and a loud word about tests that could not run or
+took too long."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import durations, jvm
 
 # Speed says nothing about correctness, and a machine that is busy is no reason to fail. The short form draws the same
 # examples every time, so that it fails for a change of the code only; the full form looks for new ones.
@@ -13,11 +17,14 @@ settings.register_profile("full", parent=_PATIENT, max_examples=2000)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.update(jvm.environment())
     settings.load_profile("full" if config.getoption("--full") else "short")
+    config.pluginmanager.register(durations.Durations(config))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the slow suites in their full form too")
+    durations.add_option(parser)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -40,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for reason, count in sorted(reasons.items()):
             terminalreporter.write_line(f"{count:5}  {reason}", red=True)
     if left_out := config.stash.get(_LEFT_OUT, 0):
-        terminalreporter.write_line(f"{left_out} slow tests left out: scripts/test --full runs them")
+        terminalreporter.write_line(f"{left_out} slow tests left out: scripts/test --full PART runs them")
 
 
 _LEFT_OUT = pytest.StashKey[int]()

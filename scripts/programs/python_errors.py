@@ -77,7 +77,11 @@ class PythonErrors:
         ]
         self._definitions: dict[str, list[tuple[_Module, Function]]] = defaultdict(list)
         self._calls: dict[str, list[tuple[_Module, ast.Call]]] = defaultdict(list)
+        self._constants: dict[str, list[tuple[_Module, ast.expr]]] = defaultdict(list)
         for module in self._modules:
+            for statement in module.tree.body:
+                if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                    self._constants[statement.targets[0].id].append((module, statement.value))
             for node in ast.walk(module.tree):
                 if isinstance(node, Function):
                     self._definitions[node.name].append((module, node))
@@ -175,8 +179,8 @@ class PythonErrors:
             case ast.IfExp(body=body, orelse=orelse):
                 both = [self._variants(each, module, owners, depth) for each in (body, orelse)]
                 return None if None in both else [text for part in both if part for text in part]
-            case ast.Name(id=name) if owners:
-                return self._assigned(name, module, owners, depth)
+            case ast.Name(id=name):
+                return self._assigned(name, module, owners, depth) or self._constant(name, module, depth)
             case ast.Call(func=func) if depth < DEPTH_MAX:
                 return self._returned(_last_name(func), module, depth)
         return None
@@ -195,7 +199,7 @@ class PythonErrors:
         self, name: str, module: _Module, owners: tuple[Function, ...], depth: int
     ) -> list[str] | None:
         texts: list[str] = []
-        for node in ast.walk(owners[-1]):
+        for node in ast.walk(owners[-1]) if owners else ():
             if isinstance(node, ast.Assign) and any(
                 isinstance(target, ast.Name) and target.id == name for target in node.targets
             ):
@@ -203,6 +207,15 @@ class PythonErrors:
                     self._variants(node.value, module, owners, depth + 1) or [] if depth < DEPTH_MAX else []
                 )
         return texts or None
+
+    def _constant(self, name: str, module: _Module, depth: int) -> list[str] | None:
+        """Return the texts of a constant: one of the module, or the only one of that name."""
+        known = self._constants.get(name, [])
+        here = [each for each in known if each[0] is module] or known
+        if len(here) != 1 or depth >= DEPTH_MAX:
+            return None
+        other, value = here[0]
+        return self._variants(value, other, (), depth + 1)
 
     def _returned(self, name: str, module: _Module, depth: int) -> list[str] | None:
         """Return the texts that a function returns: one of the module, or the only one of that name."""

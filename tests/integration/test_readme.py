@@ -71,6 +71,7 @@ def test_the_example_of_errors_starts_over_after_a_conflict_and_never_writes_twi
 
 
 @pytest.mark.adapter
+@pytest.mark.first_use
 def test_the_spark_tour_runs(tmp_path: Path) -> None:
     # In a process of its own: it makes its session as a user would, whatever sessions other tests have.
     code = block("### Spark\n").replace("/tmp/warehouse", str(tmp_path / "warehouse"))

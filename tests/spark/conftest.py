@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.spark.internals import runs_internals
+from tests.spark.py4j_names import remember_names
 from tests.spark.warm import WarmPython, warm_python
 
 from lakelog.catalog import Catalog
@@ -30,8 +32,22 @@ from lakelog.testing.maven import MavenFailed
 from lakelog.testing.memory_catalog import memory_catalog_jars
 from lakelog.testing.s3a import s3a_settings
 
-# For a JVM that lives for minutes: to compile what is hot a second time, and G1's threads, cost it half of its time.
-FOR_MINUTES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# What a session that runs thousands of small statements would spend its time on, beside them.
+SPARINGLY = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-Xms1g -Xmn500m",
+    # Each sort and each aggregate fills a page with zeros, of 16 MB unless told otherwise.
+    "spark.buffer.pageSize": "1m",
+    # So that what has been compiled for one test is there for the next one.
+    "spark.sql.codegen.cache.maxEntries": "10000",
+    # What the web interface would show is kept, and described, whether or not there is one. Some tests look at it.
+    "spark.ui.enabled": "false",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "100",
+    "spark.sql.ui.explainMode": "simple",
+}
 
 
 @dataclass(frozen=True)
@@ -82,19 +98,24 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .config("spark.jars", ",".join(jars))
         .config("spark.sql.extensions", EXTENSIONS_CLASS)
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.extraJavaOptions", FOR_MINUTES)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
     )
-    for key, value in settings.items():
+    for key, value in (SPARINGLY | settings).items():
         builder = builder.config(key, value)
+    remember_names()
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if runs_internals(item.nodeid.partition("[")[0]):
+            item.add_marker("internals")
 
 
 _numbers = itertools.count()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from tests.spark.conftest import FOR_MINUTES
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.schema.definition import FunctionDefinition
@@ -19,7 +18,6 @@ from lakelog.spark.jar import jar_path
 HOME = Path(pyspark.__file__).parent
 QUIET = {
     "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": FOR_MINUTES,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "1",

@@ -78,6 +78,7 @@ def test_every_class_of_error_says_what_it_means(text: str) -> None:
         ('def f(why):\n    raise Missing(why)\nf("because")', ["missing: because"]),
         ('class C:\n    def f(self, x, why):\n        raise Missing(why)\nc.f(1, "so")', ["missing: so"]),
         ('def text(x):\n    return f"no {x}"\nraise Missing(text(1))', ["missing: no {x}"]),
+        ('TEXT = "no such thing"\ndef f():\n    raise Missing(TEXT)', ["missing: no such thing"]),
         ("raise Missing(str(error))", []),
         ('raise _Signal("not for callers")', []),
         ('raise ValueError("not ours")', []),

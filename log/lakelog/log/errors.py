@@ -62,19 +62,19 @@ class CommitUnknown(LakelogError):
 
 
 class NotFound(LakelogError):
-    """What was asked for does not exist."""
+    """The object does not exist: check its name or place."""
 
     kind = "not-found"
 
 
 class LogSealed(NotFound):
-    """The log was sealed: the table or namespace that it described has been dropped or moved."""
+    """The log was sealed, as its table or namespace was dropped: look the name up again."""
 
     kind = "log-sealed"
 
 
 class AlreadyExists(LakelogError):
-    """What was to be created exists already."""
+    """The object exists already: use it, or choose another name or place."""
 
     kind = "already-exists"
 
@@ -86,13 +86,13 @@ class InvalidInput(LakelogError):
 
 
 class Unsupported(InvalidInput):
-    """The request is understood, and lakelog does not support it."""
+    """The request is understood, but lakelog does not support it: do without it, as the message says."""
 
     kind = "unsupported"
 
 
 class FormatError(LakelogError):
-    """A stored object is truncated, altered, missing or not understood."""
+    """A stored object is truncated, altered, missing or not understood: check the warehouse by `lakelog fsck`."""
 
     kind = "format"
 
@@ -115,7 +115,7 @@ class StorageError(LakelogError):
 
 
 class PermissionDenied(StorageError):
-    """The store refused these credentials. The request had no effect."""
+    """The store refused these credentials: correct them, or grant the right. The request had no effect."""
 
     kind = "permission-denied"
 

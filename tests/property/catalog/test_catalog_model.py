@@ -11,6 +11,7 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.property.examples import examples
 
 from lakelog.catalog import (
     Catalog,
@@ -213,5 +214,7 @@ class CatalogModel(RuleBasedStateMachine):
                     assert sorted(found, key=repr) == expected
 
 
-CatalogModel.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+CatalogModel.TestCase.settings = settings(
+    max_examples=examples(16, full=160), stateful_step_count=40, deadline=None
+)
 TestCatalogModel = CatalogModel.TestCase

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from tests.integration.catalog.rows_changed import deletes_of
 from tests.property.catalog.test_rows_model import SCHEMA, RowsModel, seen
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, DataFile, Table
 from lakelog.catalog.changelog.changelog import Changelog, changes_schema
@@ -172,5 +173,7 @@ def read(table: Table, plan: pa.Table, log: Changelog, columns: Sequence[str] | 
     return pa.Table.from_batches(batches, schema)
 
 
-ChangesModel.TestCase.settings = settings(max_examples=10, stateful_step_count=14, deadline=None)
+ChangesModel.TestCase.settings = settings(
+    max_examples=examples(6, full=40), stateful_step_count=14, deadline=None
+)
 TestChangesModel = ChangesModel.TestCase

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.ddl.columns import Refused
 from tests.ddl.model import COMPARE, Condition, Model, Row, State, Step
 from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col
 from lakelog.catalog.schema.arrow_types import schema_to_arrow
@@ -160,7 +161,7 @@ def run(draw: Draw, count: int) -> None:
             check_version(old, state, draw_condition(draw, state.columns))
 
 
-@settings(max_examples=max(200, settings().max_examples))
+@settings(max_examples=examples(70, full=2000))
 @given(data=st.data())
 def test_every_version_has_the_columns_and_rows_of_the_model(data: st.DataObject) -> None:
     run(data.draw, data.draw(st.integers(1, 20)))

@@ -22,6 +22,7 @@ from tests.property.catalog.filter_model import (
     rows,
     schema_of,
 )
+from tests.property.examples import examples
 
 from lakelog.catalog.files.data_file import ColumnStats, DataFile, files_from_arrow, files_to_arrow
 from lakelog.catalog.files.file_set import FileSet
@@ -46,8 +47,8 @@ every_column = pytest.mark.parametrize("column", sorted(TYPES))
 """One column at a time with one more, so that filters, partitions and values often meet."""
 
 
-a_quarter = settings(max_examples=settings().max_examples // 4)
-"""Of the examples, because each is tried with several filters, and for each column anew."""
+a_few = settings(max_examples=examples(10, full=500))
+"""Examples, because each is tried with several filters, and for each column anew."""
 
 
 def beside(column: str) -> str:
@@ -91,7 +92,7 @@ def test_a_filter_survives_json(predicate: Predicate) -> None:
 
 
 @every_column
-@a_quarter
+@a_few
 @given(data=st.data())
 def test_files_are_judged_without_a_guess(column: str, data: st.DataObject) -> None:
     names = (column, beside(column))
@@ -107,7 +108,7 @@ def test_files_are_judged_without_a_guess(column: str, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("column", sorted(WIDENED))
-@a_quarter
+@a_few
 @given(data=st.data())
 def test_statistics_of_a_narrower_type_are_understood(column: str, data: st.DataObject) -> None:
     names = (column, "text")

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.format.catalog.rows_v1 import SCHEMA, data_file
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.files.file_set import FileSet
@@ -178,5 +179,7 @@ class LinesModel(RuleBasedStateMachine):
             assert found == {name: line.files for name, line in self.lines.items()}
 
 
-LinesModel.TestCase.settings = settings(max_examples=50, stateful_step_count=20, deadline=None)
+LinesModel.TestCase.settings = settings(
+    max_examples=examples(20, full=200), stateful_step_count=20, deadline=None
+)
 TestLinesModel = LinesModel.TestCase

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.integration.catalog.clock import Clock
 from tests.integration.catalog.conftest import SCHEMA, rows
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, Table
 from lakelog.catalog.maintenance.fsck import Severity
@@ -248,7 +249,7 @@ steps = st.tuples(
 
 
 @given(st.lists(steps, min_size=20, max_size=60))
-@settings(max_examples=max(60, settings().max_examples // 2))
+@settings(max_examples=examples(25, full=1000))
 def test_whatever_is_done_retained_versions_have_exactly_their_rows(
     taken: list[tuple[Step, int, str, int]],
 ) -> None:

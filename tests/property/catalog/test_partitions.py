@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col
 from lakelog.catalog.planning.partitions import fields_of
@@ -143,7 +144,7 @@ class Model:
         self.empty = {becomes if each == was else each for each in self.empty}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(40, full=400))
 @given(first=st.lists(transforms, max_size=2), taken=steps, data=st.data())
 def test_a_table_of_many_partitionings_is_its_rows(
     first: list[Any], taken: list[Any], data: st.DataObject

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.integration.catalog.rows_changed import deletes_of
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.errors import NoSuchRef
@@ -278,5 +279,7 @@ class RefsModel(RuleBasedStateMachine):
         assert not found, found
 
 
-RefsModel.TestCase.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+RefsModel.TestCase.settings = settings(
+    max_examples=examples(12, full=120), stateful_step_count=25, deadline=None
+)
 TestRefsModel = RefsModel.TestCase

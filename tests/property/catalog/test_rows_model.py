@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.integration.catalog.rows_changed import deletes_of, paths_of
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
 from lakelog.catalog.files import deletion_vectors
@@ -217,5 +218,7 @@ class RowsModel(RuleBasedStateMachine):
         assert {finding.kind for finding in found} <= {"data-file-unused"}
 
 
-RowsModel.TestCase.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+RowsModel.TestCase.settings = settings(
+    max_examples=examples(12, full=120), stateful_step_count=25, deadline=None
+)
 TestRowsModel = RowsModel.TestCase

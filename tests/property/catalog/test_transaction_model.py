@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col
 from lakelog.catalog.transaction import Transaction
@@ -149,7 +150,7 @@ def _fields(step: Step) -> dict[str, Any]:
     return {name: getattr(step, name) for name in Step.__dataclass_fields__}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60, full=600), deadline=None)
 @given(
     first=st.lists(steps(KINDS), max_size=3),
     own=st.lists(steps(WITHOUT_UNDROP), min_size=2, max_size=6),
@@ -161,7 +162,7 @@ def test_a_transaction_is_its_steps_one_by_one_after_those_of_the_others(
     _compare(first, own, others)
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(30, full=300), deadline=None)
 @given(first=st.lists(steps(KINDS), max_size=6), own=st.lists(steps(KINDS), min_size=1, max_size=12))
 def test_a_transaction_alone_is_its_steps_one_by_one(first: list[Step], own: list[Step]) -> None:
     _compare(first, own, [])

@@ -18,7 +18,7 @@ from tests.spark.sql.pages import Statement, printed, programs, same_output, sta
 from lakelog.spark import spark_conf
 from lakelog.spark.configure import LISTS
 
-pytestmark = pytest.mark.adapter
+pytestmark = [pytest.mark.adapter, pytest.mark.first_use]
 
 DOCS = Path(__file__).parents[3] / "docs" / "sql"
 PAGES = sorted(path.name for path in DOCS.glob("*.md") if path.name != "README.md")

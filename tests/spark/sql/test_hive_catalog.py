@@ -58,7 +58,6 @@ STATEMENTS = [
 
 def test_hives_tables_and_lakelogs_are_in_the_same_namespaces(tmp_path):
     options = [
-        QUIET["spark.driver.extraJavaOptions"],
         "-Dderby.system.durability=test",
         f"-Dderby.stream.error.file={tmp_path}/derby.log",
     ]

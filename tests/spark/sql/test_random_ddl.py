@@ -282,7 +282,7 @@ UNSHRUNK = settings(
 )
 
 
-@settings(UNSHRUNK, max_examples=3)
+@settings(UNSHRUNK, max_examples=2)
 @given(data=st.data())
 def test_every_version_is_read_by_spark_and_python_as_the_model_has_it(lake, data: st.DataObject) -> None:
     run(lake, data.draw, 25)
@@ -291,5 +291,5 @@ def test_every_version_is_read_by_spark_and_python_as_the_model_has_it(lake, dat
 @pytest.mark.slow
 @settings(UNSHRUNK, max_examples=60)
 @given(data=st.data())
-def test_sixty_times_as_many(lake, data: st.DataObject) -> None:
+def test_many_more_versions_are_read_as_the_model_has_them(lake, data: st.DataObject) -> None:
     run(lake, data.draw, 40)

@@ -293,7 +293,8 @@ def test_a_branch_is_compacted_and_the_table_is_not(shop):
         shop.sql("CALL lake.system.compact('a.t.branch_none')")
 
 
-@pytest.mark.parametrize("way", [pytest.param("merge-on-read", marks=adapter), "copy-on-write"])
+@adapter
+@pytest.mark.parametrize("way", ["merge-on-read", pytest.param("copy-on-write", marks=pytest.mark.slow)])
 def test_a_branch_is_written_to_in_every_way_and_the_table_stays(shop, way):
     for command in ("delete", "update", "merge"):
         shop.sql(f"ALTER TABLE lake.a.t SET TBLPROPERTIES ('lakelog.write.{command}.mode' = '{way}')")

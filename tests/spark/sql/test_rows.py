@@ -9,7 +9,8 @@ from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 from tests.spark.sql.rows import MODES, in_mode
 
-pytestmark = pytest.mark.parametrize("mode", MODES)
+in_both_modes = pytest.mark.parametrize("mode", MODES)
+BUCKETS = "PARTITIONED BY (bucket(2, id), truncate(1, k))"
 
 SOURCE = (
     "(SELECT * FROM VALUES (2L, 'b', 20), (4L, 'z', 40), (77L, 'n', 7), (78L, NULL, NULL) AS v(id, k, v))"
@@ -61,12 +62,16 @@ STATEMENTS = {
 }
 
 
+# Each mode and each layout once; with one another in the full form.
 @pytest.mark.parametrize(
-    "layout",
+    ("layout", "mode"),
     [
-        "",
-        pytest.param("PARTITIONED BY (k)", marks=pytest.mark.slow),
-        pytest.param("PARTITIONED BY (bucket(2, id), truncate(1, k))", marks=pytest.mark.adapter),
+        ("", "copy-on-write"),
+        pytest.param(BUCKETS, "merge-on-read", marks=pytest.mark.adapter),
+        pytest.param("", "merge-on-read", marks=pytest.mark.slow),
+        pytest.param(BUCKETS, "copy-on-write", marks=pytest.mark.slow),
+        pytest.param("PARTITIONED BY (k)", "merge-on-read", marks=pytest.mark.slow),
+        pytest.param("PARTITIONED BY (k)", "copy-on-write", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("kind", sorted(STATEMENTS))
@@ -123,6 +128,7 @@ MERGES = {
 }  # fmt: skip
 
 
+@in_both_modes
 @pytest.mark.adapter
 def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mode):
     other, frame = another_session(lake), lake.spark.createDataFrame
@@ -153,6 +159,7 @@ def test_data_frames_are_merged_as_into_sparks_own_catalog(lake, memory_rows, mo
     )
 
 
+@in_both_modes
 @pytest.mark.adapter
 def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_none(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, 0 AS v FROM range(0, 10, 1, 1)")
@@ -179,6 +186,7 @@ def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_no
     ]
 
 
+@in_both_modes
 @pytest.mark.adapter
 def test_schema_evolution_and_rows_are_one_commit(lake, mode):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)}")
@@ -208,11 +216,14 @@ def test_schema_evolution_and_rows_are_one_commit(lake, mode):
 
 
 @pytest.mark.parametrize(
-    "clauses",
-    [("WHEN MATCHED THEN UPDATE SET *",), ("WHEN NOT MATCHED THEN INSERT *",),
-     ("WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *")],
-    ids=["update", "insert", "both"],
-)  # fmt: skip
+    ("clauses", "mode"),
+    [
+        (("WHEN MATCHED THEN UPDATE SET *",), "merge-on-read"),
+        (("WHEN NOT MATCHED THEN INSERT *",), "copy-on-write"),
+        (("WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"), "merge-on-read"),
+        (("WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"), "copy-on-write"),
+    ],
+)
 def test_all_columns_and_fields_that_a_merge_adds_come_with_its_rows(lake, mode, clauses):
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, s STRUCT<a: INT>) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, struct(1)), (2, struct(2))")
@@ -243,8 +254,8 @@ def test_all_columns_and_fields_that_a_merge_adds_come_with_its_rows(lake, mode,
     assert lake.frame("SELECT * FROM lake.t").columns == ["id", "s", "n", "d"]
 
 
-def test_an_insert_adds_several_columns_and_fields_at_once(lake, mode):
-    lake.sql(f"CREATE TABLE lake.t (id BIGINT, s STRUCT<a: INT>) {in_mode(mode)}")
+def test_an_insert_adds_several_columns_and_fields_at_once(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT, s STRUCT<a: INT>)")
     lake.sql("INSERT INTO lake.t VALUES (1, struct(1))")
     insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 2L AS id, named_struct('a', 2, 'b', 'x') AS s"
     lake.sql(f"{insert}, 'n' AS n, 3.0D AS d")
@@ -260,8 +271,8 @@ def test_an_insert_adds_several_columns_and_fields_at_once(lake, mode):
 
 
 @pytest.mark.adapter
-def test_a_merge_that_evolves_sees_its_own_table_in_the_source_as_it_was(lake, mode):
-    lake.sql(f"CREATE TABLE lake.t (id BIGINT) {in_mode(mode)}")
+def test_a_merge_that_evolves_sees_its_own_table_in_the_source_as_it_was(lake):
+    lake.sql("CREATE TABLE lake.t (id BIGINT)")
     lake.sql("INSERT INTO lake.t VALUES (1)")
     merge = "MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT id + 1 AS id, 'x' AS n FROM lake.t) v ON t.id = v.id"
     # Spark holds both ways of reading the table against one and the same look at it.

@@ -1,0 +1,61 @@
+"""For each file of `catalog/spark/internals` a test that runs it, on every version of Spark with each change.
+
+All others that are marked `adapter` run on the other version with `scripts/test --full spark-4.2`.
+"""
+
+from __future__ import annotations
+
+TESTS = {
+    "ArrowInternals": "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say",
+    "CachedTables": "sql/test_procedures.py::test_what_is_cached_is_read_anew_after_a_procedure_changed_it",
+    "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",
+    "ConstraintInternals": "sql/test_constraints.py::test_a_check_holds_for_every_write",
+    "ErrorInternals": "sql/test_create.py::test_an_external_table_has_to_have_a_location",
+    "FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",
+    "JobInternals": (
+        "sql/test_compute_statistics.py::"
+        "test_what_a_job_counts_is_kept_with_its_version_and_seen_by_everybody"
+    ),
+    "PlanInternals": "test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
+    "ReadInternals": "test_reads.py::test_the_row_reader_and_the_column_reader_agree",
+    "RepeatableRows": (
+        "test_small_sources.py::test_what_may_be_others_when_it_is_read_again_is_joined_by_spark"
+    ),
+    "RowInternals": "sql/test_rows.py::test_schema_evolution_and_rows_are_one_commit",
+    "SchemaInternals": "test_tables.py::test_all_types_that_parquet_holds_make_the_round_trip",
+    "SessionInternals": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
+    "SettingInternals": "test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
+    "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
+    "TransformExpression": "test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
+    "WriteInternals": "test_writes.py::test_the_sessions_settings_do_not_change_what_files_hold",
+    "functions/BoundSqlFunction": (
+        "sql/test_functions.py::test_names_in_a_body_are_those_of_the_catalog_and_namespace_of_its_creation"
+    ),
+    "functions/ClassFunctions": "sql/test_class_functions.py::test_classes_of_a_jar_are_functions",
+    "functions/FunctionInternals": "sql/test_functions.py::test_all_that_is_known_of_a_function_is_described",
+    "functions/FunctionsInUse": "sql/test_functions.py::test_a_function_that_would_call_itself_is_refused",
+    "functions/SqlFunctionAnalysis": "sql/test_functions.py::test_what_is_temporary_cannot_be_in_a_function",
+    "statements/EarlyRewrite": "sql/test_references.py::test_a_tag_and_a_branch_are_read_by_their_names",
+    "statements/LakeCommand": "sql/test_evolution.py::test_what_is_changed_is_shown_to_other_sessions",
+    "statements/LakeNames": "sql/test_functions.py::test_functions_of_spark_stay_what_they_are",
+    "statements/LakeParser": (
+        "sql/test_evolution.py::test_other_statements_and_parameters_are_for_sparks_own_parser"
+    ),
+    "statements/SessionNames": (
+        "sql/test_session_catalog.py::test_if_not_exists_is_content_with_what_the_other_has"
+    ),
+    "statements/ShowBoth": "sql/test_session_catalog.py::test_both_kinds_are_listed_together",
+    "statements/ShowCreateTables": "sql/test_show_create.py::test_values_begin_where_they_began",
+    "statements/StatementWords": (
+        "sql/test_evolution.py::"
+        "test_partition_fields_are_added_replaced_and_dropped_and_all_rows_stay_readable"
+    ),
+}
+
+
+def runs_internals(test: str) -> bool:
+    """Whether a test is one of these, by its id without parameters."""
+    return test in _IDS
+
+
+_IDS = {f"tests/spark/{test}" for test in TESTS.values()}
