@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
@@ -29,7 +29,15 @@ _ASKED = msgspec.json.Decoder(process.Asked)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
+class Answering(Protocol):
+    """What answers requests: see `Dispatch.answer`."""
+
+    def answer(
+        self, method: str, params: msgspec.Raw | bytes, catalog: int | None = None, *, is_first: bool = False
+    ) -> tuple[Any, bytes]: ...
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Answering) -> None:
     """Answer every request of `requests` on `answers`, in whatever order they are done, until the input ends."""
     Served(requests, answers, dispatch).run()
 
@@ -41,7 +49,7 @@ class Served:
     many requests take long, the next one is read.
     """
 
-    def __init__(self, requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
+    def __init__(self, requests: BinaryIO, answers: BinaryIO, dispatch: Answering) -> None:
         self._requests, self._answers, self._dispatch = requests, answers, dispatch
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._changed = threading.Condition()
@@ -107,7 +115,7 @@ def _or_die() -> Iterator[None]:
         os._exit(1)
 
 
-def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Frame:
+def _answer(dispatch: Answering, request: Frame, tell: Callable[[Frame], None]) -> Frame:
     """Return the answer to a request; one with an error for whatever is raised."""
     try:
         answer, body = _asked(dispatch, request, tell)
@@ -123,7 +131,7 @@ def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -
     return Frame(request.number, msgspec.json.encode({"error": failed}))
 
 
-def _asked(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> tuple[msgspec.Struct, bytes]:
+def _asked(dispatch: Answering, request: Frame, tell: Callable[[Frame], None]) -> tuple[Any, bytes]:
     asked = _ASKED.decode(request.text)
     first = asked.first
     if first is None:

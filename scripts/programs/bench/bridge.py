@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from lakelog.catalog import Catalog
 from lakelog.spark.frames import Frame, read_frame, write_frame
@@ -35,10 +35,10 @@ class Child:
 
     def ask(self, method: str, params: dict[str, Any]) -> tuple[Any, int]:
         """Return the answer, and how many bytes came beside it."""
-        pipes = cast(BinaryIO, self._process.stdin), cast(BinaryIO, self._process.stdout)
+        assert self._process.stdin is not None and self._process.stdout is not None
         request = {"method": method, "params": params, **self._catalog}
-        write_frame(pipes[0], Frame(1, json.dumps(request).encode()))
-        answer = read_frame(pipes[1])
+        write_frame(self._process.stdin, Frame(1, json.dumps(request).encode()))
+        answer = read_frame(self._process.stdout)
         assert answer is not None, "the Python side has ended"
         return json.loads(answer.text), len(answer.body)
 

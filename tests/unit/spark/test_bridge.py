@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import threading
+from typing import Any
 from unittest.mock import patch
 
 import msgspec
@@ -173,7 +174,8 @@ def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_g
         ask(fresh(), "create_ref", **reference(facts), **made, token=token)
     facts = ask(fresh(), "load_table", identifier=["t"])
     token, other = (ask(fresh(), "token", identifier=["t"]) for _ in range(2))
-    subject = {"alter_table": named(facts), "call": {}}.get(method, reference(facts))
+    of_change: dict[str, dict[str, Any]] = {"alter_table": named(facts), "call": {}}
+    subject = of_change.get(method, reference(facts))
     change = {**subject, **CHANGES[method]}
     ask(fresh(), method, **change, token=token)
     assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
