@@ -138,7 +138,7 @@ def test_a_batch_of_a_stream_that_is_asked_again_keeps_its_files_where_what_it_n
         ask(fresh(), "commit_write", **other)
 
 
-CHANGES = {
+CHANGES: dict[str, dict[str, Any]] = {
     "alter_table": {"changes": [{"change": "set-property", "key": "k", "value": "v"}]},
     "create_ref": {"kind": "tag", "name": "x", "where": "new", "as_of": {}},
     "drop_ref": {"kind": "tag", "name": "old", "if_exists": False},
