@@ -38,7 +38,6 @@ UNCONVERTED = (
     "catalog/lakelog/catalog/*",
     "catalog/lakelog/catalog/changelog/",
     "catalog/lakelog/catalog/ddl/",
-    "catalog/lakelog/catalog/logs/",
     "catalog/lakelog/catalog/parquet/",
     "catalog/lakelog/catalog/writes/",
     "catalog/lakelog/spark/",

@@ -116,7 +116,7 @@ def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> 
         with pytest.raises(FormatError, match="vector"):
             table.to_arrow()
     store.delete([key])
-    with pytest.raises(FormatError, match="vector of its deleted rows is gone"):
+    with pytest.raises(FormatError, match="vector of its deleted rows is missing"):
         table.to_arrow()
 
 
