@@ -275,7 +275,7 @@ def taken_events(view: View[TableState], values: Sequence[ValuesTaken], name: st
     gone = _gone(view.state, live)
     if gone is not None:
         raise ValuesGone(
-            f"the write to {name} cannot be committed: {gone}. Retry the write", version=view.version
+            f"the write to {name} cannot be committed: {gone}. Run the statement again", version=view.version
         )
     return [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in live]
 
