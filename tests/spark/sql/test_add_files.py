@@ -47,7 +47,7 @@ def test_files_are_read_where_they_are_by_everybody(lake, tmp_path):
     assert len(found) == 11 and found[7] == dt.datetime.fromtimestamp(7.000007, dt.UTC)
     assert len(table.plan({"op": "=", "args": [{"col": ["id"]}, {"lit": 3}]})) == 1
     assert not lake.catalog.fsck(deep=True).found
-    with pytest.raises(AnalysisException, match="already: its rows would be there twice"):
+    with pytest.raises(AnalysisException, match="already: its rows would be added twice"):
         lake.sql(f"CALL lake.system.add_files('t', '{place}')")
     lake.sql("DELETE FROM lake.t WHERE id < 50")
     assert lake.sql("SELECT id FROM lake.t") == [(100,)]

@@ -249,7 +249,7 @@ def test_a_file_is_in_a_table_once_also_when_two_add_it_at_the_same_time(catalog
     table = catalog.create_table("t", COLUMNS)
     table.add_files(folder)
     with pytest.raises(
-        InvalidInput, match=r"has the file .*f.parquet already: its rows would be there twice"
+        InvalidInput, match=r"has the file .*f.parquet already: its rows would be added twice"
     ):
         table.add_files(folder)
     token = catalog.token("t")

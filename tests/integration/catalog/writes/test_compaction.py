@@ -167,7 +167,7 @@ def test_a_request_that_is_asked_again_when_its_version_has_expired_keeps_its_fi
     table.commit_compaction(write, groups)
     catalog.load_table("t").append(rows(50))
     catalog.expire("t", retain_last=1, dry_run=False)
-    with pytest.raises(CommitUnknown, match="let go of"):
+    with pytest.raises(CommitUnknown, match="has expired since"):
         table.commit_compaction(write, groups)
 
 

@@ -137,7 +137,7 @@ def test_a_table_that_replaces_another_begins_anew_and_one_that_comes_back_goes_
 def test_a_dropped_column_that_comes_back_goes_on(catalog: Catalog) -> None:
     before = create(catalog).append(of("a", "b"))
     table = before.alter([{"change": "delete-column", "name": ["id"]}]).append(of("c"))
-    with pytest.raises(InvalidInput, match="was not there"):
+    with pytest.raises(InvalidInput, match="did not exist then"):
         before.rollback_to_version(before.version).set_current_version(table.version)
     assert ids(before.refresh().append(of("d"))) == [1, 2, 3]
 
