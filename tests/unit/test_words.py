@@ -39,7 +39,6 @@ UNCONVERTED = (
     "catalog/lakelog/catalog/changelog/",
     "catalog/lakelog/catalog/ddl/",
     "catalog/lakelog/catalog/logs/",
-    "catalog/lakelog/catalog/parquet/",
     "catalog/lakelog/catalog/writes/",
     "catalog/lakelog/spark/",
     "catalog/spark/",
