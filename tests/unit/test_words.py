@@ -37,7 +37,6 @@ BANNED = {
 UNCONVERTED = (
     "catalog/lakelog/catalog/*",
     "catalog/lakelog/catalog/changelog/",
-    "catalog/lakelog/catalog/ddl/",
     "catalog/lakelog/catalog/logs/",
     "catalog/lakelog/catalog/writes/",
     "catalog/lakelog/spark/",
