@@ -247,7 +247,7 @@ def test_a_cascade_that_meets_something_new_at_the_end_is_a_conflict_that_says_s
 ) -> None:
     catalog.create_namespace("n")
     with (
-        pytest.raises(CommitConflict, match="something was linked in `n`") as caught,
+        pytest.raises(CommitConflict, match="names were added to `n`") as caught,
         catalog.transaction() as tx,
     ):
         tx.drop_namespace("n", cascade=True)

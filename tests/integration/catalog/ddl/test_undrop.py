@@ -57,7 +57,7 @@ def test_of_several_of_one_name_the_last_comes_back_unless_an_id_says_which(
     assert client().load_table("t").to_arrow() == rows(0)
     client().undrop_table("t", to="last")
     assert client().load_table("last").to_arrow() == rows(2)
-    with pytest.raises(NotFound, match="there are `t`"):
+    with pytest.raises(NotFound, match="its namespace has `t`"):
         client().undrop_table("x")
 
 

@@ -156,7 +156,7 @@ def test_what_cannot_be_meant_is_refused(
 
 def test_a_version_is_one_tables(catalog: Catalog) -> None:
     grown(catalog, 2)
-    with pytest.raises(InvalidInput, match="a version is one table's"):
+    with pytest.raises(InvalidInput, match="a version belongs to a single table"):
         catalog.expire(version=2)
     with pytest.raises(InvalidInput, match="give one of them"):
         catalog.expire("t", namespace="a")
