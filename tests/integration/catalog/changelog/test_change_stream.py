@@ -35,7 +35,7 @@ def stream(table: Table, **more: object) -> ChangeStream:
 
 
 def read(source: ChangeStream, start: ChangePosition, end: ChangePosition) -> pa.Table:
-    tracked = source.table._tracked
+    tracked = source.table.head.tracked
     schema, batches = read_files(
         tracked.store,
         tracked.prefix,

@@ -104,7 +104,7 @@ def test_a_vector_that_is_not_what_was_written_is_an_error(catalog: Catalog) -> 
     )
     deletes = _files(table)[0].deletes
     assert deletes is not None and deletes.path is not None
-    store, key = table._tracked.store, f"{table._tracked.prefix}/{deletes.path}"
+    store, key = table.head.tracked.store, f"{table.head.tracked.prefix}/{deletes.path}"
     with store.open_input(key) as source:
         content = source.read()
     for broken in (
@@ -161,8 +161,8 @@ def test_a_change_of_nothing_commits_nothing(table: Table) -> None:
 def test_vectors_survive_snapshots(table: Table) -> None:
     for id in range(0, 20, 3):
         table = deleted(table, [id])
-    table._tracked.log.snapshot(table._view)
-    fresh = table._tracked.anew()
+    table.head.tracked.log.snapshot(table.head.view)
+    fresh = table.head.tracked.anew()
     assert fresh.version == table.version
     assert ids(table.refresh()) == [id for id in range(20) if id % 3]
 
@@ -171,4 +171,6 @@ def _files(table: Table) -> list[DataFile]:
     from lakelog.catalog.files.data_file import files_from_arrow
     from lakelog.catalog.logs.live_files import all_files
 
-    return sorted(files_from_arrow(all_files(table._tracked, table._view)), key=lambda file: file.path)
+    return sorted(
+        files_from_arrow(all_files(table.head.tracked, table.head.view)), key=lambda file: file.path
+    )
