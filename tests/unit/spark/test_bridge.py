@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import threading
+from typing import Any, BinaryIO, cast
 from unittest.mock import patch
 
 import msgspec
@@ -147,7 +148,7 @@ def test_a_batch_of_a_stream_that_is_asked_again_keeps_its_files_where_what_it_n
         ask(fresh(), "commit_write", **other)
 
 
-CHANGES = {
+CHANGES: dict[str, dict[str, Any]] = {
     "alter_table": {"changes": [{"change": "set-property", "key": "k", "value": "v"}]},
     "create_ref": {"kind": "tag", "name": "x", "where": "new", "as_of": {}},
     "drop_ref": {"kind": "tag", "name": "old", "if_exists": False},
@@ -171,7 +172,7 @@ def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_g
     facts = ask(fresh(), "load_table", identifier=["t"])
     token, other = (ask(fresh(), "token", identifier=["t"]) for _ in range(2))
     arguments = {"table": "t", "branch": "b", "to": "main"}
-    change = {**reference(facts), **CHANGES[method], "arguments": arguments}
+    change: dict[str, Any] = {**reference(facts), **CHANGES[method], "arguments": arguments}
     ask(fresh(), method, **change, token=token)
     assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
     ask(fresh(), "drop_table", identifier=["t"], token=ask(fresh(), "token", identifier=["t"]))
@@ -373,7 +374,7 @@ bridge.main()
 """
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        write_frame(process.stdin, request(1, "procedures"))
+        write_frame(cast(BinaryIO, process.stdin), request(1, "procedures"))
         assert process.wait(30) == 1
         assert b"MemoryError" in process.stderr.read()
 
@@ -397,11 +398,11 @@ def test_the_first_requests_may_be_many_at_once(tmp_path):
         settings = {"warehouse": str(tmp_path / "lake"), "fsync": "off"}
         hello = {"version": version(), "spark": "4.3.0", "settings": settings}
         with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
-            write_frame(process.stdin, request(0, "hello", params=hello))
-            read_frame(process.stdout)
+            write_frame(cast(BinaryIO, process.stdin), request(0, "hello", params=hello))
+            read_frame(cast(BinaryIO, process.stdout))
             for each in requests:
-                write_frame(process.stdin, each)
-            answers = [read_frame(process.stdout).text for _ in requests]
+                write_frame(cast(BinaryIO, process.stdin), each)
+            answers = [read_frame(cast(BinaryIO, process.stdout)).text for _ in requests]
             process.stdin.close()
         assert [answer for answer in answers if b'"internal"' in answer] == []
 

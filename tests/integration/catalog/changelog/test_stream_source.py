@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from lakelog.catalog import col
+from lakelog.catalog import Table, col
 from lakelog.catalog.changelog.stream_positions import Limits, Position
 from lakelog.catalog.changelog.stream_source import Stream
 from lakelog.catalog.changelog.stream_versions import Versions
@@ -36,21 +36,26 @@ def stream(table, **more) -> Stream:
     return Stream(table=table, name="lake.t", form=form_of(table.schema), since=table.version, **more)
 
 
+def table_of(source: Stream) -> Table:
+    assert isinstance(source.table, Table)
+    return source.table
+
+
 def refreshed(source: Stream) -> Stream:
-    return replace(source, table=source.table.refresh(), versions=Versions())
+    return replace(source, table=table_of(source).refresh(), versions=Versions())
 
 
 def delivered(source: Stream, start, end) -> list[int]:
-    found = []
+    found: list[int] = []
     for path in source.files(start, end)["path"].to_pylist():
-        with source.table._tracked.store.open_input(f"{source.table._tracked.prefix}/{path}") as file:
+        with table_of(source)._tracked.store.open_input(f"{table_of(source)._tracked.prefix}/{path}") as file:
             found += pa.parquet.read_table(file).column(0).to_pylist()
     return found
 
 
-def batches(source: Stream, position, limits=ALL, until=None) -> tuple[list[list[int]], object]:
+def batches(source: Stream, position, limits=ALL, until=None) -> tuple[list[list[int]], Position]:
     """Return what a query gets, batch by batch, that asks until there is nothing more, and where it is then."""
-    found = []
+    found: list[list[int]] = []
     for _ in itertools.repeat(None, 1000):
         end = Position.from_json(source.next(position, limits, until).to_json())
         if end == position:
@@ -264,7 +269,7 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
     for position in (middle, contents):
         with pytest.raises(StreamStopped, match=f"version {position.version} of lake.t, which was let go of"):
             refreshed(source).next(position, ALL)
-    oldest = refreshed(source).table._view.state.expired
+    oldest = table_of(refreshed(source))._view.state.expired
     for version in (2, oldest):
         with pytest.raises(InvalidInput, match=f"let go of by expire: start from version {oldest + 1} or"):
             refreshed(source).start(version=version)
@@ -302,7 +307,7 @@ def test_a_batch_costs_a_get_for_each_version_and_none_when_it_is_read(table, mo
     source = stream(table)
     table.append(rows(4)).append(rows(5))
     source = replace(source, table=table.refresh())
-    store, keys = source.table._tracked.store, []
+    store, keys = table_of(source)._tracked.store, []
     for name in ("get", "get_many"):
         real = getattr(store, name)
         monkeypatch.setattr(store, name, lambda asked, real=real: (keys.append(asked), real(asked))[1])
