@@ -4,7 +4,7 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JArray, JBool, JInt, JObject, JString, JValue}
+import org.json4s.JsonAST.{JObject, JValue}
 
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
@@ -48,32 +48,31 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def listNamespaces(): Array[Array[String]] = listNamespaces(Array.empty)
 
   override def listNamespaces(parent: Array[String]): Array[Array[String]] = failures.namespace(parent) {
-    Json.list(ask("list_namespaces", about(parent)), "namespaces").map(Json.stringList(_).toArray).toArray
+    ask(wire.ListNamespaces(parent.toSeq)).namespaces.map(_.toArray).toArray
   }
 
   override def namespaceExists(names: Array[String]): Boolean = failures.namespace(names) {
-    LakeCatalog.isSystem(names) || Json.bool(ask("namespace_exists", about(names)), "exists")
+    LakeCatalog.isSystem(names) || ask(wire.NamespaceExists(names.toSeq)).exists
   }
 
   override def loadNamespaceMetadata(names: Array[String]): JMap[String, String] = failures.namespace(names) {
     if (LakeCatalog.isSystem(names)) JMap.of("comment", "lakelog's own procedures and tables")
-    else NamespaceLooks.once(session, names)(
-      Json.stringMap(ask("load_namespace", about(names)), "properties").asJava)
+    else NamespaceLooks.once(session, names)(ask(wire.LoadNamespace(names.toSeq)).properties.asJava)
   }
 
   override def createNamespace(names: Array[String], properties: JMap[String, String]): Unit =
     failures.namespace(names) {
       refuseSystem(names)
-      try change("create_namespace", about(names), "properties" -> Json.strings(properties))
+      try channel.changeOnce(wire.CreateNamespace(names.toSeq, properties = properties.asScala.toMap))
       catch {
         case gone: LakelogFailure if gone.kind == "no-such-namespace" => throw failures.ofNamespace(gone, names.init)
       }
     }
 
   override def alterNamespace(names: Array[String], changes: NamespaceChange*): Unit = failures.namespace(names) {
-    val set = changes.collect { case c: NamespaceChange.SetProperty => c.property -> JString(c.value) }
+    val set = changes.collect { case c: NamespaceChange.SetProperty => c.property -> c.value }
     val remove = changes.collect { case c: NamespaceChange.RemoveProperty => c.property }
-    change("alter_namespace", about(names), "set" -> JObject(set.toList), "remove" -> Json.texts(remove))
+    channel.changeOnce(wire.AlterNamespace(names.toSeq, set = set.toMap, remove = remove))
   }
 
   /** What a user had there would be hard to tell from what lakelog has there. */
@@ -86,7 +85,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
     if (names.isEmpty) throw ErrorInternals.rootIsNotDropped(catalogName)
-    Json.bool(change("drop_namespace", about(names), "cascade" -> JBool(cascade)), "dropped")
+    channel.changeOnce(wire.DropNamespace(names.toSeq, cascade = cascade)).dropped
   }
 
   // ---- tables
@@ -99,9 +98,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   override def listTables(names: Array[String]): Array[Identifier] = if (LakeCatalog.isSystem(names)) {
     systemTables.keys.toArray.sorted.map(Identifier.of(names, _))
   } else failures.namespace(names) {
-    Json.list(ask("list_tables", about(names)), "tables").map(Json.stringList(_).toArray).map { parts =>
-      Identifier.of(parts.init, parts.last)
-    }.toArray
+    ask(wire.ListTables(names.toSeq)).tables.map(LakeCatalog.identifier).toArray
   }
 
   private[lakelog] def named(ident: Identifier): Seq[String] = catalogName +: ident.namespace.toSeq :+ ident.name
@@ -111,7 +108,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     listTables(names).map(TableSummary.of(_, TableSummary.MANAGED_TABLE_TYPE))
 
   override def tableExists(ident: Identifier): Boolean = failures.table(ident) {
-    systemTable(ident).isDefined || Json.bool(ask("table_exists", about(ident)), "exists") || isOnRef(ident)
+    systemTable(ident).isDefined || ask(wire.TableExists(about(ident))).exists || isOnRef(ident)
   }
 
   override def loadRelation(ident: Identifier): Relation = systemTable(ident).getOrElse(statement match {
@@ -127,26 +124,32 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private[lakelog] def isInTransaction: Boolean = session.isInTransaction
 
   override def loadTable(ident: Identifier, version: String): Table =
-    load(ident, RefTables.version(version)(name => "on" -> Json.obj("name" -> JString(name))))
+    RefTables.version(version) match {
+      case Left(number) => load(ident, wire.LoadTable(_, version = Some(number)))
+      case Right(name) => load(ident, wire.LoadTable(_, on = Some(wire.NamedRef(name))))
+    }
 
   override def loadTable(ident: Identifier, timestampUs: Long): Table =
-    load(ident, Json.obj("timestamp_us" -> JInt(timestampUs)))
+    load(ident, wire.LoadTable(_, timestampUs = Some(timestampUs)))
 
-  private def load(ident: Identifier, past: JObject): Table = failures.table(ident) {
+  private def load(ident: Identifier, past: wire.Named => wire.LoadTable): Table = failures.table(ident) {
     val asked = channel
     def asOf(ident: Identifier): LakeTable =
       RefTables.orElse(ident, onRef(asked, ident, past))(
-        table(ident, asked, asked.call("load_table", Json.merge(about(ident), past.obj: _*))))
+        table(ident, asked, asked.ask(past(about(ident)))))
     MetadataTables.orElse(ident, asOf)(asOf(ident)).asInstanceOf[Table]
   }
 
   override def loadChangelog(
-      ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog = failures.table(ident) {
-    val asked = channel
-    def changes(of: Identifier, on: (String, JValue)*): LakeTable = table(ident, asked, asked.call(
-      "load_changes", Json.merge(about(of), LakeChangelog.toJson(context.range) ++ on: _*)))
-    new LakeChangelog(RefTables.orElse(ident, (of, ref) => changes(of, "on" -> ref))(changes(ident)), context)
-  }
+      ident: Identifier, context: ChangelogContext, options: CaseInsensitiveStringMap): Changelog =
+    failures.table(ident) {
+      val asked = channel
+      def changes(of: Identifier, on: Option[wire.NamedRef]): LakeChangelog = {
+        val answer = asked.ask(LakeChangelog.wanted(about(of), context.range).copy(on = on))
+        new LakeChangelog(table(ident, asked, answer.facts), answer, context)
+      }
+      RefTables.orElse(ident, (of, ref) => changes(of, Some(ref)))(changes(ident, None))
+    }
 
   private def newest(ident: Identifier): Relation =
     failures.table(ident)(MetadataTables.orElse(ident, newestOf)(newestOf(ident)))
@@ -154,10 +157,9 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private def newestOf(ident: Identifier): Relation = {
     val asked = channel
     RefTables.orElse[Relation](ident, onRef(asked, ident)) {
-      val answer = asked.call("load_relation", about(ident))
-      Json.get(answer, "view") match {
-        case Some(view: JObject) => loadedView(ident, view)
-        case _ => table(ident, asked, answer)
+      asked.ask(wire.LoadRelation(about(ident))) match {
+        case Left(found) => loadedView(ident, found.view)
+        case Right(facts) => table(ident, asked, facts)
       }
     }
   }
@@ -179,21 +181,22 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     Some(source).collect { case table: LakeTable => table.refuseUncomputed() }
     val inherited = ColumnInternals.inherited(source, source.properties.asScala.toMap)
     val properties = (inherited ++ info.properties.asScala).asJava
-    val order = Some(source).collect { case table: LakeTable => "sort_by" -> table.facts.json \ "sort_order" }
+    val order = Some(source).collect { case table: LakeTable => table.facts.own.sortOrder.map(_.json: JValue) }
     val schema = SchemaInternals.schemaOf(info.columns)
-    create(ident, schema, info.partitions, properties, info.constraints, order)
+    create(ident, schema, info.partitions, properties, info.constraints, order.getOrElse(Nil))
   }
 
   /** Makes an empty table: stages it and commits that at once, in one request. */
   private def create(
       ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String],
-      constraints: Array[Constraint] = Array.empty, order: Option[(String, JValue)] = None): Table =
+      constraints: Array[Constraint] = Array.empty, order: Seq[JValue] = Nil): Table =
     failures.table(ident) {
-    val asked = channel
-    val staged = First("prepare_table", toBe("create", ident, schema, partitions, properties, constraints, order), "stage")
-    val params = Json.obj("files" -> JArray(Nil))
-    table(ident, asked, whole(ident)(asked.change("commit_stage", params, Some(staged))))
-  }
+      val asked = channel
+      val staged = wire.PrepareTable(toBe("create", ident, schema, partitions, properties, constraints, order))
+      // The stage is what Python answers first.
+      val commit = wire.CommitStage(JObject(Nil), files = Nil)
+      table(ident, asked, whole(ident)(asked.changeAfter(commit, staged, "stage")))
+    }
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
     failingAs(ident)(alter(ident, changes, None))
@@ -201,16 +204,16 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private[lakelog] def failingAs[T](ident: Identifier)(ask: => T): T = failures.table(ident)(ask)
 
   /** `seen` is the version of the table, if any, whose rows were looked at for a change that needs that. */
-  private[lakelog] def alter(ident: Identifier, changes: Seq[TableChange], seen: Option[JObject]): Table = {
+  private[lakelog] def alter(ident: Identifier, changes: Seq[TableChange], seen: Option[wire.LoadedTable]): Table = {
     refuseTornEvolution(ident)
     statement.foreach(_.beforeSchemaChange(newest))
     val asked = channel
     ofWhole(ident, "alone has columns, constraints and properties: alter that.") {
       val ofConstraints = changes.exists(Requests.isOfConstraints)
-      val current = if (ofConstraints) Some(table(ident, asked, asked.call("load_table", about(ident)))) else None
-      val looked = seen.orElse(current.flatMap(lookedAt(_, changes))).map("looked_at" -> _)
-      val wanted = JArray(changes.map(Requests.tableChange(_, current.map(_.schema))).toList)
-      table(ident, asked, asked.changeOnce("alter_table", about(ident), Seq("changes" -> wanted) ++ looked: _*))
+      val current = if (ofConstraints) Some(table(ident, asked, asked.ask(wire.LoadTable(about(ident))))) else None
+      val looked = seen.orElse(current.flatMap(lookedAt(_, changes)))
+      val wanted = changes.map(Requests.tableChange(_, current.map(_.schema)))
+      table(ident, asked, asked.changeOnce(wire.AlterTable(about(ident), changes = wanted, lookedAt = looked)))
     }
   }
 
@@ -221,7 +224,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def drop(ident: Identifier, purge: Boolean): Boolean = failures.table(ident) {
     if (systemTable(ident).isDefined) refuseSystem(ident.namespace)
-    val dropped = Json.bool(change("drop_table", about(ident), "purge" -> JBool(purge)), "dropped")
+    val dropped = channel.changeOnce(wire.DropTable(about(ident), purge = purge)).dropped
     if (!dropped && isOnRef(ident)) refuseRef(ident, "ALTER TABLE … DROP BRANCH or DROP TAG drops.")
     dropped
   }
@@ -233,14 +236,15 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     val target = withoutCatalog(to)
     failures.table(from) {
       try ofWhole(from, "keeps its name: make another one, and drop this.")(
-        change("rename_table", about(from), "to" -> Json.texts(target.namespace :+ target.name)))
+          channel.changeOnce(wire.RenameTable(about(from), to = target.namespace.toSeq :+ target.name)))
       catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofTable(refused, target) }
     }
   }
 
   /** In RENAME TO lake.a.t Spark takes the catalog's name for that of a namespace, which it is only where there is one. */
   private[lakelog] def withoutCatalog(to: Identifier): Identifier =
-    if (to.namespace.headOption.contains(catalogName) && !namespaceExists(to.namespace)) Identifier.of(to.namespace.tail, to.name)
+    if (to.namespace.headOption.contains(catalogName) && !namespaceExists(to.namespace))
+      Identifier.of(to.namespace.tail, to.name)
     else to
 
   // ---- staged tables
@@ -286,21 +290,21 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private[lakelog] def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
       properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
-      order: Option[(String, JValue)] = None): StagedLakeTable =
+      order: Seq[JValue] = Nil): StagedLakeTable =
     failures.table(ident) {
-    val asked = channel
-    val answer = whole(ident)(asked.call("stage", toBe(kind, ident, schema, partitions, properties, constraints, order)))
-    new StagedLakeTable(table(ident, asked, Json.child(answer, "table")), Json.child(answer, "stage"))
-  }
+      val asked = channel
+      val staged = whole(ident)(
+        asked.ask(wire.StageTable(toBe(kind, ident, schema, partitions, properties, constraints, order))))
+      new StagedLakeTable(table(ident, asked, staged.table), staged.stage)
+    }
 
   private def toBe(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
-      properties: JMap[String, String], constraints: Array[Constraint], order: Option[(String, JValue)]): JObject = {
+      properties: JMap[String, String], constraints: Array[Constraint], order: Seq[JValue]): wire.ToBe = {
     refuseSystem(ident.namespace)
     checkNew(constraints)
-    Json.merge(
-      Requests.newTable(about(ident), schema, partitions, properties), Seq("kind" -> JString(kind),
-        "constraints" -> JArray(constraints.map(Constraints.toJson(_, schema)).toList)) ++ order: _*)
+    Requests.newTable(kind, about(ident), schema, partitions, properties)
+      .copy(sortBy = order, constraints = constraints.toSeq.map(Constraints.toJson(_, schema)))
   }
 
   private def whole[T](ident: Identifier)(change: => T): T =
@@ -312,8 +316,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     if (!LakeCatalog.isSystem(ident.namespace)) None
     else systemTables.get(ident.name).map(new TableOfSystem(catalogName, _, session.channel, failures))
 
-  private lazy val systemTables: Map[String, JObject] =
-    Json.objects(ask("system_tables", JObject(Nil)), "tables").map(t => Json.string(t, "name") -> t).toMap
+  private lazy val systemTables: Map[String, wire.DeclaredTable] =
+    ask(wire.ListSystemTables()).tables.map(table => table.name -> table).toMap
 
   override def listProcedures(names: Array[String]): Array[Identifier] =
     if (LakeCatalog.isSystem(names)) procedures.keys.toArray.sorted.map(Identifier.of(names, _))
@@ -327,7 +331,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   }
 
   private lazy val procedures: Map[String, ProcedureDeclaration] =
-    Json.objects(ask("procedures", JObject(Nil)), "procedures").map(new ProcedureDeclaration(_))
+    ask(wire.ListProcedures()).procedures.map(new ProcedureDeclaration(_))
       .map(procedure => procedure.name -> procedure).toMap
 
   // ---- the transactions of statements
@@ -370,20 +374,15 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   // ---- asking
 
-  private[lakelog] def about(names: Array[String]): JObject = Json.obj("namespace" -> Json.texts(names))
-
-  private[lakelog] def about(ident: Identifier): JObject =
-    if (Locations.isPath(ident)) Json.obj("location" -> JString(ident.name))
-    else Json.obj("identifier" -> Json.texts(ident.namespace :+ ident.name))
+  private[lakelog] def about(ident: Identifier): wire.Named =
+    if (Locations.isPath(ident)) wire.Named(location = Some(ident.name))
+    else wire.Named(identifier = Some(ident.namespace.toSeq :+ ident.name))
 
   private[lakelog] def channel: Channel = statement.map(_.channel).getOrElse(session.channel)
 
-  private[lakelog] def ask(method: String, params: JObject): JObject = channel.call(method, params)
+  private[lakelog] def ask[A](request: wire.Request[A]): A = channel.ask(request)
 
-  private[lakelog] def change(method: String, subject: JObject, params: (String, JValue)*): JObject =
-    channel.changeOnce(method, subject, params: _*)
-
-  private[lakelog] def table(ident: Identifier, from: Channel, facts: JObject): LakeTable =
+  private[lakelog] def table(ident: Identifier, from: Channel, facts: wire.TableFacts): LakeTable =
     new LakeTable(TableAccess(catalogName, ident, from, failures, options), TableFacts(facts))
 }
 
@@ -406,9 +405,15 @@ private[lakelog] object LakeCatalog {
     Seq(classOf[LakeCatalog], classOf[LakeSessionCatalog]).exists(_.getName == className.trim)
 
   /** Makes the connection when it is first needed; whoever keeps it does not keep a catalog. */
-  private def connection(options: Map[String, String]): () => Bridge = () => {
-    val python = PythonChoice.of(
-      options.get("python"), SettingInternals.sparkSetting, key => Option(System.getenv(key)))
-    Bridge.of(BridgeSettings(python, options - "python"))
+  private def connection(options: Map[String, String]): () => Bridge = {
+    lazy val bridge = {
+      val python = PythonChoice.of(
+        options.get("python"), SettingInternals.sparkSetting, key => Option(System.getenv(key)))
+      Bridge.of(BridgeSettings(python, options - "python"))
+    }
+    () => bridge
   }
+
+  /** What Python names by these parts. */
+  def identifier(parts: Seq[String]): Identifier = Identifier.of(parts.init.toArray, parts.last)
 }

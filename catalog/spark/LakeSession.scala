@@ -1,11 +1,11 @@
 package org.apache.spark.sql.lakelog
 
 import java.util.concurrent.ConcurrentLinkedQueue
-import java.util.concurrent.atomic.AtomicReference
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 
 import scala.util.control.NonFatal
 
-import org.json4s.JsonAST.{JArray, JBool, JNull, JObject, JString, JValue}
+import org.json4s.JsonAST.{JNull, JObject, JString, JValue}
 
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
 
@@ -22,7 +22,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private val open = new AtomicReference[OpenTransaction]()
 
   // Whoever forgets to end a transaction must not keep it in the Python process for ever.
-  ProcessState.whenGone(this)(new LakeSession.Abandoned(open, connect))
+  ProcessState.whenGone(this)(new LakeSession.Abandoned(open))
 
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
@@ -36,28 +36,28 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   def isInTransaction: Boolean = current.isDefined
 
   /** Who wants the change that the statement under way asks for, and by which words, as its commit will tell. */
-  def statement: JObject = StatementInternals.statement
+  def statement: wire.Statement = StatementInternals.statement
 
   /** Where requests go that belong to a transaction. */
   def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
-  def call(procedure: ProcedureDeclaration, arguments: JObject, jobs: ProcedureJobs): List[JValue] =
+  def call(procedure: ProcedureDeclaration, arguments: JObject, jobs: ProcedureJobs): Seq[Seq[JValue]] =
     procedure.session match {
-    case Some("begins") => begin(procedure, arguments)
-    case Some("commits") => commit(procedure)
-    case Some("rolls-back") => rollBack(procedure)
-    case _ =>
-      if (isInTransaction && !procedure.inTransaction) {
-        throw Failures.unsupported(
-          s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
-      }
-      val rows = run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
-      if (procedure.changes) CachedTables.refresh(plugin)
-      rows
-  }
+      case Some("begins") => begin(procedure, arguments)
+      case Some("commits") => commit(procedure)
+      case Some("rolls-back") => rollBack(procedure)
+      case _ =>
+        if (isInTransaction && !procedure.inTransaction) {
+          throw Failures.unsupported(
+            s"${procedure.name} is not part of a transaction: commit or roll back the open one first.")
+        }
+        val rows = run(channel, procedure.name, arguments, job = Some(jobs).filter(_ => procedure.hasJob))
+        if (procedure.changes) CachedTables.refresh(plugin)
+        rows
+    }
 
-  private def begin(procedure: ProcedureDeclaration, arguments: JObject): List[JValue] = synchronized {
+  private def begin(procedure: ProcedureDeclaration, arguments: JObject): Seq[Seq[JValue]] = synchronized {
     Option(open.get).foreach { transaction =>
       throw Failures.invalid(
         s"The transaction ${transaction.id} is open in this session already, and transactions do not nest: " +
@@ -70,7 +70,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   /** Ends the transaction whatever comes of it, unless that is not known: then the same commit can be asked for again. */
-  private def commit(procedure: ProcedureDeclaration): List[JValue] = synchronized {
+  private def commit(procedure: ProcedureDeclaration): Seq[Seq[JValue]] = synchronized {
     val transaction = opened
     try {
       val rows = committed(procedure.name, transaction)
@@ -83,7 +83,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     }
   }
 
-  private def rollBack(procedure: ProcedureDeclaration): List[JValue] = synchronized {
+  private def rollBack(procedure: ProcedureDeclaration): Seq[Seq[JValue]] = synchronized {
     val transaction = opened
     if (transaction.token.nonEmpty) {
       throw Failures.invalid(
@@ -99,22 +99,22 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   /** What Spark has cached inside is of the transaction only, as what it had cached before was not of it. */
   private def end(): Unit = {
-    Option(open.getAndSet(null)).foreach(_.hasEnded = true)
+    Option(open.getAndSet(null)).foreach(_.end())
     CachedTables.drop(plugin)
     changed()
   }
 
   private def opened: OpenTransaction = Option(open.get).getOrElse(throw Failures.invalid(
-    s"No transaction is open in this session: begin one by CALL $catalog.system.begin_transaction()."))
+      s"No transaction is open in this session: begin one by CALL $catalog.system.begin_transaction()."))
 
   // ---- the transaction of one statement, which is not the session's
 
-  def beginStatement(): OpenTransaction = begun("begin_transaction", Json.obj("isolation" -> JNull))._1
+  def beginStatement(): OpenTransaction = begun("begin_transaction", JObject("isolation" -> JNull))._1
 
   def commitStatement(transaction: OpenTransaction): Unit =
     try committed("commit_transaction", transaction)
     finally {
-      transaction.hasEnded = true
+      transaction.end()
       changed()
     }
 
@@ -125,22 +125,29 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     try {
       run(channelIn(transaction), "rollback_transaction", JObject(Nil))
       transaction.deleteFiles()
-    } finally transaction.hasEnded = true
+    } finally transaction.end()
 
   // ---- asking
 
-  private def begun(procedure: String, arguments: JObject): (OpenTransaction, List[JValue]) = {
-    val rows = run(new Channel(bridge, this, None), procedure, arguments)
-    rows match {
-      case JArray(JString(id) :: _) :: Nil => (new OpenTransaction(id, StatementInternals.streamingQuery), rows)
-      case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
+  private def begun(procedure: String, arguments: JObject): (OpenTransaction, Seq[Seq[JValue]]) = {
+    val own = bridge.alone()
+    try {
+      val rows = run(new Channel(own, this, None), procedure, arguments)
+      rows match {
+        case Seq(Seq(JString(id), _*)) => (new OpenTransaction(id, StatementInternals.streamingQuery, own), rows)
+        case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
+      }
+    } catch {
+      case failed: Throwable =>
+        own.end()
+        throw failed
     }
   }
 
   /** The token that is made before the commit is first asked for tells, when it is asked again, whether it happened. */
-  private def committed(procedure: String, transaction: OpenTransaction): List[JValue] = {
+  private def committed(procedure: String, transaction: OpenTransaction): Seq[Seq[JValue]] = {
     val own = channelIn(transaction)
-    if (transaction.token.isEmpty) transaction.token = Some(own.call("transaction_token", JObject(Nil)))
+    if (transaction.token.isEmpty) transaction.token = Some(own.ask(wire.TransactionToken()))
     run(own, procedure, JObject(Nil), transaction.token)
   }
 
@@ -150,26 +157,25 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
    */
   private def run(
       to: Channel, procedure: String, arguments: JObject, token: Option[JObject] = None,
-      job: Option[ProcedureJobs] = None): List[JValue] = {
-    val asked = Json.obj(
-      "procedure" -> JString(procedure),
-      "arguments" -> arguments,
-      "catalog_name" -> JString(catalog),
-      "current_namespace" -> Json.texts(SessionInternals.currentNamespace(catalog)))
-    val once = token.orElse(
-      if (to.isInTransaction) None else Json.get(to.call("call_token", asked), "token")).getOrElse(JNull)
-    val result = job.map(_.run(Json.child(to.call("call_prepare", asked), "job"))).getOrElse(JNull)
-    Json.list(to.change("call", Json.merge(asked, "token" -> once, "result" -> result)), "rows")
+      job: Option[ProcedureJobs] = None): Seq[Seq[JValue]] = {
+    val call = wire.OfProcedure(procedure, arguments, catalog, SessionInternals.currentNamespace(catalog))
+    val once = token.orElse(if (to.isInTransaction) None else to.ask(wire.CallToken(call)).token)
+    val result = job.map(_.run(to.ask(wire.CallPrepare(call)).job))
+    to.change(wire.Call(call, once, result)).rows
   }
 }
 
 /**
  * A transaction of the session or of a statement; `token` is made before its commit is first asked for. `query` is the
- * streaming query whose thread has begun it.
+ * streaming query whose thread has begun it. It has a process of its own, so that it is lost with no other catalog's.
  */
-private[lakelog] final class OpenTransaction(val id: String, val query: Option[String]) {
+private[lakelog] final class OpenTransaction(val id: String, val query: Option[String], val bridge: Bridge) {
   @volatile var token: Option[JObject] = None
-  @volatile var hasEnded: Boolean = false
+  private val ended = new AtomicBoolean
+
+  def hasEnded: Boolean = ended.get
+
+  def end(): Unit = if (!ended.getAndSet(true)) bridge.end()
 
   private val deletions = new ConcurrentLinkedQueue[() => Unit]()
 
@@ -181,17 +187,19 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
    * query that was planned inside finds them no longer. What fails here, vacuum does later.
    */
   def deleteFiles(): Unit = if (token.isEmpty) deletions.forEach { delete =>
-    try delete() catch { case NonFatal(_) => }
+    try delete()
+    catch { case NonFatal(_) => }
   }
 }
 
 private[lakelog] object LakeSession {
 
-  /** Rolls back what a session left open that nobody can reach any more. It must not know the session itself. */
-  private final class Abandoned(open: AtomicReference[OpenTransaction], connect: () => Bridge) extends Runnable {
+  /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
+  private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
     override def run(): Unit = Option(open.getAndSet(null)).foreach { transaction =>
-      try connect().call("abandon_transaction", Json.obj("transaction" -> JString(transaction.id)))
+      try transaction.bridge.ask(wire.AbandonTransaction(), wire.Scope(Some(transaction.id)))
       catch { case _: LakelogFailure => } // The process that held it is gone, and the transaction with it.
+      finally transaction.end()
     }
   }
 }
@@ -219,31 +227,36 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   def onRollback(delete: () => Unit): Unit = transaction.foreach(_.onRollback(delete))
 
   /** Asks a question that changes nothing. */
-  def call(method: String, params: JObject): JObject = ask(method, params).json
+  def ask[A](request: wire.Request[A]): A = withBytes(request)._1
 
-  def ask(method: String, params: JObject): Answer = bridge.ask(method, scoped(params))
+  /** Asks a question that changes nothing, and answers it with the bytes beside. */
+  def withBytes[A](request: wire.Request[A]): (A, Array[Byte]) = asked.ask(request, scope)
+
+  /** The bytes beside the answer. */
+  def bytes(request: wire.Request[_]): Array[Byte] = withBytes(request)._2
 
   /** Asks for a change, and tells who wants it, by which statement. */
-  def change(method: String, params: JObject, first: Option[First] = None): JObject =
-    try bridge.ask(
-      method, Json.merge(scoped(params), "query" -> session.statement),
-      first.map(asked => asked.copy(params = scoped(asked.params)))).json
+  def change[A](request: wire.Request[A], first: Option[First] = None): A =
+    try asked.ask(request, scope.copy(query = Some(session.statement)), first)._1
     finally if (!isInTransaction) session.changed()
 
-  /** Asks for a change with a token that makes it the same change again; a transaction is asked again as a whole. */
-  def changeOnce(method: String, subject: JObject, params: (String, JValue)*): JObject = {
-    val asked = Json.merge(subject, params: _*)
-    if (isInTransaction) change(method, Json.merge(asked, "token" -> JNull))
-    else change(method, asked, Some(First("token", subject, "token")))
-  }
+  /** Asks for a change that begins with the answer to another request, which becomes that member of it. */
+  def changeAfter[A](request: wire.Request[A], first: wire.Request[_], as: String): A =
+    change(request, Some(First(first.method, scope.on(first), as)))
 
-  private def scoped(params: JObject): JObject = transaction.fold(params) { own =>
-    if (own.hasEnded) {
+  /** Asks for a change with a token that makes it the same change again; a transaction is asked again as a whole. */
+  def changeOnce[A](request: wire.Change[A]): A =
+    if (isInTransaction) change(request) else changeAfter(request, request.subject, "token")
+
+  private def asked: Bridge = transaction.fold(bridge)(_.bridge)
+
+  private def scope: wire.Scope = {
+    if (transaction.exists(_.hasEnded)) {
       throw new LakelogFailure(
         "transaction-ended",
-        s"The transaction ${own.id}, inside of which this was prepared, has ended: run the query again.",
-        Json.obj("outcome_known" -> JBool(true)))
+        s"The transaction ${transaction.get.id}, inside of which this was prepared, has ended: run the query again.",
+        outcomeKnown = true)
     }
-    Json.merge(params, "transaction" -> JString(own.id))
+    wire.Scope(transaction.map(_.id))
   }
 }

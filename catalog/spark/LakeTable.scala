@@ -4,7 +4,7 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, MetadataColumn, SupportsDeleteV2, SupportsMetadataColumns, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
@@ -22,7 +22,7 @@ private[lakelog] final case class TableAccess(
   def hadoopSettings: Map[String, String] = Locations.hadoopSettings(options)
 
   /** Asks about this table. */
-  def call(method: String, params: JObject): JObject = failures.table(ident)(channel.call(method, params))
+  def ask[A](request: wire.Request[A]): A = failures.table(ident)(channel.ask(request))
 
   /** Takes note of data files of a table that belong to a transaction from now on. */
   def wrote(location: String, files: Seq[String]): Unit = {
@@ -31,8 +31,7 @@ private[lakelog] final case class TableAccess(
   }
 
   /** Asks for a change of this table, or of a version of it. */
-  def change(method: String, reference: JObject, params: (String, JValue)*): JObject =
-    failures.table(ident)(channel.changeOnce(method, reference, params: _*))
+  def change[A](request: wire.Change[A]): A = failures.table(ident)(channel.changeOnce(request))
 }
 
 /** One version of a table. It never changes: Spark loads the table anew for each statement. */
@@ -154,36 +153,34 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   /** Whether the rows that match are exactly the rows of some files: then nothing needs to be read or written. */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = isPossible("can_delete", predicates)
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
+    isPossible(wire.CanDelete(facts.reference, _), predicates)
 
   /** Whether it is known exactly which rows match: where files have others too, these stay. */
-  def canOverwrite(predicates: Array[Predicate]): Boolean = isPossible("can_overwrite", predicates)
+  def canOverwrite(predicates: Array[Predicate]): Boolean = isPossible(wire.CanOverwrite(facts.reference, _), predicates)
 
-  private def isPossible(question: String, predicates: Array[Predicate]): Boolean =
-    !predicates.exists(FileNames.areIn(_, physical.metadata)) && Json.bool(
-      access.call(question, Json.merge(facts.reference, "predicate" -> Predicates.toJson(predicates.toSeq))),
-      "possible")
+  private def isPossible(
+      question: JObject => wire.Request[wire.Possible], predicates: Array[Predicate]): Boolean =
+    !predicates.exists(FileNames.areIn(_, physical.metadata)) &&
+    access.ask(question(Predicates.toJson(predicates.toSeq))).possible
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
-    change("delete", "predicate" -> Predicates.toJson(predicates.toSeq))
+    access.change(wire.Delete(facts.reference, predicate = Predicates.toJson(predicates.toSeq)))
 
   /**
    * Whether a write WITH SCHEMA EVOLUTION shall change a column in that way; otherwise the values are cast to what the
    * column is. Spark asks for a narrower type too, where the data have one.
    */
   override def supportsColumnChange(change: TableChange.ColumnChange): Boolean = change match {
-    case _: TableChange.UpdateColumnType => Json.bool(
-      access.call("can_change", Json.merge(facts.reference, "change" -> Requests.tableChange(change))), "possible")
+    case _: TableChange.UpdateColumnType =>
+      access.ask(wire.CanChange(facts.reference, Requests.tableChange(change))).possible
     case _ => true
   }
 
   override def truncateTable(): Boolean = {
-    change("truncate")
+    access.change(wire.Truncate(facts.reference))
     true
   }
-
-  private[lakelog] def change(method: String, params: (String, JValue)*): Unit =
-    access.change(method, facts.reference, params: _*)
 
   /**
    * Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. But for one
@@ -191,8 +188,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
    */
   override def equals(other: Any): Boolean = other match {
     case that: LakeTable =>
-      access.catalog == that.access.catalog && access.ident == that.access.ident && facts.json == that.facts.json &&
-        access.channel.transactionId == that.access.channel.transactionId
+      access.catalog == that.access.catalog && access.ident == that.access.ident && facts == that.facts &&
+      access.channel.transactionId == that.access.channel.transactionId
     case _ => false
   }
 

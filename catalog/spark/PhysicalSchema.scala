@@ -45,7 +45,7 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
     val order: Array[ReadColumn] = required.fields.indices.toArray.map { i =>
       facts(i) match {
         case None => ReadColumn.AsItIs(
-          columnAt.getOrElse(i, constantAt(FileConstant.OfColumn(idOf(internal, required(i).name)))))
+            columnAt.getOrElse(i, constantAt(FileConstant.OfColumn(idOf(internal, required(i).name)))))
         case Some(RowPlace.File) => ReadColumn.AsItIs(constantAt(FileConstant.Name))
         case Some(RowPlace.Position) => ReadColumn.AsItIs(read.length - 1)
         case Some(fact @ RowIds.Id) =>
@@ -69,8 +69,9 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   /** As [[path]], in files of another writer; None too where these lack a part of it, or have it as a constant. */
   def path(logical: Seq[String], shape: FileShape): Option[Seq[String]] =
     fields(logical).filterNot(path => shape.constants.contains(path.head.metadata.getLong(Id))).flatMap { path =>
-      val names = path.map(field => shape.names.fold(Option(field.metadata.getString(Physical)))(
-        _.get(field.metadata.getLong(Id))))
+      val names = path.map(field =>
+        shape.names.fold(Option(field.metadata.getString(Physical)))(
+          _.get(field.metadata.getLong(Id))))
       if (names.forall(_.isDefined)) Some(names.flatten) else None
     }
 
@@ -80,10 +81,11 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   private def fields(path: Seq[String]): Option[Seq[StructField]] =
     path.headOption.flatMap(find(internal, _)).flatMap { top =>
       path.tail.foldLeft(Option(Seq(top))) { (found, part) =>
-        found.flatMap(above => above.last.dataType match {
-          case struct: StructType => find(struct, part).map(above :+ _)
-          case _ => None
-        })
+        found.flatMap(above =>
+          above.last.dataType match {
+            case struct: StructType => find(struct, part).map(above :+ _)
+            case _ => None
+          })
       }
     }
 }
@@ -111,10 +113,11 @@ private[lakelog] object PhysicalSchema {
     (RowIds.Version, FileConstant.Version, StructField(ShapedSchema.constant("version"), LongType)))
 
   /** What a field is called in files of that shape; what these lack is called as nothing in them is. */
-  private def nameIn(shape: FileShape): StructField => String = field => shape.names match {
-    case None => physicalName(field)
-    case Some(names) => names.getOrElse(field.metadata.getLong(Id), physicalName(field) + NotThere)
-  }
+  private def nameIn(shape: FileShape): StructField => String = field =>
+    shape.names match {
+      case None => physicalName(field)
+      case Some(names) => names.getOrElse(field.metadata.getLong(Id), physicalName(field) + NotThere)
+    }
 
   /** Python refuses files that have a column whose name ends so. */
   val NotThere = "__not_in_this_file"
@@ -137,8 +140,8 @@ private[lakelog] object PhysicalSchema {
       case (p: ArrayType, w: ArrayType) =>
         ArrayType(rename(p.elementType, w.elementType, metadata, name), containsNull = true)
       case (p: MapType, w: MapType) => MapType(
-        rename(p.keyType, w.keyType, metadata, name), rename(p.valueType, w.valueType, metadata, name),
-        valueContainsNull = true)
+          rename(p.keyType, w.keyType, metadata, name), rename(p.valueType, w.valueType, metadata, name),
+          valueContainsNull = true)
       case _ => part
     }
 
@@ -154,10 +157,10 @@ private[lakelog] object PhysicalSchema {
 
   private def strip(dataType: DataType): DataType = dataType match {
     case struct: StructType => StructType(struct.fields.map { field =>
-      val metadata = new MetadataBuilder().withMetadata(field.metadata)
-      InternalKeys.foreach(metadata.remove)
-      field.copy(dataType = strip(field.dataType), metadata = metadata.build())
-    })
+        val metadata = new MetadataBuilder().withMetadata(field.metadata)
+        InternalKeys.foreach(metadata.remove)
+        field.copy(dataType = strip(field.dataType), metadata = metadata.build())
+      })
     case array: ArrayType => array.copy(elementType = strip(array.elementType))
     case map: MapType => map.copy(keyType = strip(map.keyType), valueType = strip(map.valueType))
     case other => other

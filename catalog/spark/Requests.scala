@@ -14,27 +14,27 @@ import org.apache.spark.sql.types.{DataType, StructType}
 /** What Spark asks for, as Python takes it. What lakelog does not have is refused here by its name. */
 private[lakelog] object Requests {
 
-  /** A table to be created or staged: `about` with schema, partitioning, properties and so on. */
+  /** A table to be created or staged. */
   def newTable(
-      about: JObject, schema: StructType, partitions: Array[Transform], properties: JMap[String, String]): JObject = {
+      kind: String, of: wire.Named, schema: StructType, partitions: Array[Transform],
+      properties: JMap[String, String]): wire.ToBe = {
     val stated = properties.asScala.toMap
-    val isAtPath = Json.get(about, "location").isDefined
+    val isAtPath = of.location.isDefined
     if (stated.contains(TableCatalog.PROP_EXTERNAL) && !stated.contains(TableCatalog.PROP_LOCATION) && !isAtPath) {
       throw ErrorInternals.externalTableWithoutLocation
     }
     stated.get(TableCatalog.PROP_LOCATION).foreach(refuseRelative)
     stated.get(TableCatalog.PROP_COLLATION).foreach(refuseCollation)
     val (clustering, partitioning) = partitions.partition(isClustering)
-    val visible = (stated -- NotStored).toList.sorted.map { case (key, value) => key -> JString(value) }
-    Json.merge(
-      about,
-      "schema" -> JsonMethods.parse(GeneratedColumns.toPython(schema).json),
-      "partitioning" -> JArray(partitioning.map(transform).toList),
-      "cluster_by" -> JArray(clustering.flatMap(_.references).map(c => Json.texts(c.fieldNames)).toList),
-      "properties" -> JObject(visible),
-      "provider" -> optional(stated.get(TableCatalog.PROP_PROVIDER)),
-      "comment" -> optional(stated.get(TableCatalog.PROP_COMMENT)),
-      "own_location" -> optional(stated.get(TableCatalog.PROP_LOCATION)))
+    wire.ToBe(
+      of, kind,
+      schema = JsonMethods.parse(GeneratedColumns.toPython(schema).json).asInstanceOf[JObject],
+      partitioning = partitioning.toSeq.map(transform),
+      clusterBy = clustering.toSeq.flatMap(_.references).map(_.fieldNames.toSeq),
+      properties = stated -- NotStored,
+      ownLocation = stated.get(TableCatalog.PROP_LOCATION),
+      comment = stated.get(TableCatalog.PROP_COMMENT),
+      provider = stated.get(TableCatalog.PROP_PROVIDER))
   }
 
   /** A relative one would mean another place in each driver. */
@@ -59,11 +59,12 @@ private[lakelog] object Requests {
 
   def transform(transform: Transform): JObject = transform.name match {
     case "sorted_bucket" => throw Failures.unsupported(
-      "lakelog does not keep CLUSTERED BY … SORTED BY … INTO … BUCKETS: leave out SORTED BY, or partition by " +
-        "bucket(n, column), and CLUSTER BY what rows are to be sorted by.")
-    case "bucket" if transform.references.length > 1 => throw Failures.unsupported(
-      "lakelog has buckets of one column, as Iceberg does, not of several together: partition by a bucket of each, as in " +
-        "PARTITIONED BY (bucket(4, a), bucket(4, b)).")
+        "lakelog does not keep CLUSTERED BY … SORTED BY … INTO … BUCKETS: leave out SORTED BY, or partition by " +
+          "bucket(n, column), and CLUSTER BY what rows are to be sorted by.")
+    case "bucket" if transform.references.length > 1 =>
+      throw Failures.unsupported(
+        "lakelog has buckets of one column, as Iceberg does, not of several together: partition by a bucket of each, as in " +
+          "PARTITIONED BY (bucket(4, a), bucket(4, b)).")
     case _ =>
       val arguments = transform.arguments.toSeq
       val columns = arguments.collect { case reference: NamedReference => Json.texts(reference.fieldNames) }
@@ -95,9 +96,9 @@ private[lakelog] object Requests {
       refuseReserved(c.property)
       of("remove-property", "key" -> JString(c.property))
     case c: TableChange.AddColumn => of(
-      "add-column",
-      "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.dataType), "nullable" -> JBool(c.isNullable),
-      "comment" -> Json.text(c.comment), "position" -> position(c.position), "default" -> defaultOf(c))
+        "add-column",
+        "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.dataType), "nullable" -> JBool(c.isNullable),
+        "comment" -> Json.text(c.comment), "position" -> position(c.position), "default" -> defaultOf(c))
     case c: TableChange.RenameColumn =>
       of("rename-column", "name" -> Json.texts(c.fieldNames), "new_name" -> JString(c.newName))
     case c: TableChange.UpdateColumnType =>
@@ -126,9 +127,9 @@ private[lakelog] object Requests {
 
   private def refuseReserved(property: String): Unit = property match {
     case TableCatalog.PROP_LOCATION => throw Failures.unsupported(
-      "The location of a lakelog table cannot be changed, as its log and its rows are there: create a table at the other " +
-        "place by CREATE TABLE … LOCATION … AS SELECT, or give a name to one that is there by CALL " +
-        "<catalog>.system.register_table.")
+        "The location of a lakelog table cannot be changed, as its log and its rows are there: create a table at the other " +
+          "place by CREATE TABLE … LOCATION … AS SELECT, or give a name to one that is there by CALL " +
+          "<catalog>.system.register_table.")
     case TableCatalog.PROP_PROVIDER => throw Failures.unsupported("The provider of a lakelog table cannot be changed.")
     case _ =>
   }
@@ -155,5 +156,4 @@ private[lakelog] object Requests {
       Json.obj("current" -> text("CURRENT_DEFAULT"), "exists" -> text("EXISTS_DEFAULT"))
   }
 
-  private def optional(value: Option[String]): JValue = value.map(JString(_)).getOrElse(JNull)
 }

@@ -2,8 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import org.json4s.JsonAST.{JArray, JObject}
-import org.json4s.jackson.JsonMethods
+import org.json4s.JsonAST.JObject
 
 import org.apache.spark.sql.connector.catalog.{StagedTable, TableCatalog}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
@@ -39,7 +38,8 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
   def refuseUnknown(info: LogicalWriteInfo): Unit = refuseUnknown(info.options, "write", obeyedOptions)
 
   /** Keeps the files that are written, for the table's commit. */
-  def commitOfFiles: FileCommit = new StagedCommit(Json.child(stage, "write"), written => files = files ++ written)
+  def commitOfFiles: FileCommit =
+    new StagedCommit(wire.WriteRef.of(Json.child(stage, "write")), written => files = files ++ written)
 
   /** Spark gives a path to the writer too, and keeps a statement's OPTIONS among the table's properties. */
   private def obeyedOptions: Set[String] = {
@@ -55,10 +55,10 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Makes the table visible and returns it. The same stage may be committed again; it happens once. */
   def commit(): LakeTable = {
-    val params = Json.obj("stage" -> stage, "files" -> JArray(files.map(JsonMethods.parse(_)).toList))
+    val request = wire.CommitStage(stage, files.map(DataFiles.json))
     asked = true
     try {
-      val committed = new LakeTable(access, TableFacts(access.channel.change("commit_stage", params)))
+      val committed = new LakeTable(access, TableFacts(access.channel.change(request)))
       access.wrote(facts.location, files)
       committed
     } catch {

@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,9 +160,12 @@ def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Call
         return Lake(spark, name, place)
 
     yield make
-    # Each warehouse has a child of its own, and there is one of these in every test.
-    for child in children(spark):
+    # What a test has opened is forgotten with the process. One that is about to die would be asked by the next test.
+    killed = children(spark)
+    for child in killed:
         os.kill(child, signal.SIGKILL)
+    while any(Path(f"/proc/{child}").exists() for child in killed):
+        time.sleep(0.01)
 
 
 @pytest.fixture

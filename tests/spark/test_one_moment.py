@@ -4,32 +4,36 @@ import threading
 import time
 
 import pytest
+from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
 
 import lakelog.spark
 
 # A Python side that, once the file `armed` appeared, moves a row from one table to the other after so many loads of
 # tables as that says: just between what Spark takes as one.
-MOVING = """
+MOVING = (
+    HOOK
+    + """
 import pathlib
 from lakelog.catalog import Catalog
-from lakelog.spark.dispatch import Dispatch
-armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_relation
-def load(self, params):
-    answer = original(self, params)
-    if armed.exists():
-        loads.append(params["identifier"])
-        if len(loads) == int(armed.read_text()):
-            armed.unlink()
-            loads.clear()
-            with Catalog({warehouse!r}).transaction() as tx:
-                import pyarrow as pa
-                row = tx.load_table("t").to_arrow()
-                tx.load_table("t").truncate()
-                tx.load_table("u").append(row)
-    return answer
-Dispatch.on_load_relation = load
+armed, loads = pathlib.Path({armed!r}), []
+def load(original):
+    def call(at, asked):
+        answer = original(at, asked)
+        if armed.exists():
+            loads.append(asked.identifier)
+            if len(loads) == int(armed.read_text()):
+                armed.unlink()
+                loads.clear()
+                with Catalog({warehouse!r}).transaction() as tx:
+                    row = tx.load_table("t").to_arrow()
+                    tx.load_table("t").truncate()
+                    tx.load_table("u").append(row)
+        return answer
+    return call
+hook("load_relation", load)
 """
+)
 
 QUERIES = {
     "union": "SELECT count(*) FROM (SELECT * FROM lake.t UNION ALL SELECT * FROM lake.u)",
@@ -228,22 +232,26 @@ def test_a_write_that_changes_the_schema_of_what_it_reads_reads_it_as_it_was(lak
 
 
 # Adds a row to `t` once, after so many loads of tables as the file `armed` says.
-ADDING = """
+ADDING = (
+    HOOK
+    + """
 import pathlib
 import pyarrow as pa
 from lakelog.catalog import Catalog
-from lakelog.spark.dispatch import Dispatch
-armed, loads, original = pathlib.Path({armed!r}), [], Dispatch.on_load_relation
-def load(self, params):
-    answer = original(self, params)
-    if armed.exists():
-        loads.append(params["identifier"])
-        if len(loads) == int(armed.read_text()):
-            armed.unlink()
-            Catalog({warehouse!r}).load_table("t").append(pa.table({{"id": pa.array([2], pa.int32())}}))
-    return answer
-Dispatch.on_load_relation = load
+armed, loads = pathlib.Path({armed!r}), []
+def load(original):
+    def call(at, asked):
+        answer = original(at, asked)
+        if armed.exists():
+            loads.append(asked.identifier)
+            if len(loads) == int(armed.read_text()):
+                armed.unlink()
+                Catalog({warehouse!r}).load_table("t").append(pa.table({{"id": pa.array([2], pa.int32())}}))
+        return answer
+    return call
+hook("load_relation", load)
 """
+)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from tests.spark.conftest import children
+from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session, wrapper
 
 import lakelog.spark
@@ -152,17 +153,21 @@ def test_a_commit_of_unknown_outcome_cannot_be_rolled_back_but_asked_for_again(m
 
 
 # Once the file `armed` appeared, the commit of a write waits until it is gone.
-WAITING = """
+WAITING = (
+    HOOK
+    + """
 import pathlib, time
-from lakelog.spark.dispatch import Dispatch
-armed, waits, original = pathlib.Path({armed!r}), pathlib.Path({waits!r}), Dispatch.on_commit_write
-def waiting(self, params):
-    while armed.exists():
-        waits.touch()
-        time.sleep(0.01)
-    return original(self, params)
-Dispatch.on_commit_write = waiting
+armed, waits = pathlib.Path({armed!r}), pathlib.Path({waits!r})
+def waiting(commit):
+    def call(at, asked):
+        while armed.exists():
+            waits.touch()
+            time.sleep(0.01)
+        return commit(at, asked)
+    return call
+hook("commit_write", waiting)
 """
+)
 
 
 def test_a_statement_whose_transaction_is_committed_while_it_runs_is_told_so(make_lake, tmp_path):

@@ -1,28 +1,47 @@
-"""Rows for the adapter, as Arrow streams one after the other: a task of Spark's reads each."""
+"""Files and rows for the adapter, as Arrow streams."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from lakelog.spark.asking import Answer, Params, in_arrow
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from lakelog.catalog.schema import schema_from_arrow, schema_to_spark
+from lakelog.spark.requests.base import Object
+from lakelog.spark.requests.system import Streams
 
 STREAM_BYTES = 4 * 1024 * 1024
-"""A stream ends when it has about this size in memory."""
+"""A stream of rows ends when it has about this size in memory: a task of Spark's reads each."""
+
+PLANNED_COLUMNS = (
+    "path", "size", "rows", "footer", "names", "constants", "deleted", "deletes", "first_row", "version",
+)  # fmt: skip
+"""What the adapter learns of the files that it is to read, as far as there is any of it."""
 
 
-def schema_json(schema: pa.Schema) -> Params:
+def in_arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Return the batches as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream
+
+
+def files_in_arrow(files: pa.Table) -> bytes:
+    """Return planned files as an Arrow stream."""
+    known = files.select([name for name in PLANNED_COLUMNS if name in files.column_names])
+    return in_arrow(known.schema, known.to_batches())
+
+
+def schema_json(schema: pa.Schema) -> Object:
     """Return the columns of `schema` as Spark's JSON of a struct."""
-    from lakelog.catalog.schema import schema_from_arrow, schema_to_spark
-
     return schema_to_spark(schema_from_arrow(schema), internal=False)
 
 
-def in_streams(rows: pa.RecordBatchReader) -> Answer:
-    """Answer all of `rows`: `streams` are the lengths of the streams that the bytes consist of."""
-
+def in_streams(rows: pa.RecordBatchReader) -> tuple[Streams, bytes]:
+    """Answer all of `rows`, as streams one after the other."""
     streams: list[bytes] = []
     waiting: list[pa.RecordBatch] = []
     waiting_bytes = 0
@@ -30,8 +49,8 @@ def in_streams(rows: pa.RecordBatchReader) -> Answer:
         waiting.append(batch)
         waiting_bytes += batch.nbytes
         if waiting_bytes >= STREAM_BYTES:
-            streams.append(in_arrow(rows.schema, waiting)[1])
+            streams.append(in_arrow(rows.schema, waiting))
             waiting, waiting_bytes = [], 0
     if waiting:
-        streams.append(in_arrow(rows.schema, waiting)[1])
-    return {"streams": [len(stream) for stream in streams]}, b"".join(streams)
+        streams.append(in_arrow(rows.schema, waiting))
+    return Streams(streams=tuple(len(stream) for stream in streams)), b"".join(streams)

@@ -1,8 +1,8 @@
 """The Python side of the Spark adapter: `python -m lakelog.spark.bridge`, started by the adapter as a child process.
 
 It answers requests that come as frames on standard input, several at a time, and ends when its input does. It keeps
-nothing but caches: whatever a request needs comes with it, so a request that a dying process left unanswered can be
-asked again. What a request means is in `dispatch`; here is only how it comes and goes.
+nothing but caches and open transactions: whatever else a request needs comes with it, so a request that a dying process
+left unanswered can be asked again. What a request means is in `dispatch`; here is only how it comes and goes.
 """
 
 import contextlib
@@ -11,49 +11,92 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
-from lakelog.spark.asking import Answer
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
 from lakelog.spark.open_transactions import NotCommitted
+from lakelog.spark.requests import process
 
-THREADS = 16
+KEPT = 16
+"""So many threads stay where there is nothing to do."""
+
+_ASKED = msgspec.json.Decoder(process.Asked)
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Dispatch) -> None:
-    """Answer every request of `requests` on `answers`, in whatever order they are done, until the input ends.
+class Answering(Protocol):
+    """What answers requests: see `Dispatch.answer`."""
 
-    Threads take turns in reading, and each answers what it has read: no request waits until another thread wakes up.
+    def answer(
+        self, method: str, params: msgspec.Raw | bytes, catalog: int | None = None, *, is_first: bool = False
+    ) -> tuple[Any, bytes]: ...
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, dispatch: Answering) -> None:
+    """Answer every request of `requests` on `answers`, in whatever order they are done, until the input ends."""
+    Served(requests, answers, dispatch).run()
+
+
+class Served:
+    """Threads that take turns in reading, and each of which answers what it has read.
+
+    So no request waits until another thread wakes up. The one that would leave none to read begins another one: however
+    many requests take long, the next one is read.
     """
-    reading, writing = threading.Lock(), threading.Lock()
-    ended = False
 
-    def next_request() -> Frame | None:
-        nonlocal ended
-        with reading:
-            request = None if ended else read_frame(requests)
-            ended = request is None
+    def __init__(self, requests: BinaryIO, answers: BinaryIO, dispatch: Answering) -> None:
+        self._requests, self._answers, self._dispatch = requests, answers, dispatch
+        self._reading, self._writing = threading.Lock(), threading.Lock()
+        self._changed = threading.Condition()
+        self._has_ended = False
+        self._threads = 0
+        self._idle = 0
+
+    def run(self) -> None:
+        """Return when the input has ended and all that it asked for is answered."""
+        with self._changed:
+            self._begin()
+            while self._threads:
+                self._changed.wait()
+
+    def _begin(self) -> None:
+        self._threads += 1
+        self._idle += 1
+        threading.Thread(target=self._work, name="lakelog").start()
+
+    def _work(self) -> None:
+        try:
+            # Without a pipe to Spark, no answer is waited for any more.
+            with contextlib.suppress(BrokenPipeError), _or_die():
+                while (request := self._next()) is not None:
+                    with self._changed:
+                        self._idle -= 1
+                        if self._idle == 0:
+                            self._begin()
+                    self._write(_answer(self._dispatch, request, self._write))
+                    with self._changed:
+                        if self._idle >= KEPT:
+                            return
+                        self._idle += 1
+        finally:
+            with self._changed:
+                self._threads -= 1
+                self._changed.notify()
+
+    def _next(self) -> Frame | None:
+        with self._reading:
+            request = None if self._has_ended else read_frame(self._requests)
+            self._has_ended = request is None
             return request
 
-    def write(frame: Frame) -> None:
-        with writing, _or_die():
-            write_frame(answers, frame)
-
-    def read_and_answer() -> None:
-        with _or_die():
-            while (request := next_request()) is not None:
-                write(_answer(dispatch, request, write))
-
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="lakelog") as pool:
-        served = [pool.submit(read_and_answer) for _ in range(THREADS)]
-    for each in served:
-        each.result()
+    def _write(self, frame: Frame) -> None:
+        with self._writing, _or_die():
+            write_frame(self._answers, frame)
 
 
 @contextlib.contextmanager
@@ -65,23 +108,22 @@ def _or_die() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # Nobody waits any more.
+        raise  # Spark waits no more.
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
 
 
-def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Frame:
+def _answer(dispatch: Answering, request: Frame, tell: Callable[[Frame], None]) -> Frame:
     """Return the answer to a request; one with an error for whatever is raised."""
-    failed: Mapping[str, Any]
     try:
-        json, body = _asked(dispatch, request, tell)
-        return Frame(request.number, msgspec.json.encode({"ok": json}), body)
+        answer, body = _asked(dispatch, request, tell)
+        return Frame(request.number, msgspec.json.encode({"ok": answer}), body)
     except LakelogError as error:
         # Whoever wrote files for a commit may remove them only when it is certain that it did not happen.
         known = not isinstance(error, CommitUnknown | StorageError) or isinstance(error, NotCommitted)
-        failed = {"kind": error.kind, "message": _in_unicode(error.message), "outcome_known": known}
+        failed = process.Failed(kind=error.kind, message=_in_unicode(error.message), outcome_known=known)
     except BaseException as error:
         # A bug, or something that no contract foresees: the trace goes to Spark's log, one line to the user.
         traceback.print_exc()
@@ -89,26 +131,24 @@ def _answer(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -
     return Frame(request.number, msgspec.json.encode({"error": failed}))
 
 
-def _asked(dispatch: Dispatch, request: Frame, tell: Callable[[Frame], None]) -> Answer:
-    asked = msgspec.json.decode(request.text, type=dict[str, Any])
-    params = asked["params"]
-    first = asked.get("first")
-    if first is not None:
-        # What makes it the same request when it is asked again: told before anything can have happened.
-        made, _ = dispatch.answer(first["method"], first["params"])
-        begun = {first["as"]: made}
-        # As bytes, for nobody ever reads them unless this process dies.
-        tell(Frame(request.number, b"", msgspec.json.encode(begun)))
-        params |= begun
-    return dispatch.answer(asked["method"], params, is_first=first is not None)
+def _asked(dispatch: Answering, request: Frame, tell: Callable[[Frame], None]) -> tuple[Any, bytes]:
+    asked = _ASKED.decode(request.text)
+    first = asked.first
+    if first is None:
+        return dispatch.answer(asked.method, asked.params, asked.catalog)
+    # What makes it the same request when it is asked again: said before anything can have happened.
+    made, _ = dispatch.answer(first.method, first.params, asked.catalog)
+    member = {first.member: msgspec.Raw(msgspec.json.encode(made))}
+    # As bytes, for they are read only if this process dies.
+    tell(Frame(request.number, b"", msgspec.json.encode(member)))
+    params = msgspec.json.encode(_MEMBERS.decode(asked.params) | member)
+    return dispatch.answer(asked.method, params, asked.catalog, is_first=True)
 
 
-def _internal(error: BaseException) -> Mapping[str, Any]:
+def _internal(error: BaseException) -> process.Failed:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return {
-        "kind": "internal",
-        "message": _in_unicode(f"lakelog failed: {what}. The trace is in the log of Spark's driver."),
-    }
+    message = f"lakelog failed: {what}. The trace is in the log of Spark's driver."
+    return process.Failed(kind="internal", message=_in_unicode(message))
 
 
 def _in_unicode(message: str) -> str:
@@ -132,9 +172,7 @@ def main() -> None:
     # Ctrl-C in a Spark shell goes to the whole process group, but is meant for the statement under way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = _own_pipes()
-    # When Spark is gone, nobody is left to answer.
-    with contextlib.suppress(BrokenPipeError):
-        serve(requests, answers, Dispatch())
+    serve(requests, answers, Dispatch())
 
 
 if __name__ == "__main__":

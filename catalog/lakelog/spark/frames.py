@@ -7,7 +7,7 @@ its JSON cannot be read. The Scala side of the same is `bridge/Frame.scala`.
 
 import struct
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO
 
 _LENGTHS_AND_NUMBER = struct.Struct(">IIQ")
 _COUNTED_BYTES = 12
@@ -31,7 +31,7 @@ class Frame:
         return _COUNTED_BYTES + len(self.text) + len(self.body)
 
 
-def read_frame(stream: BinaryIO) -> Frame | None:
+def read_frame(stream: IO[bytes]) -> Frame | None:
     """Return the next frame, None at the end of the stream."""
     header = _read(stream, _LENGTHS_AND_NUMBER.size)
     if header is None:
@@ -43,14 +43,14 @@ def read_frame(stream: BinaryIO) -> Frame | None:
     return Frame(number, payload[:text_length], payload[text_length:])
 
 
-def write_frame(stream: BinaryIO, frame: Frame) -> None:
+def write_frame(stream: IO[bytes], frame: Frame) -> None:
     """Write one frame and flush. The caller sees to it that only one thread writes."""
     stream.write(_LENGTHS_AND_NUMBER.pack(frame.length, len(frame.text), frame.number) + frame.text)
     stream.write(frame.body)
     stream.flush()
 
 
-def _read(stream: BinaryIO, size: int) -> bytes | None:
+def _read(stream: IO[bytes], size: int) -> bytes | None:
     """Return exactly `size` bytes, None when the stream ends before."""
     data = stream.read(size)
     while len(data) < size:

@@ -6,109 +6,128 @@ transaction's step too: there a table changes without a new version. What is for
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lakelog.spark.catalogs import Catalogs
+from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchRef, NoSuchTable
+from lakelog.catalog.names import Identifier
+from lakelog.catalog.state import BRANCH
+from lakelog.spark.facts import of_table
+from lakelog.spark.requests.base import LoadedTable, Ref
+from lakelog.spark.requests.tables import TableFacts
 
 if TYPE_CHECKING:
+    from lakelog.catalog import CatalogNames
     from lakelog.catalog.table import Table
 
 LIMIT = 256
 
-PLANNED_COLUMNS = (
-    "path", "size", "rows", "footer", "names", "constants", "deleted", "deletes", "first_row", "version",
-)  # fmt: skip
-"""What the adapter is told of the files that it is to read, as far as there is any of it."""
-
-Params = Mapping[str, Any]
+_NAME = re.compile(r"(?P<kind>branch|tag)_(?P<name>.+)", re.DOTALL)
 
 
 class Handles:
     """Safe to share between threads."""
 
-    def __init__(self, catalogs: Catalogs) -> None:
-        self._catalogs = catalogs
+    def __init__(self, of: Callable[[str | None], CatalogNames], step: Callable[[str | None], int]) -> None:
+        """`of` returns the catalog of a transaction, or outside of all; `step` how far the transaction has come."""
+        self._of, self._step = of, step
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[Any, ...], Table] = OrderedDict()
 
-    def facts(self, params: Params, table: Table, *, past: bool = False) -> Params:
-        """Remember a table that is loaded for a request; answer its facts, by which the adapter names it."""
-        from lakelog.spark.facts import of_table
+    def facts(self, table: Table, transaction: str | None, *, past: bool = False) -> TableFacts:
+        """Remember a table that is loaded for a request; return its facts, by which the adapter names it."""
+        step = self._step(transaction)
+        self.remember(table, transaction, past=past, step=step)
+        return of_table(table, past=past, step=step)
 
-        step = self._catalogs.step(params)
-        self.remember(params, table, past=past, step=step)
-        return {**of_table(table, past=past), "step": step}
-
-    def remember(self, params: Params, table: Table, *, past: bool, step: int) -> None:
+    def remember(self, table: Table, transaction: str | None, *, past: bool, step: int) -> None:
         on = table.ref_id
-        key = (params.get("transaction"), table.location, table.id, on, table.version, past, step)
+        key = (transaction, table.location, table.id, on, table.version, past, step)
         with self._lock:
             self._tables[key] = table
             while len(self._tables) > LIMIT:
                 self._tables.popitem(last=False)
 
-    def loaded(self, params: Params) -> Table:
+    def loaded(self, named: LoadedTable, transaction: str | None) -> Table:
         """Return the version of a table that the adapter has loaded. NoSuchTable when the table is another by now."""
-        from lakelog.catalog.errors import CommitConflict
-
-        known = self._known(params, past=params["past"]) or self._known(params, past=True)
+        known = self._known(named, transaction, past=named.past) or self._known(named, transaction, past=True)
         if known is not None:
             return known
-        table = self._newest(params)
+        table = self._newest(named, transaction)
         if table.is_tag:
             return table
-        past = params["past"] or table.version != params["version"]
+        past = named.past or table.version != named.version
         if past:
-            table = table.at(version=params["version"])
-        elif params["step"] != self._catalogs.step(params):
+            table = table.at(version=named.version)
+        elif named.step != self._step(transaction):
             raise CommitConflict(
                 f"{table.name} may have changed in this transaction since the statement was prepared: run it again",
                 version=table.version,
             )
-        self.remember(params, table, past=past, step=params["step"])
+        self.remember(table, transaction, past=past, step=named.step)
         return table
 
-    def writable(self, params: Params) -> Table:
+    def writable(self, named: LoadedTable, transaction: str | None) -> Table:
         """Return the table to be changed, which may be newer than the version that the adapter has loaded."""
-        if params["past"]:
-            return self.loaded(params)
-        return self._known(params, past=False) or self._newest(params)
+        if named.past:
+            return self.loaded(named, transaction)
+        return self._known(named, transaction, past=False) or self._newest(named, transaction)
 
-    def _known(self, params: Params, *, past: bool) -> Table | None:
-        key = (
-            params.get("transaction"), params["location"], params["id"], params.get("ref", {}).get("id"),
-            params["version"], past, params["step"],
-        )  # fmt: skip
+    def _known(self, named: LoadedTable, transaction: str | None, *, past: bool) -> Table | None:
+        ref = None if named.ref is None else named.ref.id
+        key = (transaction, named.location, named.id, ref, named.version, past, named.step)
         # Whether its transaction is still open is asked even where the table is known.
-        self._catalogs.of(params)
+        self._of(transaction)
         with self._lock:
             if key in self._tables:
                 # A streaming query may ask about the same version for months.
                 self._tables.move_to_end(key)
             return self._tables.get(key)
 
-    def _newest(self, params: Params) -> Table:
-        from lakelog.catalog.errors import NoSuchTable
-
-        table = self._catalogs.of(params).table_at(params["location"])
-        if table.id != params["id"]:
+    def _newest(self, named: LoadedTable, transaction: str | None) -> Table:
+        table = self._of(transaction).table_at(named.location)
+        if table.id != named.id:
             raise NoSuchTable(
-                f"the table at {params['location']} is another one by now: it was dropped and created again"
+                f"the table at {named.location} is another one by now: it was dropped and created again"
             )
-        return on_ref_of(params, table)
+        return on_ref(table, named.ref)
 
 
-def on_ref_of(params: Params, table: Table) -> Table:
+def on_ref(table: Table, ref: Ref | None) -> Table:
     """Return a table on the tag or branch that a reference names. NoSuchRef where that is another one by now."""
-    from lakelog.catalog.errors import NoSuchRef
-
-    if "ref" not in params:
+    if ref is None:
         return table
-    name, id = params["ref"]["name"], params["ref"]["id"]
-    found = table.at(ref=name)
-    if found.ref_id != id:
-        raise NoSuchRef(f"{name} of {table.name} is another one by now: it was dropped or replaced")
+    found = table.at(ref=ref.name)
+    if found.ref_id != ref.id:
+        raise NoSuchRef(f"{ref.name} of {table.name} is another one by now: it was dropped or replaced")
     return found
+
+
+def on_named(table: Table, name: str, kind: str | None) -> Table:
+    """Return a table on the tag or branch `name`, which has to be of the `kind`, if one is said. NoSuchRef."""
+    found = table.at(ref=name)
+    own = BRANCH if found.ref_id is None else found.refs[found.ref].kind
+    if kind is not None and kind != own:
+        raise NoSuchRef(f"{name} of {table.name} is a {own}: say {own}_{name}")
+    return found
+
+
+def load_named(catalog: CatalogNames, path: Identifier) -> Table:
+    """Return the table of that name or, where there is none, the one on a tag or branch that the last part names.
+
+    Names are as in SQL, see `RefTables.scala`. NoSuchTable, NoSuchNamespace.
+    """
+    try:
+        return catalog.load_table(path)
+    except (NoSuchTable, NoSuchNamespace):
+        match = _NAME.fullmatch(path[-1])
+        if match is None or len(path) == 1:
+            raise
+        try:
+            return on_named(catalog.load_table(path[:-1]), match["name"], match["kind"])
+        except (NoSuchTable, NoSuchNamespace, NoSuchRef):
+            pass
+        raise

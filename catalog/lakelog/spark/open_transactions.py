@@ -84,6 +84,20 @@ class OpenTransactions:
             )
         raise lost(id)
 
+    def abandon(self, id: str) -> None:
+        """Roll a transaction back that its session cannot end any more."""
+        opened = self.find(id)
+        if opened is not None:
+            self.remove(opened.id)
+            if opened.transaction.is_open:
+                opened.transaction.rollback()
+
+    def abandon_all(self) -> None:
+        with self._lock:
+            open_ones = list(self._open)
+        for id in open_ones:
+            self.abandon(id)
+
     def remove(self, id: str) -> None:
         with self._lock:
             if self._open.pop(id, None) is not None:

@@ -33,10 +33,12 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
     var interrupted = false
     try {
       while (synchronized {
-        while (isRead && isMissing(number)) try wait() catch { case _: InterruptedException => interrupted = true }
-        isRead ||= isMissing(number)
-        isMissing(number)
-      }) handOver()
+          while (isRead && isMissing(number))
+            try wait()
+            catch { case _: InterruptedException => interrupted = true }
+          isRead ||= isMissing(number)
+          isMissing(number)
+        }) handOver()
       synchronized(expected(number).answer)
     } finally if (interrupted) Thread.currentThread().interrupt()
   }
@@ -47,13 +49,13 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
     var frame: Option[Frame] = None
     try frame = read()
     finally synchronized {
-      isRead = false
-      ended = frame.isEmpty
-      // Nobody waits any more where the sender failed before it could wait.
-      for (read <- frame; request <- expected.get(read.number)) {
-        if (read.isOfBegin) request.begun = Some(read.body) else request.answer = frame
+        isRead = false
+        ended = frame.isEmpty
+        // Nobody waits any more where the sender failed before it could wait.
+        for (read <- frame; request <- expected.get(read.number)) {
+          if (read.isOfBegin) request.begun = Some(read.body) else request.answer = frame
+        }
+        notifyAll()
       }
-      notifyAll()
-    }
   }
 }

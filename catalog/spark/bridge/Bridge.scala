@@ -1,93 +1,97 @@
 package org.apache.spark.sql.lakelog
 
+import java.lang.ref.WeakReference
 import java.util.Properties
-import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.{ConcurrentHashMap, Semaphore}
 
-import scala.util.control.NonFatal
+import scala.annotation.tailrec
 
-import org.json4s.JsonAST.{JObject, JString}
+import org.json4s.JsonAST.JObject
 
 import org.apache.spark.internal.Logging
 
 /**
- * What one child needs to know: the Python to run, and the catalog's settings (warehouse, endpoint, …).
+ * Which catalog it is: the Python to run, and the catalog's settings (warehouse, endpoint, …).
  *
  * Settings hold no credentials, and they travel through the pipe rather than among the process's arguments.
  */
 private[lakelog] final case class BridgeSettings(python: String, settings: Map[String, String])
 
 /**
- * What a request needs to be the same request when it is asked again, and what Python makes and tells before it begins:
+ * What a request needs to be the same request when it is asked again, and what Python makes and says before it begins:
  * the answer to `method`, which becomes the parameter `as`.
  */
 private[lakelog] final case class First(method: String, params: JObject, as: String)
 
-/** What Python answered: JSON, and bytes beside it. */
-private[lakelog] final case class Answer(json: JObject, body: Array[Byte])
+/** Where a catalog is open: what the process that has it calls it. */
+private[lakelog] final case class OpenedCatalog(child: Child, number: Long)
 
 /**
- * Asks Python, which plans and commits; starts its process when it is first needed and again when it has died.
+ * One catalog in a Python process, which plans and commits: it is opened there when it is first needed, and again when the
+ * process has died.
  *
  * A request that a death left without answer is asked again, up to [[Bridge.Attempts]] times in all. That is safe
  * because each request that changes something carries a token that Python told before it began: a commit that happened
- * is found again by its id. One bridge serves all sessions of the JVM that use the same settings.
+ * is found again by its id. One bridge serves all sessions of the JVM that use the same settings. What it is asked
+ * again is asked of a process of its own ([[alone]]): what kills a process must not kill it for others time and again.
  */
-private[lakelog] final class Bridge private (settings: BridgeSettings) extends Logging {
+private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, isAlone: Boolean) extends Logging {
 
-  private var child: Child = _
+  private val opened = new Bridge.Opened
 
-  /** Asks one question. Throws [[LakelogFailure]] for an error that Python reports or for a Python that cannot run. */
-  def ask(method: String, params: JObject, first: Option[First] = None): Answer = {
-    var attempt = 1
-    var asked = Request(method, params, first)
-    while (true) {
-      try return answered(current().ask(asked))
-      catch {
-        case died: ChildDied if attempt < Bridge.Attempts =>
-          logWarning(s"The Python side of lakelog ended during $method; starting it again. ${died.lastWords}")
-          attempt += 1
-          asked = died.begun.fold(asked)(begun => Request(method, Json.merge(params, begun.obj: _*), None))
-        case died: ChildDied => throw Bridge.gone(method, died)
-      }
+  ProcessState.whenGone(this)(opened)
+
+  /**
+   * Asks one question, and answers it with the bytes beside. Throws [[LakelogFailure]] for an error that Python reports or
+   * for a Python that cannot run.
+   */
+  def ask[A](
+      request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[First] = None): (A, Array[Byte]) = {
+    val (json, body) = answer(Asked(request.method, scope.on(request), first), attempt = 1)
+    (request.answer(json), body)
+  }
+
+  @tailrec
+  private def answer(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+    val died =
+      try {
+        val catalog = current()
+        return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
+      } catch { case died: ChildDied => died }
+    if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
+    logWarning(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
+    val again = died.begun.fold(asked) { begun =>
+      asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }
-    throw new IllegalStateException("unreachable")
+    // What had not been asked yet cannot be what the process has died of.
+    if (isAlone || !died.wasAsked) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
   }
 
-  /** Answers the JSON of one question. */
-  def call(method: String, params: JObject): JObject = ask(method, params).json
-
-  private def current(): Child = synchronized {
-    if (child == null || !child.isAlive) child = start()
-    child
-  }
-
-  private def start(): Child = {
-    val started =
-      try new Child(Seq(settings.python, "-m", "lakelog.spark.bridge"), line => logWarning(s"Python: $line"))
-      catch { case missing: java.io.IOException => throw Bridge.noPython(settings.python, missing.getMessage) }
+  private def answerAlone(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+    Bridge.askedAgain.acquireUninterruptibly()
     try {
-      answered(started.ask(Request("hello", hello, None)))
-      started
-    } catch {
-      case died: ChildDied => throw Bridge.noPython(settings.python, died.lastWords)
-      case failed: Throwable =>
-        started.stop()
-        throw failed
-    }
+      val own = alone()
+      try own.answer(asked, attempt)
+      finally own.end()
+    } finally Bridge.askedAgain.release()
   }
 
-  private def hello: JObject = Json.obj(
-    "version" -> JString(Bridge.version),
-    "spark" -> JString(org.apache.spark.SPARK_VERSION),
-    "settings" -> JObject(settings.settings.toList.sorted.map { case (key, value) => key -> JString(value) }))
+  /** The same catalog in a process that holds no other, until its [[end]]. */
+  def alone(): Bridge = new Bridge(settings, Python.lend(settings.python), isAlone = true)
 
-  private def answered(frame: Frame): Answer = {
-    val json = try frame.json catch { case NonFatal(wrong) => throw Bridge.unreadable(wrong) }
-    Json.get(json, "error") match {
-      case Some(error: JObject) =>
-        throw new LakelogFailure(Json.string(error, "kind"), Json.string(error, "message"), error)
-      case _ =>
-        Answer(Json.get(json, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil)), frame.body)
+  /** Gives the process back that is this bridge's own. */
+  def end(): Unit = {
+    opened.run()
+    Python.takeBack(python)
+  }
+
+  private def current(): OpenedCatalog = opened.synchronized {
+    val child = python.current()
+    opened.catalog.filter(_.child eq child).getOrElse {
+      val number = Python.ask(child, wire.OpenCatalog(settings.settings)).catalog
+      val catalog = OpenedCatalog(child, number)
+      opened.catalog = Some(catalog)
+      catalog
     }
   }
 }
@@ -95,33 +99,53 @@ private[lakelog] final class Bridge private (settings: BridgeSettings) extends L
 private[lakelog] object Bridge {
 
   private val Attempts = 4
-  private val bridges = new ConcurrentHashMap[BridgeSettings, Bridge]()
 
-  /** The bridge of this JVM for these settings. Spark makes a catalog per session and never closes one. */
-  def of(settings: BridgeSettings): Bridge = bridges.computeIfAbsent(settings, new Bridge(_))
+  /** So many processes at a time are for requests that are asked again. */
+  private val askedAgain = new Semaphore(2)
+
+  private val bridges = new ConcurrentHashMap[BridgeSettings, WeakReference[Bridge]]()
+
+  /**
+   * The bridge of this JVM for these settings. Spark makes a catalog per session and never closes one; when none of them
+   * can be reached any more, nor a table of theirs, Python closes the catalog.
+   */
+  def of(settings: BridgeSettings): Bridge = {
+    var found: Bridge = null
+    bridges.compute(settings,
+      (_, known) => {
+        found = if (known == null) null else known.get
+        if (found != null) known
+        else {
+          found = new Bridge(settings, Python.of(settings.python), isAlone = false)
+          new WeakReference(found)
+        }
+      })
+    bridges.values.removeIf(_.get == null)
+    found
+  }
 
   /** The version of lakelog that this jar was built from. */
   lazy val version: String = {
     val properties = new Properties()
     val in = getClass.getResourceAsStream("/lakelog-adapter.properties")
-    if (in != null) try properties.load(in) finally in.close()
+    if (in != null)
+      try properties.load(in)
+      finally in.close()
     properties.getProperty("version", "unknown")
   }
 
-  private def unreadable(wrong: Throwable) =
-    new LakelogFailure("internal", s"Spark cannot read what lakelog's Python side answered: ${wrong.getMessage}")
+  /** What a bridge has opened, which is closed when the bridge cannot be reached any more. It must not know the bridge. */
+  private final class Opened extends Runnable {
+    var catalog: Option[OpenedCatalog] = None
+
+    override def run(): Unit = synchronized { val closing = catalog; catalog = None; closing }.foreach { opened =>
+      try Python.ask(opened.child, wire.CloseCatalog(opened.number))
+      catch { case _: ChildDied | _: LakelogFailure => } // It is closed with the process.
+    }
+  }
 
   private def gone(method: String, died: ChildDied) = new LakelogFailure(
     "commit-unknown",
     s"The Python side of lakelog ended $Attempts times during '$method'. Whether it took effect is not known: look " +
       s"at the table's history. Its last words: ${died.lastWords}")
-
-  private def noPython(python: String, words: String) = {
-    val why = words.linesIterator.toSeq.lastOption.getOrElse("it said nothing")
-    new LakelogFailure(
-      "python",
-      s"lakelog's Python side did not start with '$python': $why. Install lakelog $version there " +
-        s"('$python -m pip install lakelog==$version'), or name a Python that has it in " +
-        "spark.sql.catalog.<name>.python.")
-  }
 }

@@ -6,18 +6,23 @@ import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
 
-import org.json4s.JsonAST.{JObject, JString}
+import org.json4s.JsonAST.{JInt, JObject, JString}
 
-/** What Python is asked; `first` as long as it is not known to have begun. */
-private[lakelog] final case class Request(method: String, params: JObject, first: Option[First]) {
+/** What Python is asked of an open catalog, or of the process itself; `first` as long as it is not known to have begun. */
+private[lakelog] final case class Asked(
+    method: String, params: JObject, first: Option[First] = None, catalog: Option[Long] = None) {
 
-  def toJson: JObject = JObject(List("method" -> JString(method), "params" -> params) ++ first.map { asked =>
-    "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
-  })
+  def toJson: JObject = JObject(
+    List("method" -> JString(method), "params" -> params) ++ catalog.map("catalog" -> JInt(_)) ++ first.map { asked =>
+      "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
+    })
 }
 
-/** The child ended before it answered: whether it did what it was asked is not known, but what it told before it began. */
-private[lakelog] final class ChildDied(val lastWords: String, val begun: Option[JObject])
+/**
+ * The child ended before it answered: whether it did what it was asked is not known, but what it told before it began, and
+ * whether it was asked at all.
+ */
+private[lakelog] final class ChildDied(val lastWords: String, val begun: Option[JObject], val wasAsked: Boolean)
   extends IOException("The Python side of lakelog ended")
 
 /**
@@ -36,6 +41,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private val numbers = new AtomicLong()
   private val words = mutable.Queue.empty[String]
   @volatile private var broke = false
+  @volatile private var takesNothing = false
 
   private val listener = {
     val thread = new Thread(() => listen(), "lakelog-child-errors")
@@ -44,7 +50,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     thread
   }
 
-  def isAlive: Boolean = process.isAlive && !answers.haveEnded
+  def isAlive: Boolean = process.isAlive && !answers.haveEnded && !takesNothing
 
   def stop(): Unit = process.destroyForcibly()
 
@@ -52,12 +58,12 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
    * Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. Throws
    * [[ChildDied]] where it can be asked again, [[LakelogFailure]] where it is not known what to ask.
    */
-  def ask(request: Request): Frame = {
+  def ask(request: Asked): Frame = {
     val number = numbers.incrementAndGet()
     val sent = Frame(number, request.toJson)
     answers.expect(number)
     try {
-      if (!isAlive) throw died()
+      if (!isAlive) throw died(wasAsked = false)
       send(sent)
       answers.await(number).getOrElse(throw unanswered(number, request))
     } finally answers.forget(number)
@@ -66,7 +72,11 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private def send(frame: Frame): Unit =
     try out.synchronized(Frame.write(out, frame))
     catch {
-      case _: IOException => throw died()
+      case _: IOException =>
+        // It has ended, although it may count as alive for a moment still.
+        takesNothing = true
+        stop()
+        throw died(wasAsked = false)
       case broken: Throwable =>
         // What was to follow is missing, and everything that is sent from here on would be taken for it.
         stop()
@@ -90,13 +100,13 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private def listen(): Unit = {
     val lines = new BufferedReader(new InputStreamReader(process.getErrorStream, UTF_8))
     try Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
-      words.synchronized { words.enqueue(line); if (words.size > Child.KeptLines) words.dequeue() }
-      log(line)
-    }
+        words.synchronized { words.enqueue(line); if (words.size > Child.KeptLines) words.dequeue() }
+        log(line)
+      }
     catch { case _: IOException => }
   }
 
-  private def unanswered(number: Long, request: Request): Throwable = {
+  private def unanswered(number: Long, request: Asked): Throwable = {
     val begun = answers.begun(number)
     // Where the pipe broke, it may have told and done what nobody has heard of.
     if (broke && begun.isEmpty && request.first.isDefined) {
@@ -104,14 +114,14 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
         "commit-unknown",
         s"The pipe from the Python side of lakelog broke during '${request.method}'. Whether it took effect is not known: " +
           "look at the table's history.")
-    } else died(begun)
+    } else died(begun, wasAsked = true)
   }
 
-  private def died(begun: Option[JObject] = None): ChildDied = {
+  private def died(begun: Option[JObject] = None, wasAsked: Boolean): ChildDied = {
     // What Python said as it ended may still be on its way. Who is interrupted asks again all the same.
     try listener.join(Child.LastWordsWaitMs)
     catch { case _: InterruptedException => Thread.currentThread().interrupt() }
-    new ChildDied(words.synchronized(words.mkString("\n")), begun)
+    new ChildDied(words.synchronized(words.mkString("\n")), begun, wasAsked)
   }
 }
 

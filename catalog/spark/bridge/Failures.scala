@@ -1,17 +1,15 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JObject}
-
 import org.apache.spark.sql.catalyst.analysis.{FunctionAlreadyExistsException, NamespaceAlreadyExistsException, NoSuchNamespaceException, NoSuchTableException, NoSuchViewException, NonEmptyNamespaceException, TableAlreadyExistsException, ViewAlreadyExistsException}
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.QueryExecutionException
 
 /** An error that Python reported, before it is known which of Spark's own exceptions it becomes. */
 private[lakelog] final class LakelogFailure(
-    val kind: String, message: String, details: JObject = JObject(Nil)) extends RuntimeException(message) {
+    val kind: String, message: String, outcomeKnown: Boolean = false) extends RuntimeException(message) {
 
   /** Whether the commit that failed may have happened all the same: then its files must stay. */
-  def outcomeUnknown: Boolean = !Json.get(details, "outcome_known").contains(JBool(true))
+  def outcomeUnknown: Boolean = !outcomeKnown
 }
 
 /** What is no mistake in a statement: a conflict, a store that fails, a format from the future. */
@@ -23,23 +21,28 @@ private[lakelog] final class Failures(catalog: String) {
 
   /** Runs `ask`, which is about the table `ident`. */
   def table[T](ident: Identifier)(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofTable(failure, ident) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofTable(failure, ident) }
 
   /** Runs `ask`, which is about the view `ident`. */
   def view[T](ident: Identifier)(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofView(failure, ident) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofView(failure, ident) }
 
   /** Runs `ask`, which is about the namespace. */
   def namespace[T](names: Array[String])(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofNamespace(failure, names) }
 
   /** Runs `ask`, which is about the function `ident`. */
   def function[T](ident: Identifier)(ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw ofFunction(failure, ident) }
+    try ask
+    catch { case failure: LakelogFailure => throw ofFunction(failure, ident) }
 
   /** Runs `ask`, whose subject only its own words tell. */
   def procedure[T](ask: => T): T =
-    try ask catch { case failure: LakelogFailure => throw plain(failure) }
+    try ask
+    catch { case failure: LakelogFailure => throw plain(failure) }
 
   def ofTable(failure: LakelogFailure, ident: Identifier): Throwable = {
     val name = parts(ident.namespace :+ ident.name)

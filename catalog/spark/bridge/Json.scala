@@ -5,6 +5,7 @@ import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
 
 import org.json4s.JsonAST._
+import org.json4s.jackson.JsonMethods
 
 /** The few ways in which the adapter builds and reads JSON. A missing member is a bug of one of the two sides. */
 private[lakelog] object Json {
@@ -12,6 +13,9 @@ private[lakelog] object Json {
   def obj(members: (String, JValue)*): JObject = JObject(members.toList)
 
   def text(value: String): JValue = if (value == null) JNull else JString(value)
+
+  /** What is written of an object. */
+  def text(json: JObject): String = JsonMethods.compact(JsonMethods.render(json))
 
   def texts(values: Iterable[String]): JArray = JArray(values.map(text).toList)
 

@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.OptionalLong
 
-import org.json4s.JsonAST.JInt
-
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
@@ -68,7 +66,8 @@ private[lakelog] final class ChangesScan(
   override def createReaderFactory(): PartitionReaderFactory = reading.factory(files)
 
   /** Of a stream, nothing: what it began with says nothing of a batch, may be all that ever changed, and may have expired. */
-  override def estimateStatistics(): Statistics = if (isStream) ChangesScan.Unknown else {
+  override def estimateStatistics(): Statistics = if (isStream) ChangesScan.Unknown
+  else {
     val share = (8.0 + required.defaultSize) / (8.0 + changes.schema.defaultSize)
     val (rows, bytes) = (files.totalRows, (files.totalBytes * math.min(share, 1.0)).toLong)
     new Statistics {
@@ -81,10 +80,8 @@ private[lakelog] final class ChangesScan(
 
   private lazy val files: PlannedFiles = table.access.failures.table(table.access.ident) {
     val ofRows = predicates.filterNot(FileNames.areIn(_, table.physical.metadata))
-    val params = Json.merge(
-      table.facts.reference, "first" -> JInt(changes.first), "last" -> JInt(changes.last),
-      "predicate" -> Predicates.toJson(ofRows))
-    ArrowInternals.plannedFiles(table.access.channel.ask("plan_changes", params).body, table.facts.location)
+    val request = wire.PlanChanges(table.facts.reference, changes.first, changes.last, Predicates.toJson(ofRows))
+    ArrowInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
   }
 
   override def equals(other: Any): Boolean = other match {

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JInt, JNull, JValue}
+import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, ChangelogRange, Column}
 import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
@@ -15,33 +15,34 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * tells what there is, and which files it is in. Which rows were updated or only copied, and what is left of several
  * changes, Spark finds out, where there may be such a thing.
  */
-private[lakelog] final class LakeChangelog(val table: LakeTable, val asked: ChangelogContext) extends Changelog {
-
-  private val facts = table.facts.json
+private[lakelog] final class LakeChangelog(
+    val table: LakeTable, val facts: wire.ChangesFacts, val asked: ChangelogContext) extends Changelog {
   private val metadata = table.physical.metadata
 
   /** The versions whose changes these are; of a range without an end, up to the newest one. */
-  val first: Long = Json.long(facts, "first")
-  val last: Long = Json.long(facts, "last")
+  val first: Long = facts.first
+  val last: Long = facts.last
 
-  /** Where a stream of them ends, in Python's words: at a version, a time, or nowhere. */
-  def end: JValue = facts \ "end"
+  /** Where a stream of them ends. */
+  def end: wire.ChangesEnd = facts.end
 
   /** Whether Spark compares the changes of a row with each other. */
   val isCompared: Boolean = asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
 
   /** What a change is read as. */
-  val schema: StructType = StructType(SchemaInternals.withoutCharVarchar(table.schema).fields ++ LakeChangelog.Ids.map(field))
+  val schema: StructType =
+    StructType(SchemaInternals.withoutCharVarchar(table.schema).fields ++ LakeChangelog.Ids.map(field))
 
   override def name(): String = table.name
 
-  override def columns(): Array[Column] = table.columns ++ SchemaInternals.columnsOf(StructType(LakeChangelog.Ids.map(field)))
+  override def columns(): Array[Column] =
+    table.columns ++ SchemaInternals.columnsOf(StructType(LakeChangelog.Ids.map(field)))
 
-  override def containsCarryoverRows(): Boolean = Json.bool(facts, "may_carry")
+  override def containsCarryoverRows(): Boolean = facts.mayCarry
 
-  override def representsUpdateAsDeleteAndInsert(): Boolean = Json.bool(facts, "may_update")
+  override def representsUpdateAsDeleteAndInsert(): Boolean = facts.mayUpdate
 
-  override def containsIntermediateChanges(): Boolean = Json.bool(facts, "may_repeat")
+  override def containsIntermediateChanges(): Boolean = facts.mayRepeat
 
   override def rowId(): Array[NamedReference] = Array(reference(RowIds.Id))
 
@@ -60,7 +61,7 @@ private[lakelog] final class LakeChangelog(val table: LakeTable, val asked: Chan
 
   /** Those of the same versions are equal: Spark finds what it has cached of one when it has loaded the other. */
   override def equals(other: Any): Boolean = other match {
-    case that: LakeChangelog => table == that.table
+    case that: LakeChangelog => table == that.table && facts == that.facts
     case _ => false
   }
 
@@ -73,21 +74,24 @@ private[lakelog] object LakeChangelog {
 
   private val Ids: Seq[RowFact] = Seq(RowIds.Id, RowIds.Version)
 
-  /** Which changes are asked for, as Python takes it. */
-  def toJson(range: ChangelogRange): Seq[(String, JValue)] = {
-    val ends = range match {
-      case versions: VersionRange => Seq(
-        if (startsLatest(versions)) "start_latest" -> JBool(true) else "start_version" -> version(versions.startingVersion),
-        "end_version" -> Some(versions.endingVersion).filter(_.isPresent).map(end => version(end.get)).getOrElse(JNull))
-      case times: TimestampRange => Seq(
-        "start_us" -> JInt(times.startingTimestamp),
-        "end_us" -> Some(times.endingTimestamp).filter(_.isPresent).map(end => JInt(end.get.longValue)).getOrElse(JNull))
-      case _ => Nil
-    }
-    // One without ends has no answer to whether they count.
-    if (ends.isEmpty) Nil
-    else ends ++ Seq(
-      "with_start" -> JBool(range.startingBoundInclusive), "with_end" -> JBool(range.endingBoundInclusive))
+  /** Which changes of a table are asked for. A range without ends has no answer to whether they count. */
+  def wanted(of: wire.Named, range: ChangelogRange): wire.LoadChanges = range match {
+    case versions: VersionRange =>
+      val isLatest = startsLatest(versions)
+      wire.LoadChanges(
+        of,
+        startVersion = if (isLatest) None else Some(version(versions.startingVersion)),
+        startLatest = isLatest,
+        endVersion = versions.endingVersion.toScala.map(version),
+        withStart = range.startingBoundInclusive,
+        withEnd = range.endingBoundInclusive)
+    case times: TimestampRange => wire.LoadChanges(
+        of,
+        startUs = Some(times.startingTimestamp),
+        endUs = times.endingTimestamp.toScala.map(_.longValue),
+        withStart = range.startingBoundInclusive,
+        withEnd = range.endingBoundInclusive)
+    case _ => wire.LoadChanges(of)
   }
 
   /** Whether changes begin with the next version, which is for streams. */
@@ -96,8 +100,8 @@ private[lakelog] object LakeChangelog {
     case _ => false
   }
 
-  private def version(text: String): JValue = JInt(text.trim.toLongOption.getOrElse(
-    throw Failures.invalid(s"'$text' is not a version of a table: versions are numbers.")))
+  private def version(text: String): Long = text.trim.toLongOption.getOrElse(
+    throw Failures.invalid(s"'$text' is not a version of a table: versions are numbers."))
 }
 
 /** Options by which changes are asked for, which Spark has obeyed before it asks for a scan. In lower case. */

@@ -28,11 +28,11 @@ private[lakelog] object NestedLengths extends (SparkSession => Rule[LogicalPlan]
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
       case alter: AlterColumns => (alter.table, alter.getTagValue(stated)) match {
-        case (ResolvedTable(_, _, table: LakeTable, _), Some(types)) =>
-          val told = alter.specs.zip(types).map { case (spec, stated) => withLength(spec, stated, table.schema) }
-          if (told == alter.specs) alter else alter.copy(specs = told)
-        case _ => alter
-      }
+          case (ResolvedTable(_, _, table: LakeTable, _), Some(types)) =>
+            val told = alter.specs.zip(types).map { case (spec, stated) => withLength(spec, stated, table.schema) }
+            if (told == alter.specs) alter else alter.copy(specs = told)
+          case _ => alter
+        }
     }
   }
 

@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import org.json4s.JsonAST.{JArray, JBool, JNull, JObject, JString, JValue}
 
-import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint, ForeignKey, PrimaryKey, Unique}
 import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
 import org.apache.spark.sql.connector.expressions.NamedReference
@@ -33,17 +32,14 @@ private[lakelog] object Constraints {
     Json.merge(Json.obj(own: _*), "name" -> JString(constraint.name), "rely" -> JBool(constraint.rely))
   }
 
-  /** A constraint of a table. A CHECK has been held against every row; of keys nobody knows. */
-  def fromJson(json: JObject): Constraint = {
-    val (name, rely) = (Json.string(json, "name"), Json.bool(json, "rely"))
-    def columns: Array[NamedReference] =
-      Json.list(json, "columns").map(path => SchemaInternals.reference(Json.stringList(path))).toArray
-    def texts(member: String) = Json.stringList(Json.get(json, member).get)
-    Json.string(json, "kind") match {
+  /** A constraint of a table. A CHECK has been held against every row; whether keys hold is not known. */
+  def toSpark(facts: wire.ConstraintFacts): Constraint = {
+    val (name, rely) = (facts.name, facts.rely)
+    def columns: Array[NamedReference] = facts.columns.map(SchemaInternals.reference(_): NamedReference).toArray
+    facts.kind match {
       case "check" =>
-        val predicate = Json.get(json, "predicate").collect { case known: JObject => known }
-        Constraint.check(name).predicateSql(Json.string(json, "sql"))
-          .predicate(predicate.flatMap(CheckPredicates.fromJson).orNull).enforced(true).rely(rely)
+        Constraint.check(name).predicateSql(facts.sql.get)
+          .predicate(facts.predicate.flatMap(CheckPredicates.fromJson).orNull).enforced(true).rely(rely)
           .validationStatus(ValidationStatus.VALID).build()
       case "primary-key" =>
         Constraint.primaryKey(name, columns).enforced(false).rely(rely)
@@ -52,10 +48,9 @@ private[lakelog] object Constraints {
         Constraint.unique(name, columns).enforced(false).rely(rely)
           .validationStatus(ValidationStatus.UNVALIDATED).build()
       case "foreign-key" =>
-        val table = texts("table")
         val referenced: Array[NamedReference] =
-          texts("referenced").map(column => SchemaInternals.reference(Seq(column))).toArray
-        Constraint.foreignKey(name, columns, Identifier.of(table.init.toArray, table.last), referenced)
+          facts.referenced.get.map(column => SchemaInternals.reference(Seq(column)): NamedReference).toArray
+        Constraint.foreignKey(name, columns, LakeCatalog.identifier(facts.table.get), referenced)
           .enforced(false).rely(rely).validationStatus(ValidationStatus.UNVALIDATED).build()
     }
   }

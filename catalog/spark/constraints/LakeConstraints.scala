@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.connector.catalog.{Identifier, Table, TableChange}
 import org.apache.spark.sql.connector.catalog.constraints.{Constraint, PrimaryKey}
 
@@ -19,7 +17,7 @@ private[lakelog] trait LakeConstraints { this: LakeCatalog =>
    *
    * Spark has read it before it asks for the change, so that others may have added rows meanwhile: Python sees to that.
    */
-  private[lakelog] def lookedAt(table: LakeTable, changes: Seq[TableChange]): Option[JObject] = {
+  private[lakelog] def lookedAt(table: LakeTable, changes: Seq[TableChange]): Option[wire.LoadedTable] = {
     ConstraintInternals.refuseOfView()
     ConstraintInternals.checkNames(table, changes)
     val added = changes.collect { case change: TableChange.AddConstraint => change }

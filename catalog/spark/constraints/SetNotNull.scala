@@ -12,14 +12,15 @@ private[lakelog] object SetNotNull {
   /** Takes what Spark would refuse out of the statement; the rest stays Spark's. */
   final case class Resolution(session: SparkSession) extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-      case alter: AlterColumns if alter.specs.exists(tightens(_).isDefined) => alter.table match {
-        case ResolvedTable(plugin, _, table: LakeTable, _) if LakeCatalog.of(plugin).isDefined =>
-          val (catalog, ident) = (LakeCatalog.of(plugin).get, table.access.ident)
-          val others = alter.specs.map(spec =>
-            if (tightens(spec).isDefined) spec.copy(newNullability = None) else spec)
-          Command(alter.copy(specs = others), catalog, ident, table, alter.specs.flatMap(tightens))
-        case _ => alter
-      }
+      case alter: AlterColumns if alter.specs.exists(tightens(_).isDefined) =>
+        alter.table match {
+          case ResolvedTable(plugin, _, table: LakeTable, _) if LakeCatalog.of(plugin).isDefined =>
+            val (catalog, ident) = (LakeCatalog.of(plugin).get, table.access.ident)
+            val others = alter.specs.map(spec =>
+              if (tightens(spec).isDefined) spec.copy(newNullability = None) else spec)
+            Command(alter.copy(specs = others), catalog, ident, table, alter.specs.flatMap(tightens))
+          case _ => alter
+        }
     }
   }
 

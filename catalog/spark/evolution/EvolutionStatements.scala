@@ -21,7 +21,8 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 private[lakelog] object EvolutionStatements extends AlterTableStatement {
 
   override protected val begins: Seq[Seq[String]] = Seq(
-    Seq("ADD", "PARTITION", "FIELD"), Seq("DROP", "PARTITION", "FIELD"), Seq("REPLACE", "PARTITION", "FIELD"), Seq("WRITE"))
+    Seq("ADD", "PARTITION", "FIELD"), Seq("DROP", "PARTITION", "FIELD"), Seq("REPLACE", "PARTITION", "FIELD"),
+    Seq("WRITE"))
 
   override protected def parsed(words: StatementWords): TableStatement = {
     val (changes, isDistributed) = new Parsing(words).changes()
@@ -41,7 +42,8 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
         written()
       }
 
-    private def added(): JObject = change("add-partition-field", "field" -> transform(words.until("AS")), "name" -> alias())
+    private def added(): JObject =
+      change("add-partition-field", "field" -> transform(words.until("AS")), "name" -> alias())
 
     private def dropped(): JObject = {
       val field = transform(words.until())

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JObject}
+import org.json4s.JsonAST.JObject
 
 /** A change of how a table's new files are written. */
 private[lakelog] final case class EvolveTable(changes: Seq[JObject], isDistributed: Boolean) extends TableStatement {
@@ -11,6 +11,7 @@ private[lakelog] final case class EvolveTable(changes: Seq[JObject], isDistribut
       throw Failures.invalid(
         s"${table.name} is not partitioned, so its rows cannot be distributed by partition: leave DISTRIBUTED BY PARTITION out.")
     }
-    table.change("alter_table", "changes" -> JArray(changes.toList))
+    table.access.change(wire.AlterTable(
+        wire.Named(location = Some(table.facts.location)), changes = changes, ref = table.facts.ref))
   }
 }

@@ -53,9 +53,9 @@ private[lakelog] final case class PartitionTransform(name: String, arguments: Se
     case "truncate" => PartitionTransform.truncate(source, argument)
     case "year" => PartitionTransform.day(source).andThen(day => LocalDate.ofEpochDay(day).getYear - 1970)
     case "month" => PartitionTransform.day(source).andThen { day =>
-      val date = LocalDate.ofEpochDay(day)
-      (date.getYear - 1970) * 12 + date.getMonthValue - 1
-    }
+        val date = LocalDate.ofEpochDay(day)
+        (date.getYear - 1970) * 12 + date.getMonthValue - 1
+      }
     case "day" => PartitionTransform.day(source).andThen(_.toInt)
     case "hour" => value => Math.floorDiv(value.asInstanceOf[Long], PartitionTransform.MicrosPerHour).toInt
   }
@@ -91,8 +91,8 @@ private[lakelog] object PartitionTransform {
     case _: DecimalType => value => hashBytes(value.asInstanceOf[Decimal].toJavaBigDecimal.unscaledValue.toByteArray)
     case BinaryType => value => hashBytes(value.asInstanceOf[Array[Byte]])
     case _ => value =>
-      val text = value.asInstanceOf[UTF8String]
-      Murmur3_x86_32.hashUnsafeBytes2(text.getBaseObject, text.getBaseOffset, text.numBytes, 0)
+        val text = value.asInstanceOf[UTF8String]
+        Murmur3_x86_32.hashUnsafeBytes2(text.getBaseObject, text.getBaseOffset, text.numBytes, 0)
   }
 
   private def hashLong(value: Long): Int = Murmur3_x86_32.hashLong(value, 0)
@@ -106,10 +106,10 @@ private[lakelog] object PartitionTransform {
     case IntegerType => value => { val v = value.asInstanceOf[Int]; v - Math.floorMod(v, width) }
     case LongType => value => { val v = value.asInstanceOf[Long]; v - Math.floorMod(v, width.toLong) }
     case decimal: DecimalType => value =>
-      val unscaled = value.asInstanceOf[Decimal].toJavaBigDecimal.unscaledValue
-      val step = BigInteger.valueOf(width.toLong)
-      val cut = new JBigDecimal(unscaled.subtract(unscaled.mod(step)), decimal.scale)
-      Decimal(BigDecimal(cut), decimal.precision, decimal.scale)
+        val unscaled = value.asInstanceOf[Decimal].toJavaBigDecimal.unscaledValue
+        val step = BigInteger.valueOf(width.toLong)
+        val cut = new JBigDecimal(unscaled.subtract(unscaled.mod(step)), decimal.scale)
+        Decimal(BigDecimal(cut), decimal.precision, decimal.scale)
     case BinaryType => value => value.asInstanceOf[Array[Byte]].take(width)
     case _ => value => value.asInstanceOf[UTF8String].substring(0, width)
   }

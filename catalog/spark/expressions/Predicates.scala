@@ -57,10 +57,11 @@ private[lakelog] object Predicates {
     case _ if level > Levels => tooDeep
     case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toJson(_, level + 1)))
     case function: UserDefinedScalarFunc if function.canonicalName.startsWith("lakelog.") =>
-      Json.obj("transform" -> JString(function.name), "args" -> JArray(function.children.toList.map {
-        case number: Literal[_] => encode(number.value, number.dataType)
-        case column => toJson(column, level + 1)
-      }))
+      Json.obj("transform" -> JString(function.name),
+        "args" -> JArray(function.children.toList.map {
+          case number: Literal[_] => encode(number.value, number.dataType)
+          case column => toJson(column, level + 1)
+        }))
     case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toJson(_, level + 1)))
   }
 
@@ -76,6 +77,9 @@ private[lakelog] object Predicates {
 
   /** Python reads as many levels of a predicate, and cannot parse JSON of many more. */
   private val Levels = 200
+
+  /** What any of these conditions holds for. */
+  def any(conditions: Seq[JObject]): JObject = op("OR", conditions)
 
   private def tooDeep: JObject = op("SPARK:Nested", Nil)
 
@@ -152,9 +156,9 @@ private[lakelog] object Predicates {
     if (name != "IN") children
     else children.head +: children.tail.sortBy {
       case literal: Literal[_] => literal.value match {
-        case number: Long => -math.abs(number.toDouble)
-        case _ => 0.0
-      }
+          case number: Long => -math.abs(number.toDouble)
+          case _ => 0.0
+        }
       case _ => 0.0
     }
 }

@@ -27,7 +27,7 @@ private[lakelog] case class AnalyzeLakeTable(table: LakeTable, columns: Option[S
     table.refuseOnRef("ANALYZE TABLE")
     val ident = table.access.ident
     val name = if (Locations.isPath(ident)) s"`${ident.name.replace("`", "``")}`"
-      else SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)
+    else SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)
     val wanted = columns.fold("NULL")(_.map(literal).mkString("array(", ", ", ")"))
     session.sql(
       s"CALL ${SchemaInternals.quoted(Seq(table.access.catalog))}.system.compute_statistics(" +

@@ -31,7 +31,8 @@ private[lakelog] object LakeExtensions {
    * Rules that see a plan before Spark resolves any of it: the place to replace what Spark would refuse for a catalog
    * that is not its own. Spark applies them again and again until nothing changes.
    */
-  val early: Seq[SparkSession => Rule[LogicalPlan]] = Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
+  val early: Seq[SparkSession => Rule[LogicalPlan]] =
+    Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =

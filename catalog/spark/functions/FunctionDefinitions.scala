@@ -47,7 +47,9 @@ private[lakelog] object FunctionDefinitions {
     val isQuery = Json.get(stored, "is_query").contains(JBool(true))
     val isTable = Json.get(stored, "is_table").contains(JBool(true))
     Map.from(own) ++ map(stored, "properties") ++
-      map(stored, "configs").map { case (key, value) => (Configs + key) -> value } +
+      map(stored, "configs").map { case (key, value) =>
+        (Configs + key) -> value
+      } +
       ((if (isQuery) Query else Expression) -> Json.string(stored, "body")) + (IsTable -> isTable.toString)
   }
 

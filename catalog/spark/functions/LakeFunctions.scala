@@ -20,10 +20,9 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
 
   override def listFunctions(names: Array[String]): Array[Identifier] = {
     val transforms = if (names.isEmpty) TransformFunctions.names.map(Identifier.of(names, _)) else Nil
-    val created = if (LakeCatalog.isSystem(names)) Nil else failures.namespace(names) {
-      Json.list(ask("list_functions", about(names)), "functions").map(Json.stringList(_).toArray).map { parts =>
-        Identifier.of(parts.init, parts.last)
-      }
+    val created = if (LakeCatalog.isSystem(names)) Nil
+    else failures.namespace(names) {
+      ask(wire.ListFunctions(names.toSeq)).functions.map(LakeCatalog.identifier)
     }
     (transforms ++ created).toArray
   }
@@ -39,8 +38,7 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
 
   /** The function that a user has created, if there is one. */
   private[lakelog] def stored(ident: Identifier): Option[StoredFunction] = failures.function(ident) {
-    val found = Json.get(ask("load_function", functionAt(ident)), "function")
-    found.collect { case definition: JObject => new StoredFunction(self, folded(ident), definition) }
+    ask(wire.LoadFunction(functionAt(ident))).function.map(new StoredFunction(self, folded(ident), _))
   }
 
   /** What DESCRIBE FUNCTION tells. */
@@ -56,15 +54,14 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
     if (transform(ident).isDefined) {
       if (!ifNotExists) throw new FunctionAlreadyExistsException(functionParts(ident))
     } else failures.function(ident) {
-      change(
-        "create_function", functionAt(ident),
-        "definition" -> definition, "or_replace" -> JBool(replace), "if_not_exists" -> JBool(ifNotExists))
+      channel.changeOnce(wire.CreateFunction(
+          functionAt(ident), definition = definition, orReplace = replace, ifNotExists = ifNotExists))
     }
   }
 
   /** Whether there was such a function. */
   private[lakelog] def dropFunction(ident: Identifier): Boolean = failures.function(ident) {
-    Json.bool(change("drop_function", functionAt(ident)), "dropped")
+    channel.changeOnce(wire.DropFunction(functionAt(ident))).dropped
   }
 
   private[lakelog] def transform(ident: Identifier): Option[UnboundFunction] =
@@ -84,9 +81,8 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
     if (SettingInternals.isCaseSensitive) ident
     else Identifier.of(ident.namespace, ident.name.toLowerCase(Locale.ROOT))
 
-  private def functionAt(ident: Identifier): JObject = Json.obj(
-    "identifier" -> Json.texts(ident.namespace :+ folded(ident).name),
-    "case_sensitive" -> JBool(SettingInternals.isCaseSensitive))
+  private def functionAt(ident: Identifier): wire.OfFunction = wire.OfFunction(
+    ident.namespace.toSeq :+ folded(ident).name, caseSensitive = SettingInternals.isCaseSensitive)
 }
 
 /** A function that a user has created, as Python keeps it. */

@@ -15,9 +15,9 @@ private[lakelog] object TableFunctionCalls extends EarlyRewrite {
 
   override protected def rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
     case call @ UnresolvedTableValuedFunction(name, arguments, false) => found(name) match {
-      case Some(function) => LakeTableCall(function, arguments)
-      case None => call
-    }
+        case Some(function) => LakeTableCall(function, arguments)
+        case None => call
+      }
   }
 
   /** The function, if it is in a lakelog catalog. None leaves the call to Spark. */

@@ -29,7 +29,9 @@ private[lakelog] object ArrowInternals {
       new ColumnarBatch(root.getFieldVectors.asScala.map(new Borrowed(_): ColumnVector).toArray, root.getRowCount)
     }
 
-    override def close(): Unit = try reader.close() finally allocator.close()
+    override def close(): Unit =
+      try reader.close()
+      finally allocator.close()
   }
 
   /** Spark lets go of each batch when it has read it, but the next one comes in the same vectors. */
@@ -85,7 +87,8 @@ private[lakelog] object ArrowInternals {
     val allocator = ArrowUtils.rootAllocator.newChildAllocator(name, 0, Long.MaxValue)
     try {
       val reader = new ArrowStreamReader(new ByteArrayInputStream(arrow), allocator)
-      try while (reader.loadNextBatch()) use(reader.getVectorSchemaRoot) finally reader.close()
+      try while (reader.loadNextBatch()) use(reader.getVectorSchemaRoot)
+      finally reader.close()
     } finally allocator.close()
   }
 }

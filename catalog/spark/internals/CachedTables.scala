@@ -46,11 +46,12 @@ private[lakelog] object CachedTables {
     ident <- relation.identifier
   } {
     try catalog match {
-      case tables: TableCatalog if isSame(tables.loadTable(ident), table) =>
-      case _ =>
-        val name = catalog.name +: ident.namespace.toSeq :+ ident.name
-        manager.recacheTableOrView(session, name, includeTimeTravel = false)
-    } catch { case NonFatal(_) => manager.uncacheQuery(session, plan, cascade = true, blocking = false) }
+        case tables: TableCatalog if isSame(tables.loadTable(ident), table) =>
+        case _ =>
+          val name = catalog.name +: ident.namespace.toSeq :+ ident.name
+          manager.recacheTableOrView(session, name, includeTimeTravel = false)
+      }
+    catch { case NonFatal(_) => manager.uncacheQuery(session, plan, cascade = true, blocking = false) }
   }
 
   private def isSame(newest: Table, cached: LakeTable): Boolean = newest match {

@@ -53,7 +53,8 @@ private[lakelog] object ConstraintInternals {
    * shows, under the names that columns have there, and add it to the table below.
    */
   def refuseOfView(): Unit = StatementInternals.running.foreach(_.logical.foreach {
-    case view: View => throw ErrorInternals.viewNotTable(view.desc.identifier.nameParts, "ALTER TABLE ... ADD CONSTRAINT")
+    case view: View =>
+      throw ErrorInternals.viewNotTable(view.desc.identifier.nameParts, "ALTER TABLE ... ADD CONSTRAINT")
     case _ =>
   })
 

@@ -67,7 +67,8 @@ private[lakelog] object FooterInternals {
       EvalMode.LEGACY).eval())
 
   /** What executors find in the footers of these files, each as JSON; see [[FooterReader]]. */
-  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[String] = if (files.isEmpty) Nil else {
+  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[String] = if (files.isEmpty) Nil
+  else {
     val context = session.sparkContext
     val configuration = SettingInternals.hadoopConf(files.head.path.toString, settings)
     val broadcast = context.broadcast(new SerializableConfiguration(configuration))
@@ -93,7 +94,9 @@ private[lakelog] object FooterReader {
   def read(path: String, configuration: Configuration, format: Map[String, String]): String = {
     val found =
       try look(HadoopInputFile.fromPath(new Path(path), configuration), format)
-      catch { case NonFatal(error) => Json.obj("error" -> JString(s"${error.getClass.getSimpleName}: ${error.getMessage}")) }
+      catch {
+        case NonFatal(error) => Json.obj("error" -> JString(s"${error.getClass.getSimpleName}: ${error.getMessage}"))
+      }
     JsonMethods.compact(JsonMethods.render(found))
   }
 
@@ -170,6 +173,6 @@ private[lakelog] object FooterReader {
     val told = footer.getFileMetaData.getKeyValueMetaData.asScala
     val version = told.get("org.apache.spark.version").map(_.takeWhile(_ != '.'))
     version.exists(Set("1", "2")) ||
-      told.contains("org.apache.spark.legacyDateTime") || told.contains("org.apache.spark.legacyINT96")
+    told.contains("org.apache.spark.legacyDateTime") || told.contains("org.apache.spark.legacyINT96")
   }
 }

@@ -21,7 +21,8 @@ private[lakelog] object JobInternals {
     val context = session.sparkContext
     val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
     context.setJobDescription(text)
-    try run finally context.setJobDescription(before)
+    try run
+    finally context.setJobDescription(before)
   }
 
   /** The rows of some partitions, in tasks of several each. */

@@ -41,8 +41,9 @@ private[lakelog] object PlanInternals extends PredicateHelper {
       case _: LocalRelation => Predicates.toJson(Seq(new AlwaysFalse))
       case plan =>
         val parts = plan.collect { case filter: Filter => splitConjunctivePredicates(filter.condition) }.flatten
-        Predicates.toJson(parts.map(part => DataSourceV2Strategy.translateFilterV2(part).getOrElse(
-          throw refused(s"files do not tell of ${part.sql}"))))
+        Predicates.toJson(parts.map(part =>
+            DataSourceV2Strategy.translateFilterV2(part).getOrElse(
+              throw refused(s"files do not tell of ${part.sql}"))))
     }
   }
 

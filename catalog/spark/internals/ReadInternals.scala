@@ -39,7 +39,7 @@ private[lakelog] object ReadInternals {
   /** Whether Parquet files of that schema are read in columns, by the session's settings. */
   def readsColumns(schema: StructType): Boolean =
     ParquetUtils.isBatchReadSupportedForSchema(conf, schema) && conf.wholeStageEnabled &&
-      !WholeStageCodegenExec.isTooManyFields(conf, schema)
+    !WholeStageCodegenExec.isTooManyFields(conf, schema)
 
   /**
    * Spark's own Parquet reader for `schema`, which names columns as the files do. `constants` come with each file, and

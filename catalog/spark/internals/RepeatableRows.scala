@@ -12,23 +12,24 @@ private[lakelog] object RepeatableRows {
   /** Users' functions may be dear, and mostly nobody has said whether they give the same twice. */
   def isPlain(expression: Expression): Boolean =
     expression.deterministic && !SubqueryExpression.hasSubquery(expression) &&
-      !expression.exists(_.isInstanceOf[UserDefinedExpression])
+    !expression.exists(_.isInstanceOf[UserDefinedExpression])
 
   /** Whether rows can be read several times, and be sent to all tasks. */
   def areFew(source: LogicalPlan): Boolean =
     SettingInternals.conf.exchangeReuseEnabled &&
-      bytes(source).exists(_ <= SettingInternals.conf.autoBroadcastJoinThreshold)
+    bytes(source).exists(_ <= SettingInternals.conf.autoBroadcastJoinThreshold)
 
   /** How large the source is; None where reading it again would cost much or give other rows. */
   private def bytes(source: LogicalPlan): Option[BigInt] = source match {
     case Project(columns, child) if columns.forall(isPlain) => bytes(child)
     case Filter(condition, child) if isPlain(condition) => bytes(child)
-    case leaf if isRepeatable(leaf) => Some(leaf match {
-      // Whatever Spark builds to ask for statistics counts as a scan by the statement.
-      case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
-        BigInt(relation.table.asInstanceOf[LakeTable].bytes(relation.options))
-      case other => other.stats.sizeInBytes
-    })
+    case leaf if isRepeatable(leaf) =>
+      Some(leaf match {
+        // Whatever Spark builds to ask for statistics counts as a scan by the statement.
+        case relation: DataSourceV2Relation if relation.table.isInstanceOf[LakeTable] =>
+          BigInt(relation.table.asInstanceOf[LakeTable].bytes(relation.options))
+        case other => other.stats.sizeInBytes
+      })
     case _ => None
   }
 
@@ -40,10 +41,11 @@ private[lakelog] object RepeatableRows {
     case _: LocalRelation | _: OneRowRelation | _: Range => true
     case cached: InMemoryRelation => isRepeatedly(cached.cacheBuilder.logicalPlan)
     case files: LogicalRelation => files.relation match {
-      case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
-      case _ => false
-    }
-    case relation: DataSourceV2Relation => relation.table.isInstanceOf[LakeTable] || relation.table.isInstanceOf[FileTable]
+        case relation: HadoopFsRelation => relation.location.isInstanceOf[PartitioningAwareFileIndex]
+        case _ => false
+      }
+    case relation: DataSourceV2Relation =>
+      relation.table.isInstanceOf[LakeTable] || relation.table.isInstanceOf[FileTable]
     case _ => false
   }
 

@@ -14,10 +14,11 @@ private[lakelog] object RowInternals {
     fields.map(partitionValue(_, schema).dataType)
 
   private def partitionValue(field: PartitionField, schema: StructType): Expression =
-    transformed(field.transform, field.column, name => {
-      val index = schema.fieldIndex(name)
-      BoundReference(index, schema(index).dataType, nullable = true)
-    })
+    transformed(field.transform, field.column,
+      name => {
+        val index = schema.fieldIndex(name)
+        BoundReference(index, schema(index).dataType, nullable = true)
+      })
 
   /** A transform of the column at that path, where `top` stands for a top-level column. */
   def transformed(transform: PartitionTransform, path: Seq[String], top: String => Expression): Expression = {

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JNull, JObject, JString}
-
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan, ShowTablesExtended}
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
@@ -54,16 +52,13 @@ private[lakelog] object StatementInternals {
    * A command runs under the id of its execution, which leads to its plan; a CALL runs while it is analysed, when its
    * words are those of the tree node at hand.
    */
-  def statement: JObject = {
+  def statement: wire.Statement = {
     val context = session.sparkContext
     val query = Option(context.getLocalProperty(SQLExecution.QUERY_ID_KEY))
     val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
       .orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
-    Json.obj(
-      "application" -> JString(s"${context.appName} ${context.applicationId}"),
-      "user" -> JString(context.sparkUser),
-      "query" -> query.map(JString(_)).getOrElse(JNull),
-      "text" -> text.map(words => JString(words.take(StatementLimit))).getOrElse(JNull))
+    wire.Statement(
+      context.sparkUser, s"${context.appName} ${context.applicationId}", query, text.map(_.take(StatementLimit)))
   }
 
   /**

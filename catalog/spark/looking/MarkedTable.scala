@@ -19,7 +19,7 @@ private[lakelog] final class MarkedTable(table: LakeTable) extends LakeTable(tab
   private def default(index: Int): String = s"'$mark-$index'"
 
   override def columns: Array[Column] = SchemaInternals.columnsOf(StructType(
-    physical.logical.fields.zip(clauses).zipWithIndex.map { case ((field, clause), index) =>
+      physical.logical.fields.zip(clauses).zipWithIndex.map { case ((field, clause), index) =>
       if (clause.isEmpty) field
       else field.copy(metadata = new MetadataBuilder().withMetadata(field.metadata)
         .putString("CURRENT_DEFAULT", default(index)).putString("EXISTS_DEFAULT", "NULL").build())
@@ -36,7 +36,7 @@ private[lakelog] final class MarkedTable(table: LakeTable) extends LakeTable(tab
   def order(name: String): String = {
     val fields = facts.sortFields.map { field =>
       val of = if (field.transform.isIdentity) SchemaInternals.quoted(field.column)
-        else field.transform.toSpark(field.column).describe
+      else field.transform.toSpark(field.column).describe
       s"$of ${if (field.ascending) "ASC" else "DESC"} NULLS ${if (field.nullsFirst) "FIRST" else "LAST"}"
     }
     if (fields.isEmpty) ""

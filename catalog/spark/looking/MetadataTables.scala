@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import org.json4s.JsonAST.JString
-
 import org.apache.spark.sql.connector.catalog.{Identifier, Relation}
 
 /**
@@ -19,9 +17,11 @@ private[lakelog] object MetadataTables {
 
   /** What `named` gives; where there is nothing of that name, the metadata table of the table that `load` gives, if any. */
   def orElse(ident: Identifier, load: Identifier => Relation)(named: => Relation): Relation =
-    try named catch {
+    try named
+    catch {
       case missing: LakelogFailure if Missing(missing.kind) && mayBe(ident) =>
-        try of(load(tableOf(ident)), ident.name.toLowerCase(Locale.ROOT)).getOrElse(throw missing) catch {
+        try of(load(tableOf(ident)), ident.name.toLowerCase(Locale.ROOT)).getOrElse(throw missing)
+        catch {
           case none: LakelogFailure if Missing(none.kind) => throw missing
         }
     }
@@ -33,7 +33,6 @@ private[lakelog] object MetadataTables {
   def tableOf(ident: Identifier): Identifier = Identifier.of(ident.namespace.init, ident.namespace.last)
 
   private def of(found: Relation, name: String): Option[Relation] = Some(found).collect { case table: LakeTable =>
-    val params = Json.merge(table.facts.reference, "name" -> JString(name))
-    new MetadataTable(table, table.access.channel.call("metadata_table", params))
+    new MetadataTable(table, table.access.channel.ask(wire.DescribeMetadataTable(table.facts.reference, name)))
   }
 }

@@ -21,7 +21,8 @@ private[lakelog] object UnreadableTable {
 
   /** What `load` gives; while tables are only listed, a table that cannot be read is one of them all the same. */
   def orElse(ident: Identifier)(load: => Relation): Relation =
-    try load catch {
+    try load
+    catch {
       case why: LakelogException if StatementInternals.isShowingTables => new UnreadableTable(ident, why)
     }
 }

@@ -4,7 +4,7 @@ import java.util.{Map => JMap}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JArray, JNull, JObject, JValue}
+import org.json4s.JsonAST.{JNull, JObject, JValue}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.{NoSuchPartitionException, PartitionsAlreadyExistException}
@@ -51,11 +51,11 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
     idents.find(partitionExists).foreach { ident =>
       throw new PartitionsAlreadyExistException(name, ident, partitionSchema())
     }
-    change("add_partitions", "partitions" -> JArray(idents.toList.map(valuesOf)))
+    access.change(wire.AddPartitions(facts.reference, partitions = idents.toSeq.map(valuesOf)))
   }
 
   override def dropPartitions(idents: Array[InternalRow]): Boolean = {
-    change("drop_partitions", "partitions" -> JArray(idents.toList.map(valuesOf)))
+    access.change(wire.DropPartitions(facts.reference, partitions = idents.toSeq.map(valuesOf)))
     true
   }
 
@@ -65,14 +65,14 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
   }
 
   override def truncatePartitions(idents: Array[InternalRow]): Boolean = idents.nonEmpty && {
-    change("truncate_partitions", "partitions" -> JArray(idents.toList.map(valuesOf)))
+    access.change(wire.TruncatePartitions(facts.reference, partitions = idents.toSeq.map(valuesOf)))
     true
   }
 
   override def renamePartition(from: InternalRow, to: InternalRow): Boolean = {
     if (!partitionExists(from)) throw new NoSuchPartitionException(name, from, partitionSchema())
     if (partitionExists(to)) throw new PartitionsAlreadyExistException(name, to, partitionSchema())
-    change("rename_partition", "old" -> valuesOf(from), "new" -> valuesOf(to))
+    access.change(wire.RenamePartition(facts.reference, old = valuesOf(from), `new` = valuesOf(to)))
     true
   }
 
@@ -85,11 +85,10 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
     val where = JObject(names.toList.zipWithIndex.map { case (name, i) =>
       name -> value(ident, i, StructField(name, types(i)))
     })
-    val answer = access.failures.table(access.ident) {
-      access.channel.ask("partitions", Json.merge(facts.reference, "where" -> where))
-    }
-    ArrowInternals.rows(answer.body, StructType(
-      SchemaInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
+    val found = access.failures.table(access.ident)(access.channel.bytes(wire.ListPartitions(facts.reference, where)))
+    ArrowInternals.rows(found,
+      StructType(
+        SchemaInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
   }
 
   private def valuesOf(ident: InternalRow): JObject =

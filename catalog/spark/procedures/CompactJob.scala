@@ -3,7 +3,6 @@ package org.apache.spark.sql.lakelog
 import scala.annotation.tailrec
 
 import org.json4s.JsonAST._
-import org.json4s.jackson.JsonMethods
 
 /**
  * Writes small files of a table anew as larger ones, and files of which many rows are deleted. Python says which belong
@@ -18,11 +17,12 @@ private[lakelog] object CompactJob {
   def run(job: JObject, catalog: String): JObject = {
     val name = SchemaInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
     val table = ProcedureTables.load(name)
-    val goal = Json.child(job, "goal")
-    val wanted = Json.obj(
-      "goal" -> goal, "until" -> JLong(table.facts.version),
-      "limit_bytes" -> JLong(Json.long(goal, "target_size_bytes") * CompactRows.filesAtOnce),
-      "predicate" -> Json.optionalString(job, "where").map(PlanInternals.condition(name, _)).getOrElse(JNull))
+    val goal = wire.CompactionGoal.of(Json.child(job, "goal"))
+    val condition = Json.optionalString(job, "where").map(PlanInternals.condition(name, _))
+    val wanted = (version: wire.LoadedTable) =>
+      wire.PlanCompaction(
+        version, goal, condition, until = table.facts.version,
+        limitBytes = goal.targetSizeBytes * CompactRows.filesAtOnce)
     val newest = () => {
       val now = ProcedureTables.load(name)
       if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
@@ -35,7 +35,8 @@ private[lakelog] object CompactJob {
 
   @tailrec
   private def compact(
-      table: LakeTable, newest: () => LakeTable, wanted: JObject, mostBytes: Long, done: Compacted,
+      table: LakeTable, newest: () => LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long,
+      done: Compacted,
       triesLeft: Int): (Compacted, Long) = {
     val batch = CompactBatch.plan(table, wanted, mostBytes)
     if (batch.isEmpty) (done, table.facts.version)
@@ -52,7 +53,8 @@ private[lakelog] object CompactJob {
 }
 
 /** How many files, and with how many bytes, gave way to how many others; and how many deleted rows they had. */
-private[lakelog] final case class Compacted(files: Long, bytes: Long, addedFiles: Long, addedBytes: Long, deleted: Long) {
+private[lakelog] final case class Compacted(files: Long, bytes: Long, addedFiles: Long, addedBytes: Long,
+    deleted: Long) {
 
   def +(more: Compacted): Compacted = Compacted(
     files + more.files, bytes + more.bytes, addedFiles + more.addedFiles, addedBytes + more.addedBytes,
@@ -82,7 +84,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   /** What was done, and whether that is all of it: others may have changed some of the files first. */
   def run(): (Compacted, Boolean) = {
     val facts = table.facts
-    val write = new TableWrite(table.access, facts.reference, table.access.call("begin_write", facts.reference))
+    val write = new TableWrite(table.access, facts.reference, table.access.ask(wire.BeginWrite(facts.reference)))
     val written = CompactRows.write(table, groups, write.filePrefix, mostBytes)
     val lost =
       try {
@@ -98,18 +100,19 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
     table.access.wrote(facts.location, stay.flatMap(written(_)))
     val done = stay.map { i =>
       val group = groups(i)
-      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(long(_, "size")).sum, group.deleted)
+      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(long(_, "size")).sum,
+        group.deleted)
     }
     (done.foldLeft(Compacted.Nothing)(_ + _), gone.isEmpty)
   }
 
   /** The groups that were left out. */
   private def commit(write: TableWrite, written: Seq[Seq[String]]): Set[Int] = {
-    val answer = write.commit("commit_compaction", Nil, "groups" -> JArray(groups.zip(written).toList.map {
-      case (group, files) => Json.obj(
-        "removed" -> Json.texts(group.files.paths), "files" -> JArray(files.toList.map(JsonMethods.parse(_))))
-    }))
-    Json.list(answer, "lost").collect { case JInt(number) => number.toInt }.toSet
+    val rewritten = groups.zip(written).map { case (group, files) =>
+      wire.Rewritten(group.files.paths.toSeq, files.map(DataFiles.json))
+    }
+    val answer = write.commit((version, write) => wire.CommitCompaction(version, write.token, write.write, rewritten))
+    answer.lost.map(_.toInt).toSet
   }
 
   private def check(group: CompactGroup, files: Seq[String]): Unit = {
@@ -118,21 +121,22 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
       s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would give way to others with $rows")
   }
 
-  private def long(file: String, name: String): Long = Json.long(JsonMethods.parse(file).asInstanceOf[JObject], name)
+  private def long(file: String, name: String): Long = Json.long(DataFiles.json(file), name)
 }
 
 private[lakelog] object CompactBatch {
 
-  def plan(table: LakeTable, wanted: JObject, mostBytes: Long): CompactBatch =
+  def plan(
+      table: LakeTable, wanted: wire.LoadedTable => wire.PlanCompaction, mostBytes: Long): CompactBatch =
     table.access.failures.table(table.access.ident) {
-      val answer = table.access.channel.ask("plan_compaction", Json.merge(table.facts.reference, wanted.obj: _*))
-      val files = ArrowInternals.plannedFiles(answer.body, table.facts.location)
-      val groups = Json.objects(answer.json, "groups")
-      val starts = groups.scanLeft(0)(_ + Json.long(_, "files").toInt)
-      new CompactBatch(table, groups.zip(starts).map { case (group, start) => CompactGroup(
-        files.at((start until start + Json.long(group, "files").toInt).toArray),
-        Json.long(group, "rows"), Json.long(group, "size_bytes"), Json.long(group, "deleted"),
-        Json.long(group, "tasks").toInt, Json.bool(group, "spread"))
-      }, mostBytes)
+      val (answer, body) = table.access.channel.withBytes(wanted(table.facts.reference))
+      val files = ArrowInternals.plannedFiles(body, table.facts.location)
+      val starts = answer.groups.scanLeft(0)(_ + _.files.toInt)
+      new CompactBatch(table,
+        answer.groups.zip(starts).map { case (group, start) =>
+          CompactGroup(
+            files.at((start until start + group.files.toInt).toArray),
+            group.rows, group.sizeBytes, group.deleted, group.tasks.toInt, group.spread)
+        }, mostBytes)
     }
 }

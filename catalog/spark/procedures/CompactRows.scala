@@ -24,7 +24,8 @@ private[lakelog] object CompactRows {
     val context = session.sparkContext
     val own = SchemaInternals.withoutCharVarchar(table.schema)
     val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
-    val text = s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
+    val text =
+      s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
     JobInternals.described(text) {
       val (rows, owners) = new CompactRows(session, table, own).of(groups)
       val found = new Array[Array[String]](owners.length)
@@ -51,7 +52,8 @@ private final class CompactRows(session: SparkSession, table: LakeTable, own: St
   /** All rows, and which group those of each task are of. */
   def of(groups: Seq[CompactGroup]): (RDD[InternalRow], IndexedSeq[Int]) = {
     val (spread, packed) = groups.indices.partition(groups(_).spread)
-    val together = if (packed.isEmpty) Nil else {
+    val together = if (packed.isEmpty) Nil
+    else {
       val rows = read(packed.map(groups(_).files))(files => Seq(fileByFile(files)))
       Seq((if (isSorted) arranged(rows)(sorted) else rows, packed))
     }

@@ -32,7 +32,7 @@ private[lakelog] object FooterJob {
     val chosen = files.map(file => file -> literals(file, columns)).filter { case (file, values) =>
       wanted.forall { case (name, text) =>
         val found = values.find(_._1.equalsIgnoreCase(name)).getOrElse(throw Failures.invalid(
-          s"The file ${file.path} has no partition column $name in the names of its folders."))
+            s"The file ${file.path} has no partition column $name in the names of its folders."))
         found._2 == literal(name, text, named(columns, name))
       }
     }
@@ -69,6 +69,6 @@ private[lakelog] object FooterJob {
     case (Some(value), Some(field)) =>
       val target = SchemaInternals.withoutCharVarchar(StructType(Seq(field))).head.dataType
       FooterInternals.cast(value, target).map(Predicates.encode(_, target)).getOrElse(throw Failures.invalid(
-        s"'$value', in the name of a folder, is no ${target.sql}, which the column $name is."))
+          s"'$value', in the name of a folder, is no ${target.sql}, which the column $name is."))
   }
 }

@@ -32,8 +32,9 @@ private[lakelog] object ForeignFiles {
   private def partitionsBetween(root: Path, file: Path): Seq[(String, Option[String])] = {
     val (top, full) = (root.toUri.getPath.stripSuffix("/"), file.toUri.getPath)
     val folders = if (full == top) Nil else full.stripPrefix(s"$top/").split("/").toSeq.init
-    folders.map(folder => partition(folder).getOrElse(throw Failures.invalid(
-      s"$file lies in the folder $folder, which is no partition (name=value): add that folder alone.")))
+    folders.map(folder =>
+      partition(folder).getOrElse(throw Failures.invalid(
+          s"$file lies in the folder $folder, which is no partition (name=value): add that folder alone.")))
   }
 
   private def partition(folder: String): Option[(String, Option[String])] = folder.indexOf('=') match {

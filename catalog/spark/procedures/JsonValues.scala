@@ -32,7 +32,7 @@ private[lakelog] object JsonValues {
   }
 
   /** A row from a list of values in the order of the fields. */
-  def toRow(values: List[JValue], schema: StructType): InternalRow = {
+  def toRow(values: Seq[JValue], schema: StructType): InternalRow = {
     require(values.length == schema.length, s"Python gave ${values.length} values for ${schema.length} columns.")
     InternalRow.fromSeq(values.zip(schema.fields).map { case (value, field) => fromJson(value, field.dataType) })
   }

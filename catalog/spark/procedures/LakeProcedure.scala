@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Collections, Iterator => JIterator, Locale}
 
-import org.json4s.JsonAST.JArray
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
@@ -51,10 +49,7 @@ private final class BoundLakeProcedure(
 
   override def call(arguments: InternalRow): JIterator[Scan] = {
     val answered = failures.procedure(session.call(declaration, JsonValues.toJson(arguments, input), jobs))
-    val rows = answered.map {
-      case JArray(values) => JsonValues.toRow(values, declaration.result)
-      case other => throw new IllegalStateException(s"Python gave a row that is no list: $other")
-    }
+    val rows = answered.map(JsonValues.toRow(_, declaration.result))
     if (declaration.result.isEmpty) Collections.emptyIterator()
     else Collections.singleton[Scan](new ResultRows(rows.toArray, declaration.result)).iterator
   }

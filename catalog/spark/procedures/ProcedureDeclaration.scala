@@ -1,30 +1,27 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter
 import org.apache.spark.sql.types.{DataType, DayTimeIntervalType, StructField, StructType}
 
 /** A procedure as Python declares it; see `lakelog.spark.procedures`. */
-private[lakelog] final class ProcedureDeclaration(json: JObject, intervals: Map[String, DataType] = Map.empty) {
+private[lakelog] final class ProcedureDeclaration(
+    declared: wire.DeclaredProcedure, intervals: Map[String, DataType] = Map.empty) {
 
-  val name: String = Json.string(json, "name")
-  val description: String = Json.string(json, "description")
+  val name: String = declared.name
+  val description: String = declared.description
 
-  val parameters: Array[ProcedureParameter] = Json.objects(json, "parameters").map { parameter =>
-    val declared = typeOf(parameter)
-    val dataType = declared match {
-      case _: DayTimeIntervalType => intervals.getOrElse(Json.string(parameter, "name"), declared)
-      case _ => declared
+  val parameters: Array[ProcedureParameter] = declared.parameters.map { parameter =>
+    val dataType = DataType.fromDDL(parameter.`type`) match {
+      case interval: DayTimeIntervalType => intervals.getOrElse(parameter.name, interval)
+      case other => other
     }
-    val builder = ProcedureParameter.in(Json.string(parameter, "name"), dataType)
-      .comment(Json.string(parameter, "comment"))
-    Json.optionalString(parameter, "default").foreach(builder.defaultValue(_: String))
+    val builder = ProcedureParameter.in(parameter.name, dataType).comment(parameter.comment)
+    parameter.default.foreach(builder.defaultValue(_: String))
     builder.build()
   }.toArray
 
   /** The same, with these types for parameters that take any interval. */
-  def withIntervals(types: Map[String, DataType]): ProcedureDeclaration = new ProcedureDeclaration(json, types)
+  def withIntervals(types: Map[String, DataType]): ProcedureDeclaration = new ProcedureDeclaration(declared, types)
 
   /** A line for each parameter and for the columns of the result, for people to read. */
   def signature: String = {
@@ -37,21 +34,19 @@ private[lakelog] final class ProcedureDeclaration(json: JObject, intervals: Map[
   }
 
   /** The columns of the result. */
-  val result: StructType = StructType(Json.objects(json, "columns").map { column =>
-    val field = StructField(Json.string(column, "name"), typeOf(column))
-    Json.optionalString(column, "comment").filter(_.nonEmpty).map(field.withComment).getOrElse(field)
+  val result: StructType = StructType(declared.columns.map { column =>
+    val field = StructField(column.name, DataType.fromDDL(column.`type`))
+    if (column.comment.isEmpty) field else field.withComment(column.comment)
   })
 
   /** What the procedure does with the session's transaction: begins, commits, rolls-back, or nothing of these. */
-  val session: Option[String] = Json.optionalString(json, "session")
+  val session: Option[String] = declared.session
 
   /** Whether Spark has to run a job before Python can do the rest. */
-  val hasJob: Boolean = Json.bool(json, "job")
+  val hasJob: Boolean = declared.job
 
   /** Whether it may change what tables hold, or names lead to. */
-  val changes: Boolean = Json.bool(json, "changes")
+  val changes: Boolean = declared.changes
 
-  val inTransaction: Boolean = Json.bool(json, "in_transaction")
-
-  private def typeOf(typed: JObject): DataType = DataType.fromDDL(Json.string(typed, "type"))
+  val inTransaction: Boolean = declared.inTransaction
 }

@@ -14,8 +14,9 @@ private[lakelog] object StatisticsJob {
     val plan = PlanInternals.ofTable(name)
     val table = ProcedureTables.of(name, plan)
     val wanted = Json.stringList(Json.get(job, "columns").get)
-    val columns = wanted.map(column => plan.output.find(_.name == column).getOrElse(
-      throw Failures.invalid(s"There is no column $column in $name.")))
+    val columns = wanted.map(column =>
+      plan.output.find(_.name == column).getOrElse(
+        throw Failures.invalid(s"There is no column $column in $name.")))
     val (rows, found) = JobInternals.statistics(plan, columns)
     Json.obj(
       "version" -> JLong(table.facts.version), "id" -> JString(table.facts.id), "rows" -> JLong(rows),

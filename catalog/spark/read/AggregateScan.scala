@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JBool, JNull, JString, JValue}
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.{Expression, NamedReference}
 import org.apache.spark.sql.connector.expressions.aggregate.{AggregateFunc, Aggregation, Count, CountStar, Max, Min}
@@ -10,7 +8,8 @@ import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
 /** Aggregates of all rows of a table that Python knows without a look at the files; see `lakelog.catalog.aggregates`. */
 private[lakelog] final class AggregateScan(
-    table: LakeTable, together: ReadTogether, wanted: Seq[AggregateScan.Wanted], groups: Seq[StructField]) extends LocalScan {
+    table: LakeTable, together: ReadTogether, wanted: Seq[AggregateScan.Wanted], groups: Seq[StructField])
+  extends LocalScan {
 
   private val schema = StructType(groups ++ wanted.map(_.field))
 
@@ -24,7 +23,7 @@ private[lakelog] final class AggregateScan(
   def isPossible: Boolean = of(together.versionIfSettled(table)).isDefined
 
   override def rows(): Array[InternalRow] = of(together.version(table)).getOrElse(throw new LakelogException(
-    s"${table.name} changed while the statement that reads it was prepared: run it again", null))
+      s"${table.name} changed while the statement that reads it was prepared: run it again", null))
 
   private def of(version: Long): Option[Array[InternalRow]] = synchronized {
     known match {
@@ -37,18 +36,16 @@ private[lakelog] final class AggregateScan(
   }
 
   private def ask(version: Long): Option[Array[InternalRow]] = table.access.failures.table(table.access.ident) {
-    val params = Json.merge(
-      table.facts.referenceOf(version), "aggregates" -> JArray(wanted.map(_.json).toList),
-      "group_by" -> Json.texts(groups.map(_.name)))
-    val answer = table.access.channel.ask("aggregate", params)
-    if (Json.get(answer.json, "known").contains(JBool(true))) Some(ArrowInternals.rows(answer.body, schema)) else None
+    val request = wire.Aggregate(table.facts.referenceOf(version), wanted.map(_.asked), groups.map(_.name))
+    val (answer, body) = table.access.channel.withBytes(request)
+    if (answer.known) Some(ArrowInternals.rows(body, schema)) else None
   }
 }
 
 private[lakelog] object AggregateScan {
 
   final case class Wanted(kind: String, column: Option[String], field: StructField) {
-    def json: JValue = Json.obj("kind" -> JString(kind), "column" -> column.map(JString(_)).getOrElse(JNull))
+    def asked: wire.Aggregated = wire.Aggregated(kind, column)
   }
 
   /**
@@ -68,9 +65,10 @@ private[lakelog] object AggregateScan {
 
   private def wanted(function: AggregateFunc, schema: StructType): Option[Wanted] = function match {
     case _: CountStar => Some(Wanted("count", None, StructField("count(*)", LongType, nullable = false)))
-    case count: Count if !count.isDistinct => column(count.column, schema).map { field =>
-      Wanted("count", Some(field.name), StructField(s"count(${field.name})", LongType, nullable = false))
-    }
+    case count: Count if !count.isDistinct =>
+      column(count.column, schema).map { field =>
+        Wanted("count", Some(field.name), StructField(s"count(${field.name})", LongType, nullable = false))
+      }
     case min: Min => column(min.column, schema).map(of("min", _))
     case max: Max => column(max.column, schema).map(of("max", _))
     case _ => None

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JInt, JObject}
-import org.json4s.jackson.JsonMethods
+import org.json4s.JsonAST.JObject
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory, Scan}
@@ -45,11 +44,11 @@ private object ArrowReaderFactory extends PartitionReaderFactory {
 /** How Python tells what columns a table of its own has, and gives rows of it: streams one after the other. */
 private[lakelog] object SystemStreams {
 
-  def schema(declared: JObject): StructType =
-    DataType.fromJson(JsonMethods.compact(JsonMethods.render(Json.child(declared, "schema")))).asInstanceOf[StructType]
+  def schema(declared: JObject): StructType = DataType.fromJson(Json.text(declared)).asInstanceOf[StructType]
 
-  def of(answer: Answer): Seq[Array[Byte]] = {
-    val lengths = Json.list(answer.json, "streams").collect { case JInt(length) => length.toInt }
-    lengths.scanLeft(0)(_ + _).zip(lengths).map { case (from, length) => answer.body.slice(from, from + length) }
+  def of(answer: (wire.Streams, Array[Byte])): Seq[Array[Byte]] = {
+    val (streams, body) = answer
+    val lengths = streams.streams.map(_.toInt)
+    lengths.scanLeft(0)(_ + _).zip(lengths).map { case (from, length) => body.slice(from, from + length) }
   }
 }

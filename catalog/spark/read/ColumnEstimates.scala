@@ -4,7 +4,7 @@ import java.util.{Map => JMap, Optional, OptionalLong}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JNull, JObject}
+import org.json4s.JsonAST.{JNull, JValue}
 
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
@@ -17,32 +17,33 @@ private[lakelog] object ColumnEstimates {
   def of(facts: TableFacts, required: StructType, rows: Long): JMap[NamedReference, ColumnStatistics] = {
     val schema = SchemaInternals.withoutCharVarchar(required)
     facts.estimates.flatMap { estimate =>
-      val name = Json.string(estimate, "column")
+      val name = estimate.column
       schema.fields.find(_.name == name).map(field =>
         SchemaInternals.reference(Seq(name)) -> statistics(estimate, field.dataType, rows))
     }.toMap.asJava
   }
 
-  private def statistics(estimate: JObject, dataType: DataType, rows: Long): ColumnStatistics = new ColumnStatistics {
-    override def distinctCount(): OptionalLong = if (isEstimated) whole("distinct", rows) else OptionalLong.empty()
-    override def nullCount(): OptionalLong = whole("nulls", rows)
-    override def avgLen(): OptionalLong = whole("average_bytes", Long.MaxValue)
-    override def maxLen(): OptionalLong = whole("most_bytes", Long.MaxValue)
-    override def min(): Optional[Object] = bound("min")
-    override def max(): Optional[Object] = bound("max")
+  private def statistics(estimate: wire.Estimate, dataType: DataType, rows: Long): ColumnStatistics =
+    new ColumnStatistics {
+      override def distinctCount(): OptionalLong =
+        if (isEstimated) whole(estimate.distinct, rows) else OptionalLong.empty()
+      override def nullCount(): OptionalLong = whole(estimate.nulls, rows)
+      override def avgLen(): OptionalLong = whole(estimate.averageBytes, Long.MaxValue)
+      override def maxLen(): OptionalLong = whole(estimate.mostBytes, Long.MaxValue)
+      override def min(): Optional[Object] = bound(estimate.min)
+      override def max(): Optional[Object] = bound(estimate.max)
 
-    /** Of other types, Spark expects no rows without bounds, and fails over bounds. */
-    private val isEstimated = dataType match {
-      case _: NumericType | DateType | TimestampType | BooleanType | _: StringType | BinaryType => true
-      case _ => false
+      /** Of other types, Spark expects no rows without bounds, and fails over bounds. */
+      private val isEstimated = dataType match {
+        case _: NumericType | DateType | TimestampType | BooleanType | _: StringType | BinaryType => true
+        case _ => false
+      }
+
+      private def whole(known: Option[Long], limit: Long): OptionalLong =
+        known.fold(OptionalLong.empty())(number => OptionalLong.of(math.min(number, limit)))
+
+      private def bound(known: Option[JValue]): Optional[Object] = if (!isEstimated) Optional.empty()
+      else Optional.ofNullable(
+        Constants.value(known.getOrElse(JNull), estimate.`type`, dataType).asInstanceOf[Object])
     }
-
-    private def whole(name: String, limit: Long): OptionalLong =
-      if (Json.get(estimate, name).isEmpty) OptionalLong.empty()
-      else OptionalLong.of(math.min(Json.long(estimate, name), limit))
-
-    private def bound(name: String): Optional[Object] = if (!isEstimated) Optional.empty() else Optional.ofNullable(
-      Constants.value(Json.get(estimate, name).getOrElse(JNull), Json.string(estimate, "type"), dataType)
-        .asInstanceOf[Object])
-  }
 }

@@ -44,7 +44,8 @@ private[lakelog] final case class DeletionVector(
   private def read(file: Path, configuration: Configuration): Array[Byte] = {
     val bytes = new Array[Byte](sizeBytes)
     val in = file.getFileSystem(configuration).openFile(file).opt(DeletionVector.ReadPolicy, "random").build().get()
-    try in.readFully(offset, bytes) finally in.close()
+    try in.readFully(offset, bytes)
+    finally in.close()
     bytes
   }
 

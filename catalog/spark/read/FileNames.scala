@@ -9,10 +9,11 @@ private[lakelog] object FileNames {
 
   /** Whether a metadata column is in the predicate. */
   def areIn(predicate: Predicate, metadata: MetadataColumns): Boolean =
-    predicate.references.exists(reference => reference.fieldNames match {
-      case Array(name) => metadata.fact(name).isDefined
-      case _ => false
-    })
+    predicate.references.exists(reference =>
+      reference.fieldNames match {
+        case Array(name) => metadata.fact(name).isDefined
+        case _ => false
+      })
 
   /** The files that may have such rows. */
   def matching(files: PlannedFiles, predicate: Predicate, metadata: MetadataColumns): PlannedFiles =

@@ -23,9 +23,10 @@ private[lakelog] object FileShape {
   val Own: FileShape = FileShape(None, Nil, hasDeletes = false)
 
   def of(names: Option[String], constants: Option[String], hasDeletes: Boolean): FileShape = FileShape(
-    names.map(text => Json.stringMap(Json.obj("names" -> JsonMethods.parse(text)), "names").map {
-      case (id, name) => id.toLong -> name
-    }),
+    names.map(text =>
+      Json.stringMap(Json.obj("names" -> JsonMethods.parse(text)), "names").map {
+        case (id, name) => id.toLong -> name
+      }),
     constants.map(text => members(text).map(_._1.toLong).sorted).getOrElse(Nil), hasDeletes)
 
   /** The constants of a file, by column id. */

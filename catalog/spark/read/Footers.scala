@@ -32,7 +32,9 @@ private[lakelog] object Footers {
     }
     crc.foreach { written =>
       val file = system.openFile(path).withFileStatus(status).opt(ReadPolicy, "random").build().get()
-      val found = try crcOf(file, sizeBytes) finally file.close()
+      val found =
+        try crcOf(file, sizeBytes)
+        finally file.close()
       if (!found.contains(written)) throw altered(path, "its footer is not the one that was written")
     }
   }
@@ -62,5 +64,6 @@ private[lakelog] object Footers {
 
   /** Spark adds the file's name, and passes over such files where a user has set that they are to be ignored. */
   private def altered(path: Path, what: String): IOException =
-    new IOException(s"The data file $path was altered: $what. Restore it from a backup, or delete the rows that were in it.")
+    new IOException(
+      s"The data file $path was altered: $what. Restore it from a backup, or delete the rows that were in it.")
 }

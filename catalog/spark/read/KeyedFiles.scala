@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JBool, JInt}
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{HasPartitionKey, InputPartition, PartitionReader, PartitionReaderFactory}
@@ -26,7 +24,7 @@ private[lakelog] final class KeyedFiles(
     if (!isWanted || !SettingInternals.joinsByKeys) Nil
     else facts.partitionFields.filter { field =>
       field.transform.name != "truncate" && field.column.length == 1 &&
-        required.fields.exists(column => column.name == field.column.head && KeyedFiles.isExact(column.dataType))
+      required.fields.exists(column => column.name == field.column.head && KeyedFiles.isExact(column.dataType))
     }
 
   private lazy val types: Array[DataType] = fields.map(field =>
@@ -81,14 +79,13 @@ private[lakelog] final class KeyedFiles(
 
   private def ask(version: Long): Map[String, InternalRow] =
     table.access.failures.table(table.access.ident) {
-      val params = Json.merge(
-        facts.referenceOf(version), "predicate" -> Predicates.toJson(predicates),
-        "fields" -> JArray(fields.map(field => JInt(field.id)).toList))
-      val answer = table.access.channel.ask("partition_keys", params)
-      if (Json.get(answer.json, "complete").contains(JBool(false))) Map.empty
+      val request =
+        wire.PartitionKeys(facts.referenceOf(version), fields.map(_.id.toLong), Predicates.toJson(predicates))
+      val (answer, body) = table.access.channel.withBytes(request)
+      if (!answer.complete) Map.empty
       else {
         val columns = types.zipWithIndex.map { case (dataType, i) => StructField(i.toString, dataType) }
-        val rows = ArrowInternals.rows(answer.body, StructType(columns :+ StructField("path", StringType)))
+        val rows = ArrowInternals.rows(body, StructType(columns :+ StructField("path", StringType)))
         val toKey = RowInternals.reordering(types.indices.toArray, types)
         rows.map(row => row.getUTF8String(types.length).toString -> (toKey(row).copy(): InternalRow)).toMap
       }
@@ -125,7 +122,8 @@ private[lakelog] final class KeyedReaderFactory(read: PartitionReaderFactory) ex
 
   override def supportColumnarReads(partition: InputPartition): Boolean = read.supportColumnarReads(inner(partition))
 
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = read.createReader(inner(partition))
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    read.createReader(inner(partition))
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
     read.createColumnarReader(inner(partition))

@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, OptionalLong}
 
-import org.json4s.JsonAST.JNull
-
 import org.apache.spark.sql.connector.expressions.{Expression, Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.{Or, Predicate}
 import org.apache.spark.sql.connector.read._
@@ -76,10 +74,11 @@ private[lakelog] final class LakeScan(
 
   override def createReaderFactory(): PartitionReaderFactory = keyed.factory(reading.factory(files))
 
-  private lazy val reading = new FileReading(table, required, use match {
-    case _: ScanUse.WholeFiles => Nil
-    case _ => predicates
-  })
+  private lazy val reading = new FileReading(table, required,
+    use match {
+      case _: ScanUse.WholeFiles => Nil
+      case _ => predicates
+    })
 
   /** Whoever changes rows has an order of its own for them. */
   private lazy val keyed = new KeyedFiles(
@@ -130,7 +129,8 @@ private[lakelog] final class LakeScan(
 
   private def partitionColumns(fields: Seq[PartitionField]): Array[NamedReference] = {
     val read = required.fieldNames.toSet
-    fields.filter(f => f.column.length == 1 && read(f.column.head)).map(f => SchemaInternals.reference(f.column)).distinct
+    fields.filter(f => f.column.length == 1 && read(f.column.head)).map(f =>
+      SchemaInternals.reference(f.column)).distinct
       .toArray
   }
 
@@ -156,18 +156,17 @@ private[lakelog] final class LakeScan(
   private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
       val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
-      val params = Json.merge(
-        facts.referenceOf(version), "predicate" -> Predicates.toJson(ofRows), "top" -> top.map(_.json).getOrElse(JNull))
-      val found = ArrowInternals.plannedFiles(table.access.channel.ask("plan", params).body, facts.location)
+      val request = wire.Plan(facts.referenceOf(version), Predicates.toJson(ofRows), top.map(_.asked))
+      val found = ArrowInternals.plannedFiles(table.access.channel.bytes(request), facts.location)
       ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
     }
 
   override def equals(other: Any): Boolean = other match {
     case that: LakeScan =>
       facts.ownId == that.table.facts.ownId && facts.version == that.table.facts.version &&
-        facts.step == that.table.facts.step && facts.past == that.table.facts.past &&
-        table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
-        predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use && top == that.top
+      facts.step == that.table.facts.step && facts.past == that.table.facts.past &&
+      table.access.channel.transactionId == that.table.access.channel.transactionId && required == that.readSchema() &&
+      predicates.toSet == that.predicates.toSet && limit == that.limit && use == that.use && top == that.top
     case _ => false
   }
 

@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import scala.collection.mutable
 
-import org.json4s.JsonAST.{JArray, JInt, JLong}
-
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 
 /**
@@ -46,11 +44,8 @@ private[lakelog] final class ReadTogether {
       if (members.length == 1) members.map(_.facts.version)
       else {
         // One that is being read already cannot move any more.
-        val references = members.map { table =>
-          Json.merge(table.facts.reference, "settled" -> JLong(versions.getOrElse(key(table), -1L)))
-        }
-        val answer = asking.access.call("read_together", Json.obj("tables" -> JArray(references)))
-        Json.list(answer, "versions").collect { case JInt(version) => version.toLong }
+        val reads = members.map(table => wire.TableRead(table.facts.reference, versions.getOrElse(key(table), -1L)))
+        asking.access.ask(wire.ReadTogether(reads)).versions
       }
     versions = members.map(key).zip(found).toMap
   }

@@ -4,8 +4,6 @@ import java.util.{Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JInt, JNull, JObject, JString}
-
 import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, TableCapability}
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -21,8 +19,9 @@ private[lakelog] abstract class SystemTable(override val schema: StructType) ext
   override def capabilities: JSet[TableCapability] = JSet.of(TableCapability.BATCH_READ)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    options.keySet.asScala.find(key => !SystemTable.ObeyedOptions(key.toLowerCase(java.util.Locale.ROOT))).foreach { key =>
-      throw Failures.unsupported(s"$name takes no read options, so it does not know '$key': leave it out.")
+    options.keySet.asScala.find(key => !SystemTable.ObeyedOptions(key.toLowerCase(java.util.Locale.ROOT))).foreach {
+      key =>
+        throw Failures.unsupported(s"$name takes no read options, so it does not know '$key': leave it out.")
     }
     new SystemScanBuilder(this, rows())
   }
@@ -43,28 +42,26 @@ private[lakelog] trait SystemRows {
 }
 
 /** A table of the namespace `system`, such as the audit. */
-private[lakelog] final class TableOfSystem(catalog: String, declared: JObject, channel: Channel, failures: Failures)
-  extends SystemTable(SystemStreams.schema(declared)) {
+private[lakelog] final class TableOfSystem(catalog: String, declared: wire.DeclaredTable, channel: Channel,
+    failures: Failures)
+  extends SystemTable(SystemStreams.schema(declared.schema)) {
 
-  private val simpleName = Json.string(declared, "name")
+  private val simpleName = declared.name
 
   override def name: String = SchemaInternals.quoted(Seq(catalog, LakeCatalog.SystemNamespace, simpleName))
 
   override protected def rows(): SystemRows = (columns, since, until) =>
     if (since.zip(until).exists { case (first, last) => first > last }) Nil
     else failures.procedure {
-      val params = Json.obj(
-        "name" -> JString(simpleName), "columns" -> Json.texts(columns),
-        "since_us" -> since.map(JInt(_)).getOrElse(JNull), "until_us" -> until.map(JInt(_)).getOrElse(JNull))
-      SystemStreams.of(channel.ask("read_system_table", params))
+      SystemStreams.of(channel.withBytes(wire.ReadSystemTable(simpleName, columns, since, until)))
     }
 }
 
 /** What is told of one version of a table, such as its files; see `lakelog.catalog.metadata_tables`. */
-private[lakelog] final class MetadataTable(table: LakeTable, declared: JObject)
-  extends SystemTable(SystemStreams.schema(declared)) {
+private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.MetadataTable)
+  extends SystemTable(SystemStreams.schema(declared.schema)) {
 
-  private val kind = Json.string(declared, "name")
+  private val kind = declared.name
 
   override def name: String = s"${table.name}.$kind"
 
@@ -73,11 +70,11 @@ private[lakelog] final class MetadataTable(table: LakeTable, declared: JObject)
   /** It is read of the version that the statement reads of the table itself, should it do so. */
   override protected def rows(): SystemRows = {
     val together = ReadTogether.joined(table)
-    (columns, _, _) => table.access.failures.table(table.access.ident) {
-      val params = Json.merge(
-        table.facts.referenceOf(together.version(table)), "name" -> JString(kind), "columns" -> Json.texts(columns))
-      SystemStreams.of(table.access.channel.ask("read_metadata_table", params))
-    }
+    (columns, _, _) =>
+      table.access.failures.table(table.access.ident) {
+        val request = wire.ReadMetadataTable(table.facts.referenceOf(together.version(table)), kind, columns)
+        SystemStreams.of(table.access.channel.withBytes(request))
+      }
   }
 }
 
@@ -111,5 +108,6 @@ private final class SystemScanBuilder(table: SystemTable, rows: SystemRows)
 
   override def pushedPredicates(): Array[Predicate] = Array.empty
 
-  override def build(): Scan = new ArrowScan(table.name, required, () => rows.read(required.fieldNames.toSeq, since, until))
+  override def build(): Scan =
+    new ArrowScan(table.name, required, () => rows.read(required.fieldNames.toSeq, since, until))
 }

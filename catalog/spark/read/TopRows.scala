@@ -1,15 +1,11 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JInt, JObject, JString}
-
 import org.apache.spark.sql.connector.expressions.{NamedReference, NullOrdering, SortDirection, SortOrder}
 
 /** The first rows by a column that a query wants; Python passes over files that have none of them. */
 private[lakelog] final case class TopRows(column: String, ascending: Boolean, nullsFirst: Boolean, limit: Int) {
 
-  def json: JObject = Json.obj(
-    "column" -> JString(column), "ascending" -> JBool(ascending), "nulls_first" -> JBool(nullsFirst),
-    "limit" -> JInt(limit))
+  def asked: wire.Top = wire.Top(column, ascending, nullsFirst, limit.toLong)
 
   override def toString: String = s"$limit by $column${if (ascending) "" else " descending"}"
 }

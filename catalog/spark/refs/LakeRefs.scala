@@ -1,19 +1,17 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JObject, JValue}
-
 import org.apache.spark.sql.connector.catalog.Identifier
 
 /** A catalog's part in tags and branches, where they are named as if they were tables. */
 private[lakelog] trait LakeRefs { self: LakeCatalog =>
 
   /** The table `of` on a tag or branch, which `ident` names, as it is or was `past`. */
-  private[lakelog] def onRef(asked: Channel, ident: Identifier, past: JObject = JObject(Nil))(
-      of: Identifier, ref: JObject): LakeTable = {
-    if (Json.get(past, "on").isDefined) throw Failures.invalid(
+  private[lakelog] def onRef(asked: Channel, ident: Identifier, past: wire.Named => wire.LoadTable = wire.LoadTable(_))(
+      of: Identifier, ref: wire.NamedRef): LakeTable = {
+    val wanted = past(about(of))
+    if (wanted.on.isDefined) throw Failures.invalid(
       s"${SchemaInternals.quoted(named(ident))} is on a tag or branch already: leave out one of both names.")
-    val asOf: Seq[(String, JValue)] = past.obj :+ ("on" -> ref)
-    table(ident, asked, asked.call("load_table", Json.merge(about(of), asOf: _*)))
+    table(ident, asked, asked.ask(wanted.copy(on = Some(ref))))
   }
 
   private[lakelog] def isOnRef(ident: Identifier): Boolean =
@@ -24,7 +22,8 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
    * user is told what to do `instead`.
    */
   private[lakelog] def ofWhole[T](ident: Identifier, instead: String)(change: => T): T =
-    try change catch {
+    try change
+    catch {
       case missing: LakelogFailure if MetadataTables.Missing(missing.kind) =>
         refuseRef(ident, instead)
         throw missing
@@ -32,8 +31,8 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
 
   private[lakelog] def refuseRef(ident: Identifier, instead: String): Unit = for {
     (of, ref) <- RefTables.of(ident)
-    if Json.bool(ask("table_exists", about(of)), "exists")
+    if ask(wire.TableExists(about(of))).exists
   } throw Failures.unsupported(
-    s"${SchemaInternals.quoted(named(ident))} names a ${Json.string(ref, "kind")} of the table " +
+    s"${SchemaInternals.quoted(named(ident))} names a ${ref.kind.get} of the table " +
       s"${SchemaInternals.quoted(named(of))}, which $instead")
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JInt, JObject, JString}
-
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.unsafe.types.UTF8String
@@ -29,7 +27,7 @@ private[lakelog] object RefStatements extends AlterTableStatement {
       val ifExists = words.take("IF", "EXISTS")
       val name = nameOf(words, kind)
       words.expectEnd()
-      ChangeRef("drop_ref", "kind" -> JString(kind), "name" -> JString(name), "if_exists" -> JBool(ifExists))
+      ChangeRef(wire.DropRef(_, kind = kind, name = name, ifExists = ifExists))
     } else {
       val creates = words.take("CREATE")
       val replaces = creates && words.take("OR", "REPLACE")
@@ -41,9 +39,8 @@ private[lakelog] object RefStatements extends AlterTableStatement {
         else if (words.take("IF", "NOT", "EXISTS")) "new-or-there"
         else "new"
       val name = nameOf(words, kind)
-      ChangeRef(
-        "create_ref", "kind" -> JString(kind), "name" -> JString(name), "where" -> JString(where),
-        "as_of" -> asOf(words))
+      val from = asOf(words)
+      ChangeRef(wire.CreateRef(_, kind = kind, name = name, where = where, asOf = from))
     }
 
   private def kindOf(words: StatementWords): String =
@@ -52,12 +49,12 @@ private[lakelog] object RefStatements extends AlterTableStatement {
   private def nameOf(words: StatementWords, kind: String): String =
     words.simpleName(s"a $kind")
 
-  /** What is to be tagged or to branch off, as Python takes it. */
-  private def asOf(words: StatementWords): JObject = {
+  /** What is to be tagged or to branch off. */
+  private def asOf(words: StatementWords): wire.AsOf = {
     val found =
       if (words.take("AS", "OF", "VERSION")) version(words, literal(words))
       else if (words.take("AS", "OF", "TIMESTAMP")) time(words, literal(words))
-      else JObject(Nil)
+      else wire.AsOf()
     if (words.are("RETAIN") || words.are("WITH", "SNAPSHOT")) {
       words.fail(": tags and branches are kept until they are dropped, with all that they need, so leave this out")
     }
@@ -68,22 +65,23 @@ private[lakelog] object RefStatements extends AlterTableStatement {
   private def literal(words: StatementWords): Option[Literal] =
     Some(words.expression(words.until("RETAIN", "WITH"))).collect[Literal] { case literal: Literal => literal }
 
-  private def version(words: StatementWords, literal: Option[Literal]): JObject = literal.map(_.value) match {
-    case Some(number: Int) => Json.obj("version" -> JInt(number))
-    case Some(number: Long) => Json.obj("version" -> JInt(number))
-    case Some(text: UTF8String) => RefTables.version(text.toString)("ref" -> JString(_))
+  private def version(words: StatementWords, literal: Option[Literal]): wire.AsOf = literal.map(_.value) match {
+    case Some(number: Int) => wire.AsOf(version = Some(number.toLong))
+    case Some(number: Long) => wire.AsOf(version = Some(number))
+    case Some(text: UTF8String) => RefTables.version(text.toString)
+        .fold(number => wire.AsOf(version = Some(number)), name => wire.AsOf(ref = Some(name)))
     case _ => words.fail(": a version is a number, or the name of a tag or branch as a text")
   }
 
-  private def time(words: StatementWords, literal: Option[Literal]): JObject = literal.flatMap {
+  private def time(words: StatementWords, literal: Option[Literal]): wire.AsOf = literal.flatMap {
     case Literal(us: Long, TimestampType) => Some(us)
     case Literal(text: UTF8String, _) => SettingInternals.timestamp(text.toString)
     case _: Expression => None
-  }.map(us => Json.obj("timestamp_us" -> JInt(us))).getOrElse(
+  }.map(us => wire.AsOf(timestampUs = Some(us))).getOrElse(
     words.fail(": a time is written as '2026-11-21 21:00:00'"))
 }
 
 /** Makes or drops a tag or branch. */
-private[lakelog] final case class ChangeRef(method: String, params: (String, org.json4s.JValue)*) extends TableStatement {
-  override def run(table: LakeTable): Unit = table.change(method, params: _*)
+private[lakelog] final case class ChangeRef(change: wire.LoadedTable => wire.Change[wire.Done]) extends TableStatement {
+  override def run(table: LakeTable): Unit = table.access.change(change(table.facts.reference))
 }

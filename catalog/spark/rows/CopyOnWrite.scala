@@ -41,7 +41,7 @@ private object CopyOnWrite {
    */
   def canLookFirst(table: LakeTable, kind: Command): Boolean =
     kind != Command.DELETE || !SettingInternals.readSideCharPadding ||
-      !table.schema.existsRecursively(_.isInstanceOf[CharType])
+    !table.schema.existsRecursively(_.isInstanceOf[CharType])
 }
 
 /** What a scan has read together is written together; rows that have lost their places on the way meet again by `parted`. */

@@ -29,23 +29,24 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
   /** The table, if the statement names metadata columns of it. */
   private def named(write: RowLevelWrite): Option[LakeTable] = write.originalTable match {
     case relation: DataSourceV2Relation => Some(relation.table).collect {
-      case table: LakeTable if (relation.output ++ hidden(write.condition)).exists(fact(table, _).isDefined) => table
-    }
+        case table: LakeTable if (relation.output ++ hidden(write.condition)).exists(fact(table, _).isDefined) => table
+      }
     case _ => None
   }
 
   /** What a condition names of metadata columns; a column that a source has by the same name is none. */
   private def hidden(condition: Expression): Seq[Attribute] = condition.references.filter(_.isMetadataCol).toSeq
 
-  private def fact(table: LakeTable, column: NamedExpression): Option[RowFact] = table.physical.metadata.fact(column.name)
+  private def fact(table: LakeTable, column: NamedExpression): Option[RowFact] =
+    table.physical.metadata.fact(column.name)
 
   /** The rows to be written, as Spark has planned them. */
   private def updated(table: LakeTable, query: LogicalPlan): LogicalPlan = query match {
     case project: Project => project.copy(projectList = project.projectList.map {
-      case column: Alias if fact(table, column).isDefined =>
-        column.withNewChildren(Seq(assigned(table, column, column.child))).asInstanceOf[Alias]
-      case other => other
-    })
+        case column: Alias if fact(table, column).isDefined =>
+          column.withNewChildren(Seq(assigned(table, column, column.child))).asInstanceOf[Alias]
+        case other => other
+      })
     case union: Union => union.withNewChildren(union.children.map(updated(table, _)))
     case other if other.exists(_.isInstanceOf[MergeRows]) => refuseMerge(table)
     case other => other.withNewChildren(other.children.map(updated(table, _)))
@@ -58,7 +59,7 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
       if (fact(table, column).contains(RowIds.Version)) Literal(null, kept.dataType) else kept
     case Literal(null, _) if fact(table, column).contains(RowIds.Version) => value
     case _ => throw Failures.unsupported(
-      s"An UPDATE cannot set the metadata column ${column.name} of ${table.name}: lakelog keeps it.")
+        s"An UPDATE cannot set the metadata column ${column.name} of ${table.name}: lakelog keeps it.")
   }
 
   /** An UPDATE that writes rows like these has named metadata columns, and this rule has to have seen it. */

@@ -19,14 +19,16 @@ private[lakelog] object MergeChecks extends (Session => Rule[LogicalPlan]) {
 
   private object Excepting extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-      case write: WriteDelta if isOfLake(write) => write.query match {
-        case filter @ Filter(condition, rows) if condition.exists(_.isInstanceOf[CheckInvariant]) && !isExcepted(filter) =>
-          rows.output.find(_.name == RowDeltaUtils.OPERATION_COLUMN).fold[LogicalPlan](write) { operation =>
-            val isDeleted = EqualTo(operation, Literal(RowDeltaUtils.DELETE_OPERATION))
-            write.withNewQuery(Filter(If(isDeleted, Literal.TrueLiteral, condition), rows))
-          }
-        case _ => write
-      }
+      case write: WriteDelta if isOfLake(write) =>
+        write.query match {
+          case filter @ Filter(condition, rows)
+              if condition.exists(_.isInstanceOf[CheckInvariant]) && !isExcepted(filter) =>
+            rows.output.find(_.name == RowDeltaUtils.OPERATION_COLUMN).fold[LogicalPlan](write) { operation =>
+              val isDeleted = EqualTo(operation, Literal(RowDeltaUtils.DELETE_OPERATION))
+              write.withNewQuery(Filter(If(isDeleted, Literal.TrueLiteral, condition), rows))
+            }
+          case _ => write
+        }
     }
   }
 

@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Base64, Locale}
 
-import org.json4s.JsonAST.{JArray, JBool, JNull, JString, JValue}
+import org.json4s.JsonAST.JObject
 import org.roaringbitmap.RoaringBitmap
 
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
@@ -12,7 +12,7 @@ private[lakelog] final class RowCommit(
     table: LakeTable, command: Command, val scan: Option[LakeScan], together: Option[ReadTogether]) {
 
   private lazy val reference = table.facts.referenceOf(scan.fold(table.facts.version)(_.version))
-  private lazy val write = new TableWrite(table.access, reference, table.access.call("begin_write", reference))
+  private lazy val write = new TableWrite(table.access, reference, table.access.ask(wire.BeginWrite(reference)))
 
   def filePrefix: String = write.filePrefix
 
@@ -24,13 +24,13 @@ private[lakelog] final class RowCommit(
    */
   def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[String]): Unit =
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
-      write.commit(
-        "commit_rows", files,
-        "operation" -> JString(command.name.toLowerCase(Locale.ROOT)),
-        "condition" -> together.fold[JValue](JNull)(RowCommit.condition(table, _)),
-        "reads_others" -> JBool(readsOthers),
-        "removed" -> Json.texts(removed),
-        "deletes" -> RowCommit.toJson(deleted, path))
+      write.commit((version, write) =>
+        wire.CommitRows(
+          version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files.map(DataFiles.json),
+          removed = removed,
+          deletes = RowCommit.positions(deleted, path),
+          condition = together.flatMap(RowCommit.condition(table, _)),
+          readsOthers = readsOthers))
       table.access.wrote(table.facts.location, files)
     }
 
@@ -44,8 +44,9 @@ private[lakelog] final class RowCommit(
   }
 
   /** The path in the log of a file that was read, by the name that its rows have. */
-  private def path(file: String): String = paths.getOrElse(file, throw new IllegalStateException(
-    s"A row of $file was changed, which is none of the files that were read"))
+  private def path(file: String): String = paths.getOrElse(file,
+    throw new IllegalStateException(
+      s"A row of $file was changed, which is none of the files that were read"))
 
   private lazy val paths: Map[String, String] = scan.fold(Map.empty[String, String]) { scan =>
     scan.files.paths.indices.map(i => scan.files.name(i) -> scan.files.paths(i)).toMap
@@ -55,19 +56,17 @@ private[lakelog] final class RowCommit(
 private[lakelog] object RowCommit {
 
   /** Positions by the names of files, as Python takes them, by their paths. */
-  def toJson(rows: Map[String, RoaringBitmap], path: String => String): JArray =
-    JArray(rows.toList.sortBy(_._1).map { case (file, positions) =>
-      Json.obj(
-        "path" -> JString(path(file)),
-        "positions" -> JString(Base64.getEncoder.encodeToString(Positions.bytes(positions))))
-    })
+  def positions(rows: Map[String, RoaringBitmap], path: String => String): Seq[wire.Positions] =
+    rows.toSeq.sortBy(_._1).map { case (file, positions) =>
+      wire.Positions(path(file), Base64.getEncoder.encodeToString(Positions.bytes(positions)))
+    }
 
   /** What all rows of the table match that the statement has read: rows like them that others add may conflict. */
-  def condition(table: LakeTable, together: ReadTogether): JValue = {
+  def condition(table: LakeTable, together: ReadTogether): Option[JObject] = {
     val metadata = table.physical.metadata
     val scans = together.filters(table).map(_.filterNot(FileNames.areIn(_, metadata)))
-    if (scans.isEmpty || scans.exists(_.isEmpty)) JNull
-    else if (scans.length == 1) Predicates.toJson(scans.head)
-    else Json.obj("op" -> JString("OR"), "args" -> JArray(scans.map(Predicates.toJson(_)).toList))
+    if (scans.isEmpty || scans.exists(_.isEmpty)) None
+    else if (scans.length == 1) Some(Predicates.toJson(scans.head))
+    else Some(Predicates.any(scans.map(Predicates.toJson(_))))
   }
 }

@@ -47,7 +47,8 @@ private[lakelog] final class SmallSource private (
     val (found, matched) = matches
     val same = ofSource.zip(matched).map { case (column, there) => EqualNullSafe(columns(column), there) }
     val rest = Join(
-      source, Repartition(1, shuffle = true, found), LeftAnti, same.reduceOption[Expression](And(_, _)), SmallSource.Here)
+      source, Repartition(1, shuffle = true, found), LeftAnti, same.reduceOption[Expression](And(_, _)),
+      SmallSource.Here)
     val nulls = join.left.output.map(column => Alias(Literal(null, column.dataType), column.name)())
     Project(nulls ++ join.right.output.map(columns(_)), rest)
   }

@@ -75,7 +75,8 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
   /** What `load` finds in lakelog, or what the session catalog has. */
   private def loaded(ident: Identifier)(load: Identifier => Table)(otherwise: => Table): Table =
     spellings(ident).iterator.flatMap { name =>
-      try Some(name -> load(name)) catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+      try Some(name -> load(name))
+      catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
     }.nextOption() match {
       case Some((name, table)) =>
         refuseBoth(name)

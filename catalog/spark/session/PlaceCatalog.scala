@@ -28,11 +28,11 @@ private[lakelog] object PlaceCatalog {
         else present match {
           case Seq(only) => only
           case Seq() => throw Failures.invalid(
-            s"A table of lakelog's is read and written through a catalog, and there is no one to take: ${known(lakes)}. " +
-              s"Set spark.sql.catalog.<name>=${classOf[LakeCatalog].getName} and its warehouse.")
+              s"A table of lakelog's is read and written through a catalog, and there is no one to take: ${known(lakes)}. " +
+                s"Set spark.sql.catalog.<name>=${classOf[LakeCatalog].getName} and its warehouse.")
           case several => throw Failures.invalid(
-            s"Several catalogs could be asked for the table: ${several.mkString(", ")}. Name one by the option catalog, or " +
-              "by USE.")
+              s"Several catalogs could be asked for the table: ${several.mkString(", ")}. Name one by the option catalog, or " +
+                "by USE.")
         }
     }
   }

@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Map => JMap, Set => JSet}
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsWrite, Table, TableCapability, TableCatalog}
 import org.apache.spark.sql.connector.expressions.Transform
@@ -25,9 +23,10 @@ private[lakelog] object SavedPlace {
 
   def of(options: CaseInsensitiveStringMap): SavedPlace = {
     val path = Option(options.get("path")).getOrElse(throw Failures.invalid(
-      if (options.containsKey("paths")) "A table of lakelog's has one path, and several are given: load each and unite them."
-      else "A table of lakelog's has a path: give it to load or save. One with a name is read by spark.table, and written " +
-        "by saveAsTable, insertInto or writeTo."))
+        if (options.containsKey("paths"))
+          "A table of lakelog's has one path, and several are given: load each and unite them."
+        else "A table of lakelog's has a path: give it to load or save. One with a name is read by spark.table, and written " +
+          "by saveAsTable, insertInto or writeTo."))
     if (!Locations.isAbsolute(path)) {
       throw Failures.invalid(
         s"'$path' is neither an absolute path nor a url. A table with a name is read by spark.table, and written by " +
@@ -40,7 +39,8 @@ private[lakelog] object SavedPlace {
   /** The name of a place as a catalog that is lakelog's alone has it; others stay as they are. */
   def ofCatalog(ident: Identifier): Identifier = ident match {
     case place: SavedPlace => place.copy(ofSession = false)
-    case other if Locations.isAbsolute(other.name) && isOfFormat(other.namespace) => Identifier.of(Array.empty, other.name)
+    case other if Locations.isAbsolute(other.name) && isOfFormat(other.namespace) =>
+      Identifier.of(Array.empty, other.name)
     case other => other
   }
 
@@ -55,8 +55,10 @@ private[lakelog] trait SavedPlaces extends TableCatalog { self: LakeCatalog =>
     case place: SavedPlace =>
       try loadTable(place: Identifier)
       catch {
-        case _: NoSuchTableException => new PlaceToBe(place, name, schema => stage(
-          "create", place, schema, Array.empty[Transform], JMap.of(TableCatalog.PROP_PROVIDER, LakeDataSource.Name)))
+        case _: NoSuchTableException => new PlaceToBe(place, name,
+            schema =>
+              stage(
+                "create", place, schema, Array.empty[Transform], JMap.of(TableCatalog.PROP_PROVIDER, LakeDataSource.Name)))
       }
     case _ => loadTable(ident)
   }
@@ -92,7 +94,7 @@ private final class CreatingCommit(staged: StagedLakeTable) extends FileCommit {
 
   override def mayHaveHappened: Boolean = staged.mayHaveHappened
 
-  override def commit(operation: WriteOperation, written: Seq[String], values: List[JObject]): Unit = {
+  override def commit(operation: WriteOperation, written: Seq[String], values: Seq[wire.ValuesTaken]): Unit = {
     files.commit(operation, written, values)
     staged.commit()
   }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JNull, JObject, JString, JValue}
-
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit, SupportsTriggerAvailableNow}
 import org.apache.spark.sql.types.StructType
@@ -20,10 +18,11 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
   private val reading = new FileReading(table, required, Nil)
 
   /** What tells the columns that the query reads from those that the table may have later. */
-  private lazy val form = Json.string(call("stream_form", facts.reference), "form")
+  private lazy val form = ask(wire.StreamForm(facts.reference)).form
 
   /** Spark asks several times where the query begins, and must always be told the same. */
-  private lazy val first = position(ask("stream_start", options.start.obj: _*))
+  private lazy val first = StreamPosition(
+    ask(wire.StreamStart(stream, options.startingVersion, options.startingTimestampUs)).position)
 
   @volatile private var head: Option[Offset] = None
   @volatile private var until: Option[Offset] = None
@@ -35,15 +34,14 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
 
   override def getDefaultReadLimit: ReadLimit = options.limit
 
-  override def prepareForTriggerAvailableNow(): Unit = until = Some(position(ask("stream_head")))
+  override def prepareForTriggerAvailableNow(): Unit =
+    until = Some(StreamPosition(ask(wire.StreamHead(stream)).position))
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset =
     try {
-      val answer = ask(
-        "stream_next", "position" -> JString(start.json), "limits" -> StreamOptions.toJson(limit),
-        "until" -> until.map(end => JString(end.json)).getOrElse(JNull))
-      head = Some(StreamPosition(Json.string(answer, "head")))
-      val end = position(answer)
+      val answer = ask(wire.StreamNext(stream, start.json, StreamOptions.limits(limit), until.map(_.json)))
+      head = Some(StreamPosition(answer.head))
+      val end = StreamPosition(answer.position)
       mayHoldBack = options.isCompared && end.json != start.json
       end
     } catch {
@@ -76,25 +74,19 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
     planned match {
       case Some((`start`, `end`, files)) => files
       case _ =>
-        val files = failing(ArrowInternals.plannedFiles(table.access.channel.ask("stream_files", params(
-          Seq("start" -> JString(start.json), "end" -> JString(end.json)))).body, table.facts.location))
+        val files = failing(ArrowInternals.plannedFiles(
+            table.access.channel.bytes(wire.StreamFiles(stream, start.json, end.json)), table.facts.location))
         planned = Some((start, end, files))
         files
     }
   }
 
-  private def ask(method: String, more: (String, JValue)*): JObject = call(method, params(more))
-
-  private def call(method: String, params: JObject): JObject = failing(table.access.channel.call(method, params))
+  private def ask[A](request: wire.Request[A]): A = failing(table.access.channel.ask(request))
 
   private def failing[T](ask: => T): T = table.access.failures.table(table.access.ident)(ask)
 
-  private def params(more: Seq[(String, JValue)]): JObject = Json.merge(
-    facts.reference, Seq(
-      "name" -> JString(table.name), "form" -> JString(form), "skips_changes" -> JBool(options.skipsChanges),
-      "changes" -> options.changes) ++ more: _*)
-
-  private def position(answer: JObject): Offset = StreamPosition(Json.string(answer, "position"))
+  private def stream: wire.OfStream =
+    wire.OfStream(facts.reference, table.name, form, options.skipsChanges, options.changes)
 
   override def toString: String = s"lakelog ${table.name}"
 }

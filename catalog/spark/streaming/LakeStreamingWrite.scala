@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JInt, JObject, JString}
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory, PhysicalWriteInfo, WriterCommitMessage}
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
@@ -35,14 +33,13 @@ private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepar
   /** Known at the commit only. */
   var number: Option[Long] = None
 
-  override protected def begin(): JObject =
-    table.access.call("begin_batch", Json.merge(
-      prepared.referenceIn(table.facts), "name" -> JString(table.name), "written_as" -> JInt(table.facts.version)))
+  override protected def begin(): wire.Begun =
+    table.access.ask(wire.BeginBatch(prepared.referenceIn(table.facts), table.name, table.facts.version))
 
-  override protected def batch: Option[JObject] = number.map(number => Json.obj(
-    "stream" -> JString(query), "number" -> JInt(number), "from_checkpoint" -> JBool(true)))
+  override protected def batch: Option[wire.StreamBatch] =
+    number.map(wire.StreamBatch(query, _, fromCheckpoint = true))
 
   /** A batch without rows changes nothing: whether it is asked for again makes no difference. */
-  override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit =
+  override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit =
     if (files.nonEmpty || operation.name != "append") super.commit(operation, files, values)
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JInt, JObject, JString}
-
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -16,15 +14,13 @@ private[lakelog] object NumberedWrites {
   val Names: Set[String] = Set("txnappid", "txnversion")
 
   /** What the write is, as Python takes it; None where it is not numbered. */
-  def batch(options: CaseInsensitiveStringMap): Option[JObject] =
+  def batch(options: CaseInsensitiveStringMap): Option[wire.StreamBatch] =
     (Option(options.get(name)), Option(options.get(number))) match {
       case (None, None) => None
-      case (Some(job), Some(text)) =>
-        val which = text.trim.toLongOption.getOrElse(
-          throw Failures.invalid(s"$number is '$text': give the number of the write, such as a batch's id."))
-        Some(Json.obj("stream" -> JString(job), "number" -> JInt(which)))
-      case _ =>
-        throw Failures.invalid(
+      case (Some(job), Some(text)) => Some(wire.StreamBatch(job,
+            text.trim.toLongOption.getOrElse(
+              throw Failures.invalid(s"$number is '$text': give the number of the write, such as a batch's id."))))
+      case _ => throw Failures.invalid(
           s"$name is the name of a job, and $number the number of one of its writes: give both of them, or none.")
     }
 }

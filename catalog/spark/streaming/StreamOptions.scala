@@ -2,21 +2,23 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import org.json4s.JsonAST.{JBool, JInt, JNull, JObject, JString, JValue}
+import org.json4s.JsonAST.{JInt, JString, JValue}
 
 import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
 import org.apache.spark.sql.connector.read.streaming.{CompositeReadLimit, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. `changes` is not
- * null where it reads changes, and says up to which version or time, and whether Spark compares them.
+ * What a streaming query says of how it reads a table: where it begins, how much at a time, and past which versions. `changes` is there
+ * where it reads changes, and says up to which version or time, and whether Spark compares them.
  */
 private[lakelog] final case class StreamOptions(
-    start: JObject, limit: ReadLimit, skipsChanges: Boolean, changes: JValue = JNull) {
+    limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[JValue] = None,
+    startingTimestampUs: Option[Long] = None,
+    changes: Option[wire.StreamOfChanges] = None) {
 
   /** Whether Spark compares changes with each other, and keeps some for that. */
-  def isCompared: Boolean = changes \ "compared" == JBool(true)
+  def isCompared: Boolean = changes.exists(_.compared)
 }
 
 private[lakelog] object StreamOptions {
@@ -54,51 +56,54 @@ private[lakelog] object StreamOptions {
       throw Failures.unsupported(
         s"A stream reads what becomes of ${table.name}, not one version of it: say where it begins by $version or $timestamp.")
     }
-    StreamOptions(start(options), limit(options), options.getBoolean(skips, false))
+    startingAt(options, StreamOptions(limit(options), options.getBoolean(skips, false)))
   }
 
-  private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref => throw Failures.unsupported(
-    s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
-      "the branch with spark.read.")
+  private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>
+    throw Failures.unsupported(
+      s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
+        "the branch with spark.read.")
   }
 
   def ofChanges(options: CaseInsensitiveStringMap, changes: LakeChangelog): StreamOptions = {
     refuseRef(changes.table)
     def after(isIn: Boolean): Int = if (isIn) 0 else 1
-    val start = changes.asked.range match {
-      case range if LakeChangelog.startsLatest(range) => Json.obj("starting_version" -> JString("latest"))
+    val stream = StreamOptions(
+      limit(options), skipsChanges = false, changes = Some(wire.StreamOfChanges(changes.end, changes.isCompared)))
+    changes.asked.range match {
+      case range if LakeChangelog.startsLatest(range) => stream.copy(startingVersion = Some(JString("latest")))
       case range: VersionRange =>
-        Json.obj("starting_version" -> JInt(range.startingVersion.trim.toLong + after(range.startingBoundInclusive)))
+        val version = range.startingVersion.trim.toLong + after(range.startingBoundInclusive)
+        stream.copy(startingVersion = Some(JInt(version)))
       case range: TimestampRange =>
-        Json.obj("starting_timestamp_us" -> JInt(
-          passed(range.startingTimestamp, options.get(timestamp)) + after(range.startingBoundInclusive)))
-      case _ => JObject(Nil)
+        val us = passed(range.startingTimestamp, options.get(timestamp)) + after(range.startingBoundInclusive)
+        stream.copy(startingTimestampUs = Some(us))
+      case _ => stream
     }
-    StreamOptions(
-      start, limit(options), skipsChanges = false,
-      Json.obj("end" -> changes.end, "compared" -> JBool(changes.isCompared)))
   }
 
-  private def start(options: CaseInsensitiveStringMap): JObject = (asked(options, version), asked(options, timestamp)) match {
-    case (Some(_), Some(_)) =>
-      throw Failures.invalid(s"A stream begins at one place: give $version or $timestamp, not both.")
-    case (Some("latest"), None) => Json.obj("starting_version" -> JString("latest"))
-    case (Some(text), None) => Json.obj("starting_version" -> JInt(text.toLongOption.getOrElse(
-      throw Failures.invalid(s"$version is '$text': give the number of a version, or latest."))))
-    case (None, Some(text)) => Json.obj("starting_timestamp_us" -> JInt(time(text)))
-    case (None, None) => JObject(Nil)
-  }
+  private def startingAt(options: CaseInsensitiveStringMap, stream: StreamOptions): StreamOptions =
+    (asked(options, version), asked(options, timestamp)) match {
+      case (Some(_), Some(_)) =>
+        throw Failures.invalid(s"A stream begins at one place: give $version or $timestamp, not both.")
+      case (Some("latest"), None) => stream.copy(startingVersion = Some(JString("latest")))
+      case (Some(text), None) => stream.copy(startingVersion = Some(JInt(text.toLongOption.getOrElse(
+              throw Failures.invalid(s"$version is '$text': give the number of a version, or latest.")))))
+      case (None, Some(text)) => stream.copy(startingTimestampUs = Some(time(text)))
+      case (None, None) => stream
+    }
 
   private def time(text: String): Long = {
     val us = SettingInternals.timestamp(text).getOrElse(throw Failures.invalid(
-      s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
-        "2026-11-20T23:59:00+01:00."))
+        s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
+          "2026-11-20T23:59:00+01:00."))
     passed(us, text)
   }
 
   private def passed(us: Long, text: String): Long = {
     if (us > System.currentTimeMillis() * 1000) {
-      throw Failures.invalid(s"$timestamp is '$text', which is in the future: a stream begins with what there is, or at $version latest.")
+      throw Failures.invalid(
+        s"$timestamp is '$text', which is in the future: a stream begins with what there is, or at $version latest.")
     }
     us
   }
@@ -129,13 +134,12 @@ private[lakelog] object StreamOptions {
     text.trim.toLongOption.orElse(if (name == bytes) SettingInternals.size(text) else None)
 
   /** A limit as Python takes it. */
-  def toJson(limit: ReadLimit): JObject = JObject(parts(limit).toList)
-
-  private def parts(limit: ReadLimit): Seq[(String, JValue)] = limit match {
-    case max: ReadMaxFiles => Seq("files" -> JInt(max.maxFiles))
-    case max: ReadMaxBytes => Seq("bytes" -> JInt(max.maxBytes))
-    case max: ReadMaxRows => Seq("rows" -> JInt(max.maxRows))
-    case several: CompositeReadLimit => several.getReadLimits.toSeq.flatMap(parts)
-    case _ => Nil
+  def limits(limit: ReadLimit, besides: wire.BatchLimits = wire.BatchLimits()): wire.BatchLimits = limit match {
+    case max: ReadMaxFiles => besides.copy(files = Some(max.maxFiles.toLong))
+    case max: ReadMaxBytes => besides.copy(bytes = Some(max.maxBytes))
+    case max: ReadMaxRows => besides.copy(rows = Some(max.maxRows))
+    case several: CompositeReadLimit =>
+      several.getReadLimits.foldLeft(besides)((limits, each) => this.limits(each, limits))
+    case _ => besides
   }
 }

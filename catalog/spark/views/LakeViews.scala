@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.lang.ref.WeakReference
 
-import org.json4s.JsonAST.{JBool, JNull, JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog._
@@ -20,20 +20,22 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
 
   override def listViews(names: Array[String]): Array[Identifier] =
     if (LakeCatalog.isSystem(names)) Array.empty
-    else failures.namespace(names)(identifiers(ask("list_views", about(names)), "views"))
+    else failures.namespace(names)(ask(wire.ListViews(names.toSeq)).views.map(LakeCatalog.identifier).toArray)
 
   /** One request for both. */
   override def listRelationSummaries(names: Array[String]): Array[TableSummary] =
     if (LakeCatalog.isSystem(names)) listTableSummaries(names)
     else failures.namespace(names) {
-      val answer = ask("list_relations", about(names))
-      def summaries(member: String, kind: String) = identifiers(answer, member).map(TableSummary.of(_, kind))
-      val all = summaries("tables", TableSummary.MANAGED_TABLE_TYPE) ++ summaries("views", TableSummary.VIEW_TABLE_TYPE)
-      all.sortBy(_.identifier.name)
+      val found = ask(wire.ListRelations(names.toSeq))
+      def summaries(names: Seq[Seq[String]], kind: String) =
+        names.map(name => TableSummary.of(LakeCatalog.identifier(name), kind))
+      val all =
+        summaries(found.tables, TableSummary.MANAGED_TABLE_TYPE) ++ summaries(found.views, TableSummary.VIEW_TABLE_TYPE)
+      all.sortBy(_.identifier.name).toArray
     }
 
   override def viewExists(ident: Identifier): Boolean =
-    !Locations.isPath(ident) && failures.view(ident)(Json.bool(ask("view_exists", about(ident)), "exists"))
+    !Locations.isPath(ident) && failures.view(ident)(ask(wire.ViewExists(parts(ident))).exists)
 
   override def createView(ident: Identifier, view: View): View = define(ident, view, create = true, replace = false)
 
@@ -49,9 +51,8 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
     EvolvingViews.check(Option(view.schemaMode), SchemaInternals.quoted(named(ident)))
     val before = if (create) None else ProcessState.ofThread.views(session).of(ident)
     if (before.exists(Json.string(_, "text") != view.queryText)) ViewCycles.check(named(ident), view)
-    change(
-      "define_view", about(ident), "view" -> ViewJson.of(view, name), "create" -> JBool(create), "replace" -> JBool(replace),
-      "expected" -> before.getOrElse(JNull))
+    channel.changeOnce(wire.DefineView(
+        parts(ident), view = ViewJson.of(view, name), create = create, replace = replace, expected = before))
     view
   }
 
@@ -69,13 +70,13 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   }
 
   override def dropView(ident: Identifier): Boolean =
-    !Locations.isPath(ident) && failures.view(ident)(Json.bool(change("drop_view", about(ident)), "dropped"))
+    !Locations.isPath(ident) && failures.view(ident)(channel.changeOnce(wire.DropView(parts(ident))).dropped)
 
   override def renameView(from: Identifier, to: Identifier): Unit = {
     val target = withoutCatalog(to)
     refuseRoot(target)
     failures.view(from) {
-      try change("rename_view", about(from), "to" -> Json.texts(target.namespace :+ target.name))
+      try channel.changeOnce(wire.RenameView(parts(from), to = parts(target)))
       catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofView(refused, target) }
     }
   }
@@ -83,11 +84,7 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   private def refuseRoot(ident: Identifier): Unit = if (ident.namespace.isEmpty) throw Failures.unsupported(
     s"Spark cannot read a view that is in no namespace: make ${ident.name} in one.")
 
-  private def identifiers(answer: JObject, member: String): Array[Identifier] =
-    Json.list(answer, member).map { name: JValue =>
-      val parts = Json.stringList(name).toArray
-      Identifier.of(parts.init, parts.last)
-    }.toArray
+  private def parts(ident: Identifier): Seq[String] = ident.namespace.toSeq :+ ident.name
 }
 
 /** Views as they were when they were first loaded for a statement. */

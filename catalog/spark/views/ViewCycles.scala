@@ -10,8 +10,9 @@ private[lakelog] object ViewCycles {
   /** Checks a view that the statement under way gives another text: its names are those of the session as it is. */
   def check(names: Seq[String], view: View): Unit = {
     pathTo(names, PlanInternals.ofQuery(view.queryText)).foreach { path =>
-      throw new AnalysisException("RECURSIVE_VIEW", Map(
-        "viewIdent" -> written(names), "newPath" -> (names +: path).map(written).mkString(" -> ")))
+      throw new AnalysisException("RECURSIVE_VIEW",
+        Map(
+          "viewIdent" -> written(names), "newPath" -> (names +: path).map(written).mkString(" -> ")))
     }
   }
 

@@ -39,7 +39,8 @@ private[lakelog] object ViewJson {
     if (values == null) JArray(Nil) else Json.texts(values.toSeq)
 
   private def dependencies(list: DependencyList): JValue =
-    if (list == null) JNull else JArray(list.dependencies.toList.map {
+    if (list == null) JNull
+    else JArray(list.dependencies.toList.map {
       case table: TableDependency => Json.obj("table" -> Json.texts(table.nameParts))
       case function: FunctionDependency => Json.obj("function" -> Json.texts(function.nameParts))
       case other => throw Failures.unsupported(s"A view cannot depend on ${other.getClass.getSimpleName} yet.")

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST._
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
@@ -16,17 +14,18 @@ import org.apache.spark.sql.types.{CharType, StructField, StructType}
  */
 private[lakelog] object CutRows {
 
-  /** The rows as Python takes them; JNull where Python has to look for them, as Spark has no such condition. */
-  def find(table: LakeTable, predicates: Seq[Predicate]): JValue = condition(table, predicates) match {
-    case None => JNull
-    case Some(condition) =>
-      val files = plan(table, predicates)
-      if (files.paths.isEmpty) JNull
-      else {
-        val paths = files.paths.indices.map(i => files.name(i) -> files.paths(i)).toMap
-        RowCommit.toJson(Positions.united(matching(table, files, predicates, condition), once = true), paths)
-      }
-  }
+  /** The rows by their files; None where Python has to look for them, as Spark has no such condition. */
+  def find(table: LakeTable, predicates: Seq[Predicate]): Option[Seq[wire.Positions]] =
+    condition(table, predicates) match {
+      case None => None
+      case Some(condition) =>
+        val files = plan(table, predicates)
+        if (files.paths.isEmpty) None
+        else {
+          val paths = files.paths.indices.map(i => files.name(i) -> files.paths(i)).toMap
+          Some(RowCommit.positions(Positions.united(matching(table, files, predicates, condition), once = true), paths))
+        }
+    }
 
   /**
    * All of `predicates` as Spark evaluates them. A text of a CHAR column is padded where Spark reads it for a query, and so is
@@ -49,8 +48,8 @@ private[lakelog] object CutRows {
 
   private def plan(table: LakeTable, predicates: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
-      val params = Json.merge(table.facts.reference, "predicate" -> Predicates.toJson(predicates))
-      ArrowInternals.plannedFiles(table.access.channel.ask("plan_cut", params).body, table.facts.location)
+      val request = wire.PlanCut(table.facts.reference, Predicates.toJson(predicates))
+      ArrowInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
     }
 
   private def matching(

@@ -29,7 +29,8 @@ private[lakelog] object DataFiles {
     val file = Paths.get(path.toUri.getPath)
     Seq(file -> StandardOpenOption.WRITE, file.getParent -> StandardOpenOption.READ).foreach { case (target, mode) =>
       val channel = FileChannel.open(target, mode)
-      try channel.force(true) finally channel.close()
+      try channel.force(true)
+      finally channel.close()
     }
   }
 
@@ -40,9 +41,12 @@ private[lakelog] object DataFiles {
   /** Deletes data files, given by their JSON, of the table at `location`. */
   def deleteAll(location: String, files: Seq[String], configuration: Configuration): Unit =
     files.foreach { file =>
-      val path = Json.string(JsonMethods.parse(file).asInstanceOf[JObject], "path")
+      val path = Json.string(json(file), "path")
       delete(Locations.file(location, path), configuration)
     }
+
+  /** The data file whose JSON a task has written. */
+  def json(file: String): JObject = JsonMethods.parse(file).asInstanceOf[JObject]
 
   private def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JInt, JNull, JObject, JString}
-
 /** What becomes of the files that the tasks have written. */
 private[lakelog] trait FileCommit {
 
@@ -12,57 +10,52 @@ private[lakelog] trait FileCommit {
   def nextValues: Map[Long, BigInt]
 
   /** Takes over the files, as the JSON of data files, and what was taken of identity columns for their rows. */
-  def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit
+  def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit
 
   /** Whether files may have been taken over, also when [[commit]] failed. */
   def mayHaveHappened: Boolean
 }
 
 /**
- * Commits files to a table that is there. Those of a [[batch]] of a stream (as JSON) that the table has already are
+ * Commits files to a table that is there. Those of a [[batch]] of a stream that the table has already are
  * deleted.
  */
-private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbered: Option[JObject] = None)
+private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbered: Option[wire.StreamBatch] = None)
   extends FileCommit {
 
-  protected def batch: Option[JObject] = numbered
+  protected def batch: Option[wire.StreamBatch] = numbered
 
-  protected def begin(): JObject = access.call("begin_write", facts.reference)
+  protected def begin(): wire.Begun = access.ask(wire.BeginWrite(facts.reference))
 
   private lazy val begun = begin()
-  private lazy val write = new TableWrite(
-    access, facts.referenceOf(Json.get(begun, "version").map(_ => Json.long(begun, "version")).getOrElse(facts.version)),
-    begun)
+  private lazy val write = new TableWrite(access, facts.referenceOf(begun.version.getOrElse(facts.version)), begun)
 
   override def filePrefix: String = write.filePrefix
 
-  override def nextValues: Map[Long, BigInt] = Json.objects(begun, "identities").map { column =>
-    Json.long(column, "column") -> Json.get(column, "next").collect { case JInt(next) => next }.get
-  }.toMap
+  override def nextValues: Map[Long, BigInt] = begun.identities.map(value => value.column -> value.next).toMap
 
   override def mayHaveHappened: Boolean = write.mayHaveHappened
 
-  override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit =
+  override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit =
     if (operation.name == WriteOperation.Merge) {
-      write.commit(
-        "commit_rows", files,
-        "operation" -> JString(operation.name), "condition" -> operation.filter.getOrElse(JNull),
-        "removed" -> JArray(Nil), "deletes" -> JArray(Nil), "values" -> JArray(values))
+      write.commit((table, write) =>
+        wire.CommitRows(
+          table, write.token, write.write, operation.name, files.map(DataFiles.json), removed = Nil, deletes = Nil,
+          condition = operation.filter, values = values))
       access.wrote(facts.location, files)
     } else {
-      val answer = write.commit(
-        "commit_write", files,
-        "operation" -> JString(operation.name), "filter" -> operation.filter.getOrElse(JNull),
-        "deletes" -> operation.cut,
-        "batch" -> batch.getOrElse(JNull), "values" -> JArray(values))
-      if (Json.bool(answer, "written")) access.wrote(facts.location, files)
+      val answer = write.commit((table, write) =>
+        wire.CommitWrite(
+          table, write.token, write.write, operation.name, files.map(DataFiles.json), filter = operation.filter,
+          deletes = operation.cut, batch = batch, values = values))
+      if (answer.written) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
         facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
     }
 }
 
 /** Hands the files to a staged table, which commits them with its metadata. */
-private[lakelog] final class StagedCommit(write: JObject, keep: Seq[String] => Unit) extends FileCommit {
+private[lakelog] final class StagedCommit(write: wire.WriteRef, keep: Seq[String] => Unit) extends FileCommit {
 
   override def filePrefix: String = FileCommit.prefix(write)
 
@@ -71,11 +64,11 @@ private[lakelog] final class StagedCommit(write: JObject, keep: Seq[String] => U
 
   override def mayHaveHappened: Boolean = false
 
-  override def commit(operation: WriteOperation, files: Seq[String], values: List[JObject]): Unit = keep(files)
+  override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit = keep(files)
 }
 
 private[lakelog] object FileCommit {
 
   /** A file tells by its name, before any commit does, from which version its write started. */
-  def prefix(write: JObject): String = f"${Json.long(write, "version")}%020d-${Json.string(write, "id")}"
+  def prefix(write: wire.WriteRef): String = f"${write.version}%020d-${write.id}"
 }

@@ -82,8 +82,8 @@ private[lakelog] object FooterStatistics {
     else {
       val (low, high) = (lows.min, highs.max)
       Some((
-        Predicates.encode(if (low == 0.0) -0.0 else low, DoubleType),
-        Predicates.encode(if (high == 0.0) 0.0 else high, DoubleType)))
+          Predicates.encode(if (low == 0.0) -0.0 else low, DoubleType),
+          Predicates.encode(if (high == 0.0) 0.0 else high, DoubleType)))
     }
 
   private def decimalOf(value: Any, dataType: DecimalType): JBigDecimal = value match {

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JBool, JInt, JLong, JObject}
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{JoinedRow, SpecificInternalRow, UnsafeProjection}
 import org.apache.spark.sql.types.{LongType, StructType}
@@ -77,16 +75,14 @@ private[lakelog] object IdentityValues {
   def starts(columns: Seq[IdentityColumn], next: Map[Long, BigInt], tasks: Int): Seq[IdentityStart] =
     columns.map(column => IdentityStart(column, next(column.id), math.max(1, tasks)))
 
-  /** What all tasks together took, as Python takes it; nothing of columns of which none did. */
-  def toJson(columns: Seq[IdentityColumn], next: Map[Long, BigInt], taken: Seq[IdentityTaken]): List[JObject] =
-    columns.toList.flatMap { column =>
+  /** What all tasks together took; nothing of columns of which none did. */
+  def united(
+      columns: Seq[IdentityColumn], next: Map[Long, BigInt], taken: Seq[IdentityTaken]): Seq[wire.ValuesTaken] =
+    columns.flatMap { column =>
       val own = taken.filter(_.column == column.id)
       val lasts = own.flatMap(_.last)
       if (lasts.isEmpty) None
-      else Some(Json.obj(
-        "column" -> JLong(column.id),
-        "first" -> JInt(next(column.id)),
-        "last" -> JLong(if (column.step > 0) lasts.max else lasts.min),
-        "given" -> JBool(own.exists(_.brought))))
+      else Some(wire.ValuesTaken(
+          column.id, next(column.id), if (column.step > 0) lasts.max else lasts.min, own.exists(_.brought)))
     }
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JNull
-
 import org.apache.spark.sql.connector.write.{BatchWrite, DataWriterFactory, LogicalWriteInfo, MergeSummary, PhysicalWriteInfo, WriterCommitMessage, WriteSummary}
 import org.apache.spark.sql.types.StructType
 
@@ -29,14 +27,14 @@ private[lakelog] final class LakeBatchWrite(
    */
   override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit = summary match {
     case _: MergeSummary =>
-      commit(messages, WriteOperation(WriteOperation.Merge, together.map(RowCommit.condition(table, _))))
+      commit(messages, WriteOperation(WriteOperation.Merge, together.flatMap(RowCommit.condition(table, _))))
     case _ => commit(messages, operation)
   }
 
   private def commit(messages: Array[WriterCommitMessage], as: WriteOperation): Unit = {
     val taken = messages.toSeq.collect { case written: FilesWritten => written.values }.flatten
-    val cut = if (as.replaced.isEmpty) JNull else CutRows.find(table, as.replaced)
-    commit.commit(as.copy(cut = cut), filesOf(messages), IdentityValues.toJson(table.identities, nextValues, taken))
+    val cut = if (as.replaced.isEmpty) None else CutRows.find(table, as.replaced)
+    commit.commit(as.copy(cut = cut), filesOf(messages), IdentityValues.united(table.identities, nextValues, taken))
   }
 
   /** Removes the files, unless they may have become part of the table. */

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JNull, JValue}
+import org.json4s.JsonAST.JObject
 
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2, Write, WriteBuilder}
@@ -8,10 +8,11 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOv
 /**
  * What a write does with the rows that are there: keeps them all, or replaces some. The filter says which these are, or,
  * of a MERGE that only adds rows, which ones it has looked at. An overwrite by `replaced` has found which rows these are in
- * files that it `cut`s through, as Python takes them; JNull where it has not.
+ * files that it `cut`s through, as Python takes them; None where it has not.
  */
 private[lakelog] final case class WriteOperation(
-    name: String, filter: Option[JValue] = None, replaced: Seq[Predicate] = Nil, cut: JValue = JNull)
+    name: String, filter: Option[JObject] = None, replaced: Seq[Predicate] = Nil,
+    cut: Option[Seq[wire.Positions]] = None)
 
 private[lakelog] object WriteOperation {
   val Merge = "merge"

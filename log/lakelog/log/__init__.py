@@ -1,6 +1,6 @@
 """Durable, ordered logs of opaque commits on object storage. See README.md beside this package for the format."""
 
-from lakelog.log.background import wait_for_background
+from lakelog.log.background import Background, wait_for_background
 from lakelog.log.decisions import Decisions, OpenUrl
 from lakelog.log.errors import (
     AlreadyExists,
@@ -36,6 +36,7 @@ __all__ = [
     "COMMIT_SIZE_MAX",
     "ID_LENGTH",
     "AlreadyExists",
+    "Background",
     "Commit",
     "CommitUnknown",
     "Committed",

@@ -29,14 +29,14 @@ def main() -> None:
         catalog = Catalog(warehouse, options={"fsync": "off"})
         catalog.create_namespace("bench")
         catalog.create_table("bench.small", SCHEMA)
-        table = _big_table(catalog, arguments.files)
+        table = big_table(catalog, arguments.files)
         lines = _python(table, arguments.rounds) + _spark(warehouse, arguments.rounds)
     story.table(
         ["", "median ms", "95 % within ms", "worst ms"], lines, title=f"A table of {arguments.files:,} files"
     )
 
 
-def _big_table(catalog: Catalog, number: int) -> Table:
+def big_table(catalog: Catalog, number: int) -> Table:
     """Make a table whose files exist in its log only: planning never opens them."""
     table = catalog.create_table("bench.big", SCHEMA, partition_by=["day"])
     ids = {field.name: field.id for field in table.schema.fields}

@@ -155,7 +155,7 @@ def test_one_place_is_one_table_in_a_transaction_too(
     assert ids(other, "a") == [1, 2]
     with catalog.transaction() as tx:
         tx.drop_table("a")
-        with pytest.raises(Unsupported, match="in this very transaction"):
+        with pytest.raises(Unsupported, match="in the same transaction"):
             tx.create_table("b", SCHEMA, location=place)
     with catalog.transaction() as tx:
         tx.create_table("b", SCHEMA, location=place).append(rows(9))

@@ -236,7 +236,7 @@ def test_a_frame_does_not_take_another_branch_of_the_same_name_for_its_own(shop)
         # Read as it was or refused, but never half of each.
         assert sorted(row.id for row in frame.collect()) == [1, 2, 3]
     except (PySparkException, Py4JJavaError) as error:
-        assert "TABLE_ID_MISMATCH" in str(error) or "is another one" in str(error)
+        assert "TABLE_ID_MISMATCH" in str(error) or "was dropped or replaced" in str(error)
 
 
 def test_a_line_is_found_again_when_the_python_process_dies(shop):

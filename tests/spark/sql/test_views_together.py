@@ -7,6 +7,7 @@ import re
 
 import pytest
 from pyspark.errors import AnalysisException
+from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
 
 import lakelog.spark
@@ -166,20 +167,25 @@ def test_views_restored_in_a_transaction_are_there_with_it_or_not_at_all(shop):
 
 
 # A Python side that lets somebody else change the view between the analysis of an ALTER VIEW and the change.
-MEANWHILE = """
+MEANWHILE = (
+    HOOK
+    + """
 import pathlib, msgspec
 from lakelog.catalog import Catalog
-from lakelog.spark.dispatch import Dispatch
-armed, original = pathlib.Path({armed!r}), Dispatch.on_define_view
-def define(self, params):
-    if armed.exists():
-        armed.unlink()
-        other = Catalog({warehouse!r})
-        view = other.load_view("a.v")
-        other.replace_view("a.v", msgspec.structs.replace(view, properties=view.properties | {{"theirs": "1"}}))
-    return original(self, params)
-Dispatch.on_define_view = define
+armed = pathlib.Path({armed!r})
+def define(original):
+    def call(at, asked):
+        if armed.exists():
+            armed.unlink()
+            other = Catalog({warehouse!r})
+            view = other.load_view("a.v")
+            properties = view.properties | {{"theirs": "1"}}
+            other.replace_view("a.v", msgspec.structs.replace(view, properties=properties))
+        return original(at, asked)
+    return call
+hook("define_view", define)
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +205,7 @@ def test_no_change_of_a_view_is_lost_to_another_one(make_lake, warm, tmp_path, s
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE VIEW lake.a.v AS SELECT 1 AS id")
     armed.touch()
-    with pytest.raises(Exception, match="changed by somebody else meanwhile"):
+    with pytest.raises(Exception, match="changed by another client meanwhile"):
         lake.sql(statement)
     assert lake.catalog.load_view("a.v").properties["theirs"] == "1"
     lake.sql(statement)

@@ -9,22 +9,26 @@ import subprocess
 import sys
 
 import pytest
+from tests.spark.hooks import HOOK
 from tests.spark.sessions import wrapper
 
 # Kills Spark, of which this is a child, when the second batch is to be committed: before or after that happens.
-DEADLY = """
+DEADLY = (
+    HOOK
+    + """
 import os, signal, time
-from lakelog.spark.dispatch import Dispatch
-commit = Dispatch.on_commit_write
-def deadly(self, params):
-    if params.get("batch") and params["batch"]["number"] == 1:
-        if {after!r}:
-            commit(self, params)
-        os.kill(os.getppid(), signal.SIGKILL)
-        time.sleep(600)
-    return commit(self, params)
-Dispatch.on_commit_write = deadly
+def deadly(commit):
+    def call(at, asked):
+        if asked.batch and asked.batch.number == 1:
+            if {after!r}:
+                commit(at, asked)
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(600)
+        return commit(at, asked)
+    return call
+hook("commit_write", deadly)
 """
+)
 
 COPY = """
 import sys

@@ -12,34 +12,22 @@ from unittest.mock import patch
 import msgspec
 import pyarrow as pa
 import pytest
+from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, named, of_write, reference
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.errors import NoSuchNamespace, NoSuchRef, NoSuchTable
-from lakelog.catalog.logs import outcome
 from lakelog.log.errors import CommitUnknown, InvalidInput, NotFound
 from lakelog.spark.bridge import serve
 from lakelog.spark.dispatch import Dispatch, VersionMismatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
 from lakelog.spark.jar import version
 
-SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
-
-
-def ask(dispatch, method, **params):
-    return dispatch.answer(method, params)[0]
-
 
 @pytest.fixture
 def fresh(tmp_path):
     """Makes one Python side after the other for the same warehouse, as restarts do."""
 
-    def make():
-        dispatch = Dispatch()
-        settings = {"warehouse": str(tmp_path / "lake"), "fsync": "off"}
-        ask(dispatch, "hello", version=version(), spark="4.3.0", settings=settings)
-        return dispatch
-
-    return make
+    return lambda: Side(warehouse=str(tmp_path / "lake"), fsync="off")
 
 
 def create(dispatch, name):
@@ -50,10 +38,6 @@ def create(dispatch, name):
     return ask(dispatch, "commit_stage", stage=stage["stage"], files=[]), stage["stage"]
 
 
-def reference(facts):
-    return {key: facts[key] for key in ("location", "id", "version", "past", "step")}
-
-
 BRANCH = {"kind": "branch", "name": "b"}
 
 
@@ -61,17 +45,17 @@ def with_branch(dispatch, facts):
     token = ask(dispatch, "token", identifier=["t"])
     ask(dispatch, "create_ref", **reference(facts), **BRANCH, where="new", as_of={}, token=token)
     loaded = ask(dispatch, "load_table", identifier=["t"], on=BRANCH)
-    return {**reference(loaded), "ref": loaded["ref"]}
+    return reference(loaded)
 
 
 def test_a_jar_of_another_version_is_refused():
     with pytest.raises(VersionMismatch, match=r"0\.0\.0.*lakelog\.spark jar"):
-        ask(Dispatch(), "hello", version="0.0.0", spark="4.3.0", settings={"warehouse": "/x"})
+        Dispatch().answer("hello", b'{"version":"0.0.0","spark":"4.3.0"}')
 
 
 def test_an_unknown_setting_is_refused_by_name():
     with pytest.raises(InvalidInput, match="ware_house"):
-        ask(Dispatch(), "hello", version=version(), spark="4.3.0", settings={"ware_house": "/x"})
+        Side(ware_house="/x")
 
 
 def test_an_unknown_request_tells_of_versions(fresh):
@@ -88,7 +72,13 @@ def test_a_request_that_is_asked_again_of_a_new_process_happens_once(fresh):
     files = [{"path": name, "size": 10, "rows": 2, "spec": 0, "partition": {}, "stats": {}}]
     for _ in range(3):
         ask(
-            fresh(), "commit_write", **reference(facts), **begun, operation="append", filter=None, files=files
+            fresh(),
+            "commit_write",
+            **reference(facts),
+            **of_write(begun),
+            operation="append",
+            filter=None,
+            files=files,
         )
     assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
 
@@ -99,7 +89,7 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_go
     branch = with_branch(fresh(), facts)
     begun = ask(fresh(), "begin_write", **branch)
     files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
-    write = {**branch, **begun, "operation": "append", "filter": None, "files": files}
+    write = {**branch, **of_write(begun), "operation": "append", "filter": None, "files": files}
     other = ask(fresh(), "begin_write", **branch)
     ask(fresh(), "commit_write", **write)
     token = ask(fresh(), "token", identifier=["t"])
@@ -110,7 +100,7 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_go
     with pytest.raises(CommitUnknown, match="happened"):
         ask(fresh(), "commit_write", **write)
     with pytest.raises((NoSuchRef, NoSuchTable)):
-        ask(fresh(), "commit_write", **{**write, **other})
+        ask(fresh(), "commit_write", **{**write, **of_write(other)})
 
 
 @pytest.mark.parametrize("gone", ["branch", "table", "version"])
@@ -129,7 +119,7 @@ def test_a_batch_of_a_stream_that_is_asked_again_keeps_its_files_where_what_it_n
             "filter": None,
             "files": files,
         }
-        return {**branch, **begun, **stream}
+        return {**branch, **of_write(begun), **stream}
 
     write, other = batch(), batch()
     ask(fresh(), "commit_write", **write)
@@ -154,7 +144,12 @@ CHANGES: dict[str, dict[str, Any]] = {
     "drop_ref": {"kind": "tag", "name": "old", "if_exists": False},
     "delete": {"predicate": {"op": "ALWAYS_TRUE", "args": []}},
     "truncate": {},
-    "call": {"procedure": "fast_forward", "catalog_name": "lake", "current_namespace": []},
+    "call": {
+        "procedure": "fast_forward",
+        "arguments": {"table": "t", "branch": "b", "to": "main"},
+        "catalog_name": "lake",
+        "current_namespace": [],
+    },
 }
 
 
@@ -163,7 +158,15 @@ def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_g
     facts, _ = create(fresh(), "t")
     write = ask(fresh(), "begin_write", **reference(facts))
     files = [{"path": f"data/{write['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
-    ask(fresh(), "commit_write", **reference(facts), **write, operation="append", filter=None, files=files)
+    ask(
+        fresh(),
+        "commit_write",
+        **reference(facts),
+        **of_write(write),
+        operation="append",
+        filter=None,
+        files=files,
+    )
     for kind, name, of in (("tag", "old", None), ("branch", "b", 1)):
         token = ask(fresh(), "token", identifier=["t"])
         as_of = {} if of is None else {"version": of}
@@ -171,8 +174,9 @@ def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_g
         ask(fresh(), "create_ref", **reference(facts), **made, token=token)
     facts = ask(fresh(), "load_table", identifier=["t"])
     token, other = (ask(fresh(), "token", identifier=["t"]) for _ in range(2))
-    arguments = {"table": "t", "branch": "b", "to": "main"}
-    change: dict[str, Any] = {**reference(facts), **CHANGES[method], "arguments": arguments}
+    of_change: dict[str, dict[str, Any]] = {"alter_table": named(facts), "call": {}}
+    subject = of_change.get(method, reference(facts))
+    change = {**subject, **CHANGES[method]}
     ask(fresh(), method, **change, token=token)
     assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
     ask(fresh(), "drop_table", identifier=["t"], token=ask(fresh(), "token", identifier=["t"]))
@@ -188,7 +192,7 @@ def test_a_change_of_a_branch_that_is_asked_again_says_that_it_happened_where_th
     token, of_truncate, of_drop, other = (ask(fresh(), "token", identifier=["t"]) for _ in range(4))
     ask(fresh(), "create_ref", **reference(facts), **named, where="new", as_of={}, token=token)
     loaded = ask(fresh(), "load_table", identifier=["t"], on=named)
-    branch = {**reference(loaded), "ref": loaded["ref"]}
+    branch = reference(loaded)
     ask(fresh(), "truncate", **branch, token=of_truncate)
     ask(fresh(), "drop_ref", **branch, **named, if_exists=False, token=of_drop)
     for token, method, params in (
@@ -207,7 +211,7 @@ def test_what_is_asked_for_the_first_time_is_not_looked_for(fresh):
     dispatch = fresh()
     ask(dispatch, "drop_table", identifier=["t"], token=of_drop)
     with (
-        patch.object(outcome, "has_happened", side_effect=AssertionError),
+        patch.object(Catalog, "has_happened", side_effect=AssertionError),
         pytest.raises(NoSuchTable),
     ):
         dispatch.answer("truncate", {**reference(facts), "token": token}, is_first=True)
@@ -232,7 +236,7 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_the_version_that_it_b
     facts, _ = create(fresh(), "t")
     begun = ask(fresh(), "begin_write", **reference(facts))
     files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
-    write = {**reference(facts), **begun, "operation": "append", "filter": None, "files": files}
+    write = {**reference(facts), **of_write(begun), "operation": "append", "filter": None, "files": files}
     ask(fresh(), "commit_write", **write)
     catalog = Catalog(str(tmp_path / "lake"))
     catalog.load_table("t").alter([{"change": "set-property", "key": "k", "value": "v"}])
@@ -255,13 +259,19 @@ def test_a_plan_is_of_the_version_that_was_loaded(fresh):
     facts, _ = create(fresh(), "t")
     begun = ask(fresh(), "begin_write", **reference(facts))
     files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
-    ask(fresh(), "commit_write", **reference(facts), **begun, operation="append", filter=None, files=files)
+    ask(
+        fresh(),
+        "commit_write",
+        **reference(facts),
+        **of_write(begun),
+        operation="append",
+        filter=None,
+        files=files,
+    )
     newer = ask(fresh(), "load_table", identifier=["t"])
     counts = []
     for loaded in (facts, newer):
-        _, body = fresh().answer(
-            "plan", {**reference(loaded), "predicate": {"op": "ALWAYS_TRUE", "args": []}}
-        )
+        _, body = fresh().answer("plan", {**reference(loaded), "predicate": EVERYTHING})
         table = pa.ipc.open_stream(body).read_all()
         assert table.schema.names[:3] == ["path", "size", "rows"]
         counts.append(table.num_rows)
@@ -294,26 +304,37 @@ def answers_to(dispatch, *requests):
     return list(iter(lambda: read_frame(out), None))
 
 
+class Answering:
+    """In the place of the dispatch: a function for each method, which gets the members of a request."""
+
+    def __init__(self, **functions):
+        self._functions = functions
+
+    def answer(self, method, params, catalog=None, *, is_first=False):
+        answered = self._functions[method](msgspec.json.decode(params))
+        return answered if isinstance(answered, tuple) else (answered, b"")
+
+
 def test_requests_are_answered_as_they_are_done_and_errors_name_their_kind():
     go_on = threading.Event()
 
-    class Slow(Dispatch):
-        def on_slow(self, params):
-            go_on.wait(10)
-            return {}
+    def slow(params):
+        go_on.wait(10)
+        return {}
 
-        def on_quick(self, params):
-            go_on.set()
-            return {"done": True}
+    def quick(params):
+        go_on.set()
+        return {"done": True}
 
-        def on_bug(self, params):
-            raise ZeroDivisionError("nothing to divide")
+    def bug(params):
+        raise ZeroDivisionError("nothing to divide")
 
-        def on_mistake(self, params):
-            raise InvalidInput("that is wrong")
+    def mistake(params):
+        raise InvalidInput("that is wrong")
 
     methods = ("slow", "bug", "mistake", "quick")
-    answers = answers_to(Slow(), *(request(number, method) for number, method in enumerate(methods)))
+    answering = Answering(slow=slow, bug=bug, mistake=mistake, quick=quick)
+    answers = answers_to(answering, *(request(number, method) for number, method in enumerate(methods)))
     frames = {answer.number: msgspec.json.decode(answer.text) for answer in answers}
     assert frames[3] == {"ok": {"done": True}}
     assert frames[0] == {"ok": {}}
@@ -322,35 +343,47 @@ def test_requests_are_answered_as_they_are_done_and_errors_name_their_kind():
     assert "ZeroDivisionError" in frames[1]["error"]["message"]
 
 
+def test_any_number_of_slow_requests_holds_up_no_other():
+    go_on = threading.Event()
+
+    def slow(params):
+        assert go_on.wait(10)
+        return {}
+
+    def quick(params):
+        go_on.set()
+        return {}
+
+    requests = [*(request(number, "slow") for number in range(100)), request(100, "quick")]
+    answers = answers_to(Answering(slow=slow, quick=quick), *requests)
+    assert sorted(answer.number for answer in answers) == list(range(101))
+    assert not any(b"error" in answer.text for answer in answers)
+
+
 def test_whatever_becomes_of_a_request_it_is_answered_and_so_are_the_others():
-    class Odd(Dispatch):
-        def on_unsayable(self, params):
-            return {"name": "\ud800"}
+    class Large(bytes):
+        def __len__(self):
+            return 2**31
 
-        def on_unsayable_mistake(self, params):
-            raise InvalidInput("no \udcff")
+    def raising(error):
+        def call(params):
+            raise error
 
-        def on_unsayable_bug(self, params):
-            raise FileNotFoundError("no \udcff")
+        return call
 
-        def on_large(self, params):
-            class Large(bytes):
-                def __len__(self):
-                    return 2**31
-
-            return {}, Large()
-
-        def on_end(self, params):
-            raise SystemExit(3)
-
-        def on_right(self, params):
-            return {}
-
+    odd = Answering(
+        unsayable=lambda params: {"name": "\ud800"},
+        unsayable_mistake=raising(InvalidInput("no \udcff")),
+        unsayable_bug=raising(FileNotFoundError("no \udcff")),
+        large=lambda params: ({}, Large()),
+        end=raising(SystemExit(3)),
+        right=lambda params: {},
+    )
     deep = b'{"method":"right","params":' + b'{"a":[' * 600 + b"]}" * 600 + b"}"
     methods = ("unsayable", "unsayable_mistake", "unsayable_bug", "large", "end", "right")
     requests = [request(number, method) for number, method in enumerate(methods)]
     # More than there are threads: each of them is there for the next request.
-    answers = answers_to(Odd(), Frame(99, deep), Frame(98, b"no JSON"), *(4 * requests))
+    answers = answers_to(odd, Frame(99, deep), Frame(98, b"no JSON"), *(4 * requests))
     assert len(answers) == 2 + 4 * len(methods)
     errors = {answer.number: msgspec.json.decode(answer.text).get("error") for answer in answers}
     assert "UnicodeEncodeError" in errors[0]["message"]
@@ -382,44 +415,45 @@ bridge.main()
 def test_the_first_requests_may_be_many_at_once(tmp_path):
     pipe = subprocess.PIPE
     command = [sys.executable, "-m", "lakelog.spark.bridge"]
-    catalog = {"catalog_name": "lake", "current_namespace": []}
-    requests = [
-        request(1, "list_namespaces", params={"namespace": []}),
-        request(2, "load_table", params={"identifier": ["t"]}),
-        request(3, "system_tables"),
-        request(4, "procedures"),
-        request(5, "token", params={"identifier": ["t"]}),
-        request(6, "table_exists", params={"location": str(tmp_path / "t")}),
-        request(7, "call_token", params={"procedure": "begin_transaction", "arguments": {}, **catalog}),
-        request(8, "list_functions", params={"namespace": []}),
-        request(9, "load_relation", params={"identifier": ["t"]}),
+    call = {"arguments": {}, "catalog_name": "lake", "current_namespace": []}
+    asked = [
+        ("list_namespaces", {"namespace": []}),
+        ("load_table", {"identifier": ["t"]}),
+        ("system_tables", {}),
+        ("procedures", {}),
+        ("token", {"identifier": ["t"]}),
+        ("table_exists", {"location": str(tmp_path / "t")}),
+        ("call_token", {"procedure": "begin_transaction", **call}),
+        ("list_functions", {"namespace": []}),
+        ("load_relation", {"identifier": ["t"]}),
     ]
     for _ in range(2):
         settings = {"warehouse": str(tmp_path / "lake"), "fsync": "off"}
-        hello = {"version": version(), "spark": "4.3.0", "settings": settings}
+        hello = {"version": version(), "spark": "4.3.0"}
         with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
-            write_frame(cast(BinaryIO, process.stdin), request(0, "hello", params=hello))
-            read_frame(cast(BinaryIO, process.stdout))
-            for each in requests:
-                write_frame(cast(BinaryIO, process.stdin), each)
-            answers = [read_frame(cast(BinaryIO, process.stdout)).text for _ in requests]
+            write_frame(process.stdin, request(0, "hello", params=hello))
+            read_frame(process.stdout)
+            write_frame(process.stdin, request(1, "open_catalog", params={"settings": settings}))
+            opened = msgspec.json.decode(read_frame(process.stdout).text)["ok"]
+            for number, (method, params) in enumerate(asked):
+                write_frame(process.stdin, request(number, method, params=params, **opened))
+            answers = [read_frame(process.stdout).text for _ in asked]
             process.stdin.close()
-        assert [answer for answer in answers if b'"internal"' in answer] == []
+        known = [answer for answer in answers if b'"internal"' in answer or b"not open" in answer]
+        assert known == []
 
 
 def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
     told = []
 
-    class Careful(Dispatch):
-        def on_token(self, params):
-            return {"of": params["identifier"]}
+    def change(params):
+        told.append(out.getvalue())
+        return {"token": params["token"]}
 
-        def on_change(self, params):
-            told.append(out.getvalue())
-            return {"token": params["token"]}
+    def mistake(params):
+        raise InvalidInput("that is wrong")
 
-        def on_mistake(self, params):
-            raise InvalidInput("that is wrong")
+    careful = Answering(token=lambda params: {"of": params["identifier"]}, change=change, mistake=mistake)
 
     def asked(number, first):
         first = {"method": first, "params": {"identifier": ["t"]}, "as": "token"}
@@ -428,7 +462,7 @@ def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
     requests, out = io.BytesIO(), io.BytesIO()
     write_frame(requests, asked(1, "token"))
     requests.seek(0)
-    serve(requests, out, Careful())
+    serve(requests, out, careful)
     out.seek(0)
     first, last = read_frame(out), read_frame(out)
     assert (first.number, first.text) == (1, b"")
@@ -437,6 +471,6 @@ def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
     assert msgspec.json.decode(last.text) == {"ok": {"token": {"of": ["t"]}}}
     assert len(told) == 1 and 0 < len(told[0]) < len(out.getvalue())
 
-    (answer,) = answers_to(Careful(), asked(2, "mistake"))
+    (answer,) = answers_to(careful, asked(2, "mistake"))
     assert msgspec.json.decode(answer.text)["error"]["kind"] == "invalid-input"
     assert len(told) == 1

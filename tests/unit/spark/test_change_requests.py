@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.unit.spark.test_procedures import append, ask, begin, create, fresh
+from tests.unit.spark.asking import EVERYTHING, ask, reference
+from tests.unit.spark.test_procedures import append, begin, create, fresh
 
 from lakelog.log.errors import NotFound
 
 __all__ = ["fresh"]
 
 NO_ENDS = dict.fromkeys(("start_version", "end_version", "start_us", "end_us"))
-EVERYTHING = {"op": "ALWAYS_TRUE", "args": []}
 
 
 def load(dispatch, transaction=None, **asked):
@@ -21,15 +21,14 @@ def load(dispatch, transaction=None, **asked):
 
 
 def files(dispatch, method, facts, **more):
-    reference = {key: facts[key] for key in ("location", "id", "version", "past", "step")}
-    _, body = dispatch.answer(method, {**reference, "predicate": EVERYTHING, **more})
+    _, body = dispatch.answer(method, {**reference(facts), "predicate": EVERYTHING, **more})
     return pa.ipc.open_stream(body).read_all().num_rows
 
 
 def test_nothing_is_said_of_what_is_among_changes_that_may_become_more(fresh):
     dispatch = fresh()
     create(dispatch, "t")
-    time_us = dispatch._catalogs.outside.load_table("t").timestamp_us
+    time_us = dispatch.catalog.load_table("t").timestamp_us
 
     def claims(**asked):
         found = load(dispatch, **asked)
@@ -64,10 +63,10 @@ def test_changes_up_to_a_version_are_loaded_where_some_expired_and_refused_where
     create(dispatch, "t")
     for _ in range(3):
         append(dispatch, ask(dispatch, "load_table", identifier=["t"]))
-    dispatch._catalogs.outside.expire("t", retain_last=2, dry_run=False)
+    dispatch.catalog.expire("t", retain_last=2, dry_run=False)
     found = load(dispatch, start_version=1, end_version=4)
     assert [found[name] for name in ("first", "last", "may_carry", "end")] == [
-        1, 4, True, {"last": 4, "last_us": None},
+        1, 4, True, {"last": 4},
     ]  # fmt: skip
     with pytest.raises(NotFound, match="no changes from version 1 to 4 any more"):
         files(dispatch, "plan_changes", found, first=1, last=4)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, of_write, reference
 
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace
 from lakelog.log.errors import InvalidInput, NotFound
-from lakelog.spark.dispatch import Dispatch
-from lakelog.spark.jar import version
 from lakelog.spark.open_transactions import TransactionEnded, TransactionLost
 from lakelog.spark.procedures import Call, all_procedures
 
-SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 WHO = {"user": "ada", "application": "app 1", "query": "q", "text": "INSERT INTO t VALUES (1)"}
-
-
-def ask(dispatch, method, **params):
-    return dispatch.answer(method, params)[0]
 
 
 @pytest.fixture
@@ -24,10 +19,7 @@ def fresh(tmp_path):
     """Makes one Python side after the other for the same warehouse, as restarts do."""
 
     def make(**settings):
-        dispatch = Dispatch()
-        warehouse = {"warehouse": str(tmp_path / "lake"), "fsync": "off"}
-        ask(dispatch, "hello", version=version(), spark="4.3.0", settings=warehouse | settings)
-        return dispatch
+        return Side(**{"warehouse": str(tmp_path / "lake"), "fsync": "off", **settings})
 
     return make
 
@@ -48,11 +40,10 @@ def create(dispatch, name, **scope):
 
 
 def append(dispatch, facts, **scope):
-    reference = {key: facts[key] for key in ("location", "id", "version", "past", "step")}
-    begun = ask(dispatch, "begin_write", **reference, **scope)
+    begun = ask(dispatch, "begin_write", **reference(facts), **scope)
     files = [{"path": f"data/{begun['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
     ask(
-        dispatch, "commit_write", **reference, **begun, operation="append", filter=None, files=files,
+        dispatch, "commit_write", **reference(facts), **of_write(begun), operation="append", files=files,
         query=WHO, **scope,
     )  # fmt: skip
 
@@ -64,7 +55,7 @@ def begin(dispatch):
 
 @pytest.mark.parametrize("procedure", all_procedures().values(), ids=lambda procedure: procedure.name)
 def test_every_procedure_is_declared_for_people_and_for_spark(procedure):
-    declared = procedure.declaration()
+    declared = msgspec.to_builtins(procedure.declaration())
     assert declared["description"].endswith((".", "it."))
     required = [parameter["default"] is None for parameter in declared["parameters"]]
     assert required == sorted(required, reverse=True), "Spark wants required parameters first"
@@ -129,16 +120,14 @@ def test_a_table_that_a_transaction_changed_is_another_step_of_it(fresh):
     assert after["step"] > before["step"]
     counts = []
     for facts in (before, after):
-        reference = {key: facts[key] for key in ("location", "id", "version", "past", "step")}
-        everything = {"op": "ALWAYS_TRUE", "args": []}
-        _, body = side.answer("plan", {**reference, "predicate": everything, "transaction": id})
+        named = reference(facts)
+        _, body = side.answer("plan", {**named, "predicate": EVERYTHING, "transaction": id})
         import pyarrow as pa
 
         counts.append(pa.ipc.open_stream(body).read_all().num_rows)
     assert counts == [0, 1]
     with pytest.raises(CommitConflict, match="run it again"):
-        forgotten = {**reference, "step": 1000, "transaction": id}
-        side.answer("plan", {**forgotten, "predicate": everything})
+        side.answer("plan", {**named, "step": 1000, "transaction": id, "predicate": EVERYTHING})
 
 
 def test_a_commit_is_asked_again_of_a_process_that_does_not_know_the_transaction(fresh):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.spark.test_bridge import ask, create, fresh, reference
+from tests.unit.spark.asking import ask, reference
+from tests.unit.spark.test_bridge import create, fresh
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.log.errors import InvalidInput
@@ -31,7 +32,9 @@ def requests(monkeypatch):
 
 def stream(dispatch, facts, method, **params):
     form = ask(dispatch, "stream_form", **reference(facts))["form"]
-    own = {"name": "lake.t", "form": form, "skips_changes": False, "limits": {}}
+    own = {"name": "lake.t", "form": form, "skips_changes": False}
+    if method == "stream_next":
+        own["limits"] = {}
     return ask(dispatch, method, **reference(facts), **own, **params)
 
 
@@ -61,7 +64,7 @@ def test_an_idle_trigger_costs_one_request(fresh, requests):
 def test_an_idle_trigger_costs_one_request_after_the_end_of_changes_too(fresh, requests):
     dispatch = fresh()
     facts, _ = create(dispatch, "t")
-    end_us = dispatch._catalogs.outside.load_table("t").timestamp_us
+    end_us = dispatch.catalog.load_table("t").timestamp_us
     for number in range(3):
         write(dispatch, facts, number)
     changes = {"end": {"last": None, "last_us": end_us}, "compared": True}
@@ -99,7 +102,7 @@ def test_a_query_may_write_for_longer_than_its_first_version_is_known(fresh):
     for number in range(300):
         assert write(dispatch, facts, number)[0]
         if number % 100 == 50:
-            dispatch._catalogs.outside.expire("t", retain_last=1, dry_run=False)
+            dispatch.catalog.expire("t", retain_last=1, dry_run=False)
 
 
 def test_a_table_that_was_altered_takes_no_rows_that_were_made_for_it_before(fresh):

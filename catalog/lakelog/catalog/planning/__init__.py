@@ -7,7 +7,6 @@ It must not know events, logs or stores: it gets metadata and Arrow tables of fi
 from lakelog.catalog.planning.aggregates import (
     Aggregate,
     aggregate,
-    aggregate_from,
     decided,
 )
 from lakelog.catalog.planning.binding import (
@@ -67,7 +66,6 @@ __all__ = [
     "Unevaluable",
     "Values",
     "aggregate",
-    "aggregate_from",
     "array_of",
     "bind",
     "decided",

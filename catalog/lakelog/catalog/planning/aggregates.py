@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -224,7 +223,3 @@ def _of(files: pa.Table, name: str, type: pa.DataType) -> pa.Array:
 
 def _is_zero(count: pa.Array) -> pa.Array:
     return pc.fill_null(pc.equal(count, 0), False)
-
-
-def aggregate_from(json: Mapping[str, Any]) -> Aggregate:
-    return Aggregate(kind=json["kind"], column=json["column"])

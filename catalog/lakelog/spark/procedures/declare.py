@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lakelog.log.errors import InvalidInput
+from lakelog.spark.requests.procedures import DeclaredColumn, DeclaredParameter, DeclaredProcedure
 
 if TYPE_CHECKING:
     # At run time these are imported by the first request that needs them: they take longer than the start.
@@ -81,7 +82,7 @@ class Call:
 
     def loaded(self, parameter: str) -> Table:
         """Return the table that an argument names, on the tag or branch that its last part says, as in a statement."""
-        from lakelog.spark.on_refs import load_named
+        from lakelog.spark.handles import load_named
 
         return load_named(self.catalog, self.table(parameter))
 
@@ -136,18 +137,18 @@ class Procedure:
     in_transaction: bool = True
     prepare: Callable[[Call], Mapping[str, Any]] | None = None
 
-    def declaration(self) -> dict[str, Any]:
-        """Return all that Spark needs to know, as JSON."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "parameters": [
-                {"name": p.name, "type": p.type, "default": p.default, "comment": p.comment}
+    def declaration(self) -> DeclaredProcedure:
+        """Return all that Spark needs to know."""
+        return DeclaredProcedure(
+            name=self.name,
+            description=self.description,
+            parameters=tuple(
+                DeclaredParameter(name=p.name, type=p.type, default=p.default, comment=p.comment)
                 for p in self.parameters
-            ],
-            "columns": [{"name": c.name, "type": c.type, "comment": c.comment} for c in self.columns],
-            "changes": self.changes is not None,
-            "session": self.session,
-            "in_transaction": self.in_transaction,
-            "job": self.prepare is not None,
-        }
+            ),
+            columns=tuple(DeclaredColumn(name=c.name, type=c.type, comment=c.comment) for c in self.columns),
+            changes=self.changes is not None,
+            session=self.session,
+            in_transaction=self.in_transaction,
+            job=self.prepare is not None,
+        )

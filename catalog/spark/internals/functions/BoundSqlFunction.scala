@@ -33,8 +33,8 @@ private[lakelog] final class BoundSqlFunction(function: SQLFunction, catalog: St
     case named: PlanWithUnresolvedIdentifier =>
       named.copy(planBuilder = (name, children) => inCatalog(named.planBuilder(name, children)))
     case tables: UnresolvedWith => tables.copy(cteRelations = tables.cteRelations.map { table =>
-      table.copy(_2 = inCatalog(table._2).asInstanceOf[SubqueryAlias])
-    })
+        table.copy(_2 = inCatalog(table._2).asInstanceOf[SubqueryAlias])
+      })
   }.transformAllExpressions(expressionInCatalog)
 
   private def inCatalog(expression: Expression): Expression = expression.transformDown(expressionInCatalog)

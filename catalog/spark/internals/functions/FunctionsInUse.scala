@@ -49,7 +49,8 @@ private[lakelog] object FunctionsInUse {
           val longer = ways.flatMap(way => left.filter(uses(way.head, _)).map(_ :: way))
           if (longer.isEmpty) Nil else back(longer, left -- longer.map(_.head))
       }
-    val between = if (uses(function, function)) Nil else {
+    val between = if (uses(function, function)) Nil
+    else {
       back(met.values.filter(uses(function, _)).map(List(_)).toList, met.values.toSet)
     }
     (function +: between :+ function).map(_.name.unquotedString).mkString(" -> ")

@@ -66,12 +66,13 @@ private[lakelog] final class SqlFunctionAnalysis(
   private def arguments(parameters: Option[StructType]): LogicalPlan = parameters match {
     case None => OneRowRelation()
     case Some(fields) =>
-      val metadata = if (statement.isTableFunc) None else {
+      val metadata = if (statement.isTableFunc) None
+      else {
         Some(new MetadataBuilder().putBoolean(SessionCatalog.SQL_FUNCTION_PARAMETER_ALIAS_METADATA_KEY, true).build())
       }
       Project(fields.map { field =>
-        Alias(argument(field), field.name)(qualifier = Seq(name.funcName), explicitMetadata = metadata)
-      }, OneRowRelation())
+          Alias(argument(field), field.name)(qualifier = Seq(name.funcName), explicitMetadata = metadata)
+        }, OneRowRelation())
   }
 
   private def argument(field: StructField): Expression = field.getDefault() match {
@@ -85,7 +86,7 @@ private[lakelog] final class SqlFunctionAnalysis(
       }
       default.foreach {
         case column: UnresolvedAttribute => throw QueryCompilationErrors.unresolvedAttributeError(
-          "UNRESOLVED_COLUMN", column.sql, Nil, column.origin)
+            "UNRESOLVED_COLUMN", column.sql, Nil, column.origin)
         case _ =>
       }
       Cast(default, field.dataType)
@@ -107,8 +108,8 @@ private[lakelog] final class SqlFunctionAnalysis(
     }
     if (analyzed.resolved) analyzed.transformAllExpressions {
       case _: WindowExpression | _: Generator | _: AggregateExpression => throw new AnalysisException(
-        errorClass = "USER_DEFINED_FUNCTIONS.CANNOT_CONTAIN_COMPLEX_FUNCTIONS",
-        messageParameters = Map("queryText" -> function.exprText.orElse(function.queryText).get))
+          errorClass = "USER_DEFINED_FUNCTIONS.CANNOT_CONTAIN_COMPLEX_FUNCTIONS",
+          messageParameters = Map("queryText" -> function.exprText.orElse(function.queryText).get))
     }
     analyzer.checkAnalysis(SQLFunctionNode(function, analyzed))
     (plan, analyzed, types)
@@ -182,9 +183,9 @@ private[lakelog] final class SqlFunctionAnalysis(
       node(part)
       part match {
         case named: UnresolvedWith => named.innerChildren.foreach {
-          case inner: LogicalPlan => everywhere(inner)(node)(expression)
-          case _ =>
-        }
+            case inner: LogicalPlan => everywhere(inner)(node)(expression)
+            case _ =>
+          }
         case _ =>
       }
       part.expressions.foreach(_.foreach {
@@ -195,16 +196,17 @@ private[lakelog] final class SqlFunctionAnalysis(
 
   private def readsData(plan: LogicalPlan): Boolean = plan.exists {
     case _: View => true
-    case leaf if leaf.children.isEmpty => leaf match {
-      case _: OneRowRelation | _: LocalRelation | _: Range => false
-      case _ => true
-    }
+    case leaf if leaf.children.isEmpty =>
+      leaf match {
+        case _: OneRowRelation | _: LocalRelation | _: Range => false
+        case _ => true
+      }
     case node: SQLFunctionNode => node.function.containsSQL.contains(false)
     case node => node.expressions.exists(_.exists {
-      case call: SQLScalarFunction => call.function.containsSQL.contains(false)
-      case subquery: SubqueryExpression => readsData(subquery.plan)
-      case _ => false
-    })
+        case call: SQLScalarFunction => call.function.containsSQL.contains(false)
+        case subquery: SubqueryExpression => readsData(subquery.plan)
+        case _ => false
+      })
   }
 
   private def settings: Map[String, String] = {
@@ -212,6 +214,6 @@ private[lakelog] final class SqlFunctionAnalysis(
     val path = CatalogManager.pathEntriesForPersistence(session.sessionState.catalogManager, conf, true)
     sqlConfigsToProps(conf, UserDefinedFunction.SQL_CONFIG_PREFIX) ++
       (if (path.isEmpty) None
-      else Some(SQLFunction.FUNCTION_RESOLUTION_PATH -> CatalogManager.serializePathEntries(path)))
+       else Some(SQLFunction.FUNCTION_RESOLUTION_PATH -> CatalogManager.serializePathEntries(path)))
   }
 }

@@ -23,7 +23,8 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
       case ("parsePlanWithParameters", Seq(text: String, parameters: ParameterContext)) =>
         parse(text).map { plan =>
           if (!isEmpty(parameters)) {
-            throw Failures.unsupported("This statement of lakelog's takes no parameters: write the values into its text.")
+            throw Failures.unsupported(
+              "This statement of lakelog's takes no parameters: write the values into its text.")
           }
           plan
         }

@@ -48,7 +48,8 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     case CreateTable(table, mode, query) if isNew(table.identifier, catalog) => command
     case CreateTable(table, mode, query) => onLakelogs(table, mode, query, catalog)
 
-    case like: CreateTableLikeCommand if like.provider.exists(LakeDataSource.isNamed) => CreateLakeTableLike(catalog, like)
+    case like: CreateTableLikeCommand if like.provider.exists(LakeDataSource.isNamed) =>
+      CreateLakeTableLike(catalog, like)
     case like: CreateTableLikeCommand if isNew(like.targetTable, catalog) => like
     case like: CreateTableLikeCommand => if (like.ifNotExists) NothingToDo() else throw taken(like.targetTable, catalog)
 
@@ -116,13 +117,13 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
         val partitions = table.partitioning.map(_.describe).toSeq
         if (wanted.partitionColumnNames.nonEmpty && wanted.partitionColumnNames != partitions) throw Failures.invalid(
           s"$name is ${if (partitions.isEmpty) "not partitioned" else listed(partitions)}, and not " +
-          s"${listed(wanted.partitionColumnNames)}.")
+            s"${listed(wanted.partitionColumnNames)}.")
         val options = new CaseInsensitiveStringMap(java.util.Map.copyOf(asJava(wanted.storage.properties)))
         AppendData.byName(
           DataSourceV2Relation.create(table, Some(catalog), Some(ident), options), rows, wanted.storage.properties)
       case (SaveMode.Overwrite, _) => throw Failures.invalid(
-        s"${named(wanted.identifier, catalog)} is a table of lakelog's, which is not replaced by one in the format " +
-          s"${wanted.provider.getOrElse("")}: write format(\"lakelog\"), or drop it before.")
+          s"${named(wanted.identifier, catalog)} is a table of lakelog's, which is not replaced by one in the format " +
+            s"${wanted.provider.getOrElse("")}: write format(\"lakelog\"), or drop it before.")
       case _ => throw taken(wanted.identifier, catalog)
     }
   }

@@ -36,7 +36,7 @@ def stream(table: Table, **more: object) -> ChangeStream:
 
 def read(source: ChangeStream, start: Position, end: Position) -> pa.Table:
     assert isinstance(source.table, Table)
-    tracked = source.table._tracked
+    tracked = source.table.head.tracked
     schema, batches = read_files(
         tracked.store,
         tracked.prefix,

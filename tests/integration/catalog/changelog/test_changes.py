@@ -45,7 +45,7 @@ def log_of(table: Table, first: int, last: int) -> Changelog:
 
 def moved(table: Table) -> Table:
     """Rewrite all files as one, with the ids and versions of rows."""
-    write, tracked, metadata = table.begin_write(), table._tracked, table.metadata
+    write, tracked, metadata = table.begin_write(), table.head.tracked, table.metadata
     files = write_files(
         tracked.store,
         tracked.prefix,
@@ -375,7 +375,7 @@ def test_expired_versions_are_errors(catalog: Catalog, table: Table) -> None:
     table = deleted(table, [2]).append(rows(range(30, 31)))
     catalog.expire("t", version=table.version - 1, dry_run=False)
     table = catalog.load_table("t")
-    oldest = table._view.state.expired
+    oldest = table.head.view.state.expired
     assert changes(table, oldest + 1)[0] == (oldest + 1, "insert", 30, "n30")
     for first in (oldest - 1, oldest):
         with pytest.raises(NotFound, match=f"let go of by expire.*from version {oldest + 1} on"):

@@ -48,7 +48,7 @@ def refreshed(source: Stream) -> Stream:
 def delivered(source: Stream, start, end) -> list[int]:
     found: list[int] = []
     for path in source.files(start, end)["path"].to_pylist():
-        with table_of(source)._tracked.store.open_input(f"{table_of(source)._tracked.prefix}/{path}") as file:
+        with source.table.head.tracked.store.open_input(f"{source.table.head.tracked.prefix}/{path}") as file:
             found += pa.parquet.read_table(file).column(0).to_pylist()
     return found
 
@@ -213,7 +213,7 @@ def compacted(table):
     from lakelog.catalog.parquet.ingest import written_files
 
     write = table.begin_write()
-    files = written_files(table._tracked, table.metadata, write, table.to_arrow())
+    files = written_files(table.head.tracked, table.metadata, write, table.to_arrow())
     return table.commit_rows(write, "compact", files, removed=table.plan()["path"].to_pylist())
 
 
@@ -269,7 +269,7 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
     for position in (middle, contents):
         with pytest.raises(StreamStopped, match=f"version {position.version} of lake.t, which was let go of"):
             refreshed(source).next(position, ALL)
-    oldest = table_of(refreshed(source))._view.state.expired
+    oldest = refreshed(source).table.head.view.state.expired
     for version in (2, oldest):
         with pytest.raises(InvalidInput, match=f"let go of by expire: start from version {oldest + 1} or"):
             refreshed(source).start(version=version)
@@ -307,7 +307,7 @@ def test_a_batch_costs_a_get_for_each_version_and_none_when_it_is_read(table, mo
     source = stream(table)
     table.append(rows(4)).append(rows(5))
     source = replace(source, table=table.refresh())
-    store, keys = table_of(source)._tracked.store, []
+    store, keys = source.table.head.tracked.store, []
     for name in ("get", "get_many"):
         real = getattr(store, name)
         monkeypatch.setattr(store, name, lambda asked, real=real: (keys.append(asked), real(asked))[1])

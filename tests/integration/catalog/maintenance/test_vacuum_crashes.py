@@ -76,7 +76,7 @@ def prepared(warehouse: str, clock: Clock) -> None:
         catalog.create_namespace(namespace)
     table = catalog.create_table("a.t", SCHEMA).append(rows(1)).append(rows(2))
     table = table.overwrite(rows(3)).append(rows(4))
-    written_files(table._tracked, table.metadata, table.begin_write(), rows(90))
+    written_files(table.head.tracked, table.metadata, table.begin_write(), rows(90))
     table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     for name in ("a.dropped", "gone.t", "gone.sub.u"):
         catalog.create_table(name, SCHEMA).append(rows(80))

@@ -235,12 +235,12 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
         catalog.create_namespace(namespace)
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     clock.days_later(4)
-    home = catalog._logs.namespace(table._tracked.location.split("/")[0])
+    home = catalog._logs.namespace(table.head.tracked.location.split("/")[0])
     planned = purge.plan_purge(
         catalog._tree,
         "table",
         "t",
-        Entry(kind="table", id=table.id, location=table._tracked.location),
+        Entry(kind="table", id=table.id, location=table.head.tracked.location),
     )
     assert planned is not None
     # As after a look that came between two steps of somebody's moves.

@@ -195,7 +195,7 @@ def test_a_writer_that_only_appends_keeps_its_manifests_few(client: Client, tabl
     for n in range(120):
         client().load_table("t").append(rows(n))
     wait_for_background()
-    log = client()._logs.table(client().load_table("t")._tracked.location).log
+    log = client()._logs.table(client().load_table("t").head.tracked.location).log
     manifests = [key for key in log.store.list_after(log.keys.manifests)]
     root = log.store.get(log.keys.latest)
     assert root is not None

@@ -39,8 +39,8 @@ def table(catalog: Catalog) -> Table:
 
 
 def vectors(table: Table) -> list[str]:
-    prefix = f"{table._tracked.prefix}/data/"
-    return [key for key in table._tracked.store.list_after(prefix) if key.endswith(".dv")]
+    prefix = f"{table.head.tracked.prefix}/data/"
+    return [key for key in table.head.tracked.store.list_after(prefix) if key.endswith(".dv")]
 
 
 def ids(table: Table) -> list[int]:
@@ -94,10 +94,10 @@ def test_vectors_of_a_write_that_gave_up_are_vacuumed_behind_its_fence(
 def test_fsck_counts_the_rows_that_a_file_has(catalog: Catalog, table: Table) -> None:
     table = updated(deleted(table, [1, 2, 11]), [3], "new")
     assert problems(catalog, deep=True, all_versions=True) == []
-    table._tracked.store.put(vectors(table)[-1], b"something else altogether")
+    table.head.tracked.store.put(vectors(table)[-1], b"something else altogether")
     found = fsck.check_warehouse(catalog._logs).of(Severity.DAMAGE)
     assert {each.kind for each in found} == {"deletion-vector-damaged"}
-    table._tracked.store.delete(vectors(table))
+    table.head.tracked.store.delete(vectors(table))
     assert set(problems(catalog)) == {"deletion-vector-damaged"}
 
 

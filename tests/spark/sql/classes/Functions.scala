@@ -23,12 +23,13 @@ class Length extends UnboundFunction {
   override def name: String = "length"
   override def description: String = "length(x): how long x is"
   override def bind(input: StructType): BoundFunction = input.fields match {
-    case Array(field) if field.dataType == StringType => new ScalarFunction[Int] {
-      override def name: String = "length"
-      override def inputTypes: Array[DataType] = Array(StringType)
-      override def resultType: DataType = IntegerType
-      override def produceResult(input: InternalRow): Int = input.getUTF8String(0).numChars
-    }
+    case Array(field) if field.dataType == StringType =>
+      new ScalarFunction[Int] {
+        override def name: String = "length"
+        override def inputTypes: Array[DataType] = Array(StringType)
+        override def resultType: DataType = IntegerType
+        override def produceResult(input: InternalRow): Int = input.getUTF8String(0).numChars
+      }
     case _ => throw new UnsupportedOperationException("length takes a string")
   }
 }

@@ -1,0 +1,70 @@
+"""Procedures (see `lakelog.spark.procedures`), and the transactions that some of them begin and end."""
+
+from __future__ import annotations
+
+from lakelog.catalog.logs import Token
+from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.procedures import Call, Procedure, all_procedures
+from lakelog.spark.requests import procedures as ask
+from lakelog.spark.requests.base import Done
+
+
+def list_procedures(at: OpenCatalog, asked: ask.ListProcedures) -> ask.Procedures:
+    return ask.Procedures(procedures=tuple(each.declaration() for each in all_procedures().values()))
+
+
+def make_token(at: OpenCatalog, asked: ask.CallToken) -> ask.TokenOfCall:
+    procedure = _procedure(asked)
+    if procedure.changes is None:
+        return ask.TokenOfCall(token=None)
+    call = _call(at, procedure, asked)
+    return ask.TokenOfCall(token=call.catalog.token(procedure.changes(call)))
+
+
+def prepare(at: OpenCatalog, asked: ask.CallPrepare) -> ask.Job:
+    procedure = _procedure(asked)
+    assert procedure.prepare is not None, "only procedures with a job are prepared"
+    return ask.Job(job=dict(procedure.prepare(_call(at, procedure, asked))))
+
+
+def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:
+    procedure = _procedure(asked)
+    rows = procedure.run(_call(at, procedure, asked, asked))
+    return ask.Rows(rows=tuple(tuple(row) for row in rows))
+
+
+def transaction_token(at: OpenCatalog, asked: ask.TransactionToken) -> Token:
+    return at.open_transactions.get(asked.transaction).transaction.commit_token()
+
+
+def abandon_transaction(at: OpenCatalog, asked: ask.AbandonTransaction) -> Done:
+    at.open_transactions.abandon(asked.transaction)
+    return Done()
+
+
+def _procedure(asked: ask.OfProcedure) -> Procedure:
+    procedure = all_procedures().get(asked.procedure)
+    if procedure is None:
+        raise NotFound(f"there is no procedure {asked.procedure}")
+    return procedure
+
+
+def _call(
+    at: OpenCatalog, procedure: Procedure, asked: ask.OfProcedure, made: ask.Call | None = None
+) -> Call:
+    """Return a call of a procedure; `made` where it is not only prepared."""
+    for parameter in procedure.parameters:
+        if not parameter.nullable and asked.arguments.get(parameter.name) is None:
+            instead = "give a value" if parameter.default is None else "give a value, or leave it out"
+            raise InvalidInput(f"the argument {parameter.name} of {procedure.name} is NULL: {instead}")
+    return Call(
+        catalog=at.of(asked.transaction) if procedure.session is None else at.outside,
+        catalog_name=asked.catalog_name,
+        current_namespace=asked.current_namespace,
+        arguments=asked.arguments,
+        open_transactions=at.open_transactions,
+        token=None if made is None else made.token,
+        transaction=asked.transaction,
+        result=None if made is None else made.result,
+    )

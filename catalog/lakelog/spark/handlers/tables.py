@@ -1,0 +1,76 @@
+"""Tables by their names and places."""
+
+from __future__ import annotations
+
+from lakelog.catalog import Table
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.spark.handles import on_named, on_ref
+from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.requests import tables as ask
+from lakelog.spark.requests.base import Done, Dropped, Exists, Named
+
+
+def list_tables(at: OpenCatalog, asked: ask.ListTables) -> ask.Tables:
+    return ask.Tables(tables=tuple(at.of(asked.transaction).list_tables(asked.namespace)))
+
+
+def exists(at: OpenCatalog, asked: ask.TableExists) -> Exists:
+    if asked.identifier is not None:
+        return Exists(exists=at.of(asked.transaction).table_exists(asked.identifier))
+    try:
+        named(at, asked)
+    except NoSuchTable:
+        return Exists(exists=False)
+    return Exists(exists=True)
+
+
+def load(at: OpenCatalog, asked: ask.LoadTable) -> ask.TableFacts:
+    table = named(at, asked, version=asked.version, timestamp_us=asked.timestamp_us)
+    if asked.on is not None:
+        table = on_named(table, asked.on.name, asked.on.kind)
+    is_past = asked.version is not None or asked.timestamp_us is not None
+    return at.handles.facts(table, asked.transaction, past=is_past or table.is_tag)
+
+
+def load_relation(at: OpenCatalog, asked: ask.LoadRelation) -> ask.TableFacts | ask.FoundView:
+    if asked.identifier is None:
+        table = named(at, asked)
+        return at.handles.facts(table, asked.transaction, past=table.is_tag)
+    found = at.of(asked.transaction).load_relation(asked.identifier)
+    if isinstance(found, Table):
+        return at.handles.facts(found, asked.transaction)
+    return ask.FoundView(view=found)
+
+
+def alter(at: OpenCatalog, asked: ask.AlterTable) -> ask.TableFacts:
+    table = named(at, asked)
+    if asked.identifier is None:
+        table = on_ref(table, asked.ref)
+    seen = None if asked.looked_at is None else at.handles.loaded(asked.looked_at, asked.transaction)
+    altered = table.alter(asked.changes, looked_at=seen, token=asked.token)
+    return at.handles.facts(altered, asked.transaction)
+
+
+def drop(at: OpenCatalog, asked: ask.DropTable) -> Dropped:
+    catalog = at.of(asked.transaction)
+    if asked.identifier is not None:
+        return Dropped(dropped=catalog.drop_table(asked.identifier, purge=asked.purge, token=asked.token))
+    assert asked.location is not None, "a table is named by one of both"
+    return Dropped(dropped=catalog.drop_table_at(asked.location, token=asked.token))
+
+
+def rename(at: OpenCatalog, asked: ask.RenameTable) -> Done:
+    assert asked.identifier is not None, "a table that is named by its place has no other name"
+    at.of(asked.transaction).rename_table(asked.identifier, asked.to, token=asked.token)
+    return Done()
+
+
+def named(
+    at: OpenCatalog, asked: Named, *, version: int | None = None, timestamp_us: int | None = None
+) -> Table:
+    """Return the table that a request names. NoSuchTable, NoSuchNamespace."""
+    catalog = at.of(asked.transaction)
+    if asked.identifier is not None:
+        return catalog.load_table(asked.identifier, version=version, timestamp_us=timestamp_us)
+    assert asked.location is not None, "a table is named by one of both"
+    return catalog.table_at(asked.location, version=version, timestamp_us=timestamp_us)

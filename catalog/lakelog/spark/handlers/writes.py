@@ -1,0 +1,96 @@
+"""Writing to a table that was loaded."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lakelog.catalog.errors import BatchCommitted
+from lakelog.catalog.logs import Token
+from lakelog.catalog.writes import check_takes
+from lakelog.spark.open_catalog import OpenCatalog
+from lakelog.spark.requests import writes as ask
+from lakelog.spark.requests.base import Done
+
+
+def delete(at: OpenCatalog, asked: ask.Delete) -> Done:
+    at.writable(asked).delete(asked.predicate, token=asked.token)
+    return Done()
+
+
+def truncate(at: OpenCatalog, asked: ask.Truncate) -> Done:
+    at.writable(asked).truncate(token=asked.token)
+    return Done()
+
+
+def begin(at: OpenCatalog, asked: ask.BeginWrite) -> ask.Begun:
+    """Write and token name the version that was loaded: what was committed since may conflict."""
+    table = at.writable(asked)
+    write = table.begin_write()
+    values = _next_values(table.identity_values())
+    if asked.transaction is not None:
+        return ask.Begun(write=write, token=None, identities=values)
+    token = at.outside.token_at(asked.location)
+    bases = {log: min(base, asked.version) for log, base in token.bases.items()}
+    return ask.Begun(
+        write=msgspec.structs.replace(write, version=asked.version),
+        token=msgspec.structs.replace(token, bases=bases),
+        identities=values,
+    )
+
+
+def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
+    """The id of the write is that of its commit, so that asking again needs no token."""
+    table = at.loaded(asked).refresh()
+    for version in {asked.version, asked.written_as}:
+        older = at.loaded(msgspec.structs.replace(asked, version=version))
+        check_takes(older.metadata, table.metadata, asked.name)
+    at.handles.remember(table, asked.transaction, past=False, step=asked.step)
+    return ask.Begun(
+        write=table.begin_write(),
+        token=None,
+        version=table.version,
+        identities=_next_values(table.identity_values()),
+    )
+
+
+def commit_write(at: OpenCatalog, asked: ask.CommitWrite) -> ask.Written:
+    try:
+        at.writable(asked).commit_write(
+            asked.write,
+            asked.operation,
+            asked.files,
+            filter=asked.filter,
+            deletes=asked.deletes,
+            batch=asked.batch,
+            values=asked.values,
+            token=asked.token,
+        )
+    except BatchCommitted:
+        return ask.Written(written=False)
+    return ask.Written(written=True)
+
+
+def commit_rows(at: OpenCatalog, asked: ask.CommitRows) -> Done:
+    at.writable(asked).commit_rows(
+        asked.write,
+        asked.operation,
+        asked.files,
+        removed=asked.removed,
+        deletes=asked.deletes,
+        condition=asked.condition,
+        values=asked.values,
+        reads_others=asked.reads_others,
+        token=asked.token,
+    )
+    return Done()
+
+
+def make_token(at: OpenCatalog, asked: ask.MakeToken) -> Token:
+    catalog = at.of(asked.transaction)
+    if asked.location is not None:
+        return catalog.token_at(asked.location)
+    return catalog.token(asked.identifier or asked.namespace or ())
+
+
+def _next_values(values: list[dict[str, int]]) -> tuple[ask.NextValue, ...]:
+    return tuple(ask.NextValue(**value) for value in values)

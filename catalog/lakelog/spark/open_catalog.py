@@ -1,0 +1,144 @@
+"""One catalog that the adapter has opened: its settings, its transactions, and what is remembered of its tables.
+
+Catalogs of one process share nothing: neither stores nor transactions nor caches.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from lakelog.catalog import Catalog, Table, Transaction
+from lakelog.catalog.changelog import Changelog, Versions
+from lakelog.catalog.logs import writer_facts
+from lakelog.catalog.state import with_statement
+from lakelog.log import Background, LogOptions
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.handles import Handles
+from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
+from lakelog.spark.requests.base import OfLoaded, Request, Statement
+
+STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
+SETTINGS = STORE | {"warehouse", "as-of", "statement-text"}
+STATEMENT_TEXTS = ("normalized", "full", "none")
+
+AT_ONCE = 16
+CHANGES_KEPT = 8
+
+
+class OpenCatalog:
+    """Safe to share between threads."""
+
+    def __init__(self, settings: Mapping[str, str], spark: str) -> None:
+        unknown = sorted(settings.keys() - SETTINGS)
+        if unknown:
+            raise InvalidInput(
+                f"the catalog has the settings {', '.join(unknown)}, which lakelog does not know: it knows "
+                f"{', '.join(sorted(SETTINGS))}; correct spark.sql.catalog.<name>.{unknown[0]}"
+            )
+        self._keeps = settings.get("statement-text", "normalized")
+        if self._keeps not in STATEMENT_TEXTS:
+            raise InvalidInput(
+                f"the catalog's statement-text is {self._keeps}, but commits keep {', '.join(STATEMENT_TEXTS)} of a "
+                "statement's text: correct spark.sql.catalog.<name>.statement-text"
+            )
+        self.open_transactions = OpenTransactions()
+        self.handles = Handles(self.of, self.step)
+        self.changes = KnownChanges()
+        self.stream_versions = Versions()
+        self._settings = dict(settings)
+        self._spark = spark
+        # A store that hangs must not hold up the snapshots of other catalogs.
+        self._background = Background()
+        self.turns = threading.BoundedSemaphore(AT_ONCE)
+        """So many requests of one catalog are answered at a time."""
+        self._lock = threading.Lock()
+        self._made: Catalog | None = None
+
+    def close(self) -> None:
+        """Roll back what is open. A request that is under way ends as it would have."""
+        self.open_transactions.abandon_all()
+        self._background.close()
+
+    def of(self, transaction: str | None) -> Catalog | Transaction:
+        """Return the catalog that a request is about: its session's transaction where one is open. TransactionLost."""
+        return self.outside if transaction is None else self.open_transactions.get(transaction).transaction
+
+    def loaded(self, asked: OfLoaded) -> Table:
+        """Return the version of the table that a request is about. NoSuchTable when the table is another by now."""
+        return self.handles.loaded(asked, asked.transaction)
+
+    def writable(self, asked: OfLoaded) -> Table:
+        """Return the table that a request changes."""
+        return self.handles.writable(asked, asked.transaction)
+
+    @property
+    def outside(self) -> Catalog:
+        """The catalog outside of all transactions."""
+        with self._lock:
+            if self._made is None:
+                self._made = Catalog(
+                    self._settings["warehouse"],
+                    options={key: value for key, value in self._settings.items() if key in STORE},
+                    writer=writer_facts(engine=f"spark {self._spark}", application=""),
+                    log_options=LogOptions(in_background=self._background.run),
+                    as_of=self._settings.get("as-of"),
+                )
+            return self._made
+
+    @contextmanager
+    def writing_for(self, asked: Request) -> Iterator[None]:
+        """Inside, commits name who asked for them, and the statement, as far as the request does."""
+        statement: Statement | None = getattr(asked, "query", None)
+        transaction: str | None = getattr(asked, "transaction", None)
+        if statement is None:
+            yield
+            return
+        opened = None if transaction is None else self.open_transactions.find(transaction)
+        facts = with_statement(
+            {"user": statement.user, "application": statement.application},
+            query=statement.query,
+            text=statement.text,
+            keep=self._keeps,
+        )
+        with self._stepping(opened), self.outside.writing_as(facts):
+            yield
+
+    @contextmanager
+    def _stepping(self, opened: OpenTransaction | None) -> Iterator[None]:
+        """Tell apart what is loaded before, during and after a change."""
+        if opened is None:
+            yield
+            return
+        opened.step += 1
+        try:
+            yield
+        finally:
+            opened.step += 1
+
+    def step(self, transaction: str | None) -> int:
+        """Return how far the request's transaction has come; 0 outside of all."""
+        return 0 if transaction is None else self.open_transactions.get(transaction).step
+
+
+class KnownChanges:
+    """The changes that were asked about last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[Any, ...], Changelog] = OrderedDict()
+
+    def get(self, key: tuple[Any, ...], make: Callable[[], Changelog]) -> Changelog:
+        """Return the changes of that key. Those that two threads make at once are the same."""
+        with self._lock:
+            known = self._known.get(key)
+        made = make() if known is None else known
+        with self._lock:
+            self._known[key] = made
+            self._known.move_to_end(key)
+            while len(self._known) > CHANGES_KEPT:
+                self._known.popitem(last=False)
+        return made

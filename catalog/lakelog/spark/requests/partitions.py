@@ -1,0 +1,49 @@
+"""Single partitions of a table, which are named by the values of its partition fields."""
+
+from __future__ import annotations
+
+from lakelog.spark.requests.base import Answer, LoadedChange, Object, OfLoaded
+
+
+class ListPartitions(OfLoaded, frozen=True, kw_only=True, tag="partitions"):
+    """The partitions that have these values as an Arrow stream, with the columns files, rows and bytes."""
+
+    where: Object
+
+
+class PartitionKeys(OfLoaded, frozen=True, kw_only=True, tag="partition_keys"):
+    """The values of these partition fields, of each file that `plan` gives, and its path, as an Arrow stream."""
+
+    fields: tuple[int, ...]
+    predicate: Object
+
+
+class Complete(Answer, frozen=True, kw_only=True):
+    """Whether all files are partitioned by all of these fields; else there are no bytes."""
+
+    complete: bool
+
+
+class AddPartitions(LoadedChange, frozen=True, kw_only=True, tag="add_partitions"):
+    """Add partitions without rows."""
+
+    partitions: tuple[Object, ...]
+
+
+class DropPartitions(LoadedChange, frozen=True, kw_only=True, tag="drop_partitions"):
+    """Delete the rows of partitions, and the partitions."""
+
+    partitions: tuple[Object, ...]
+
+
+class TruncatePartitions(LoadedChange, frozen=True, kw_only=True, tag="truncate_partitions"):
+    """Delete the rows of partitions."""
+
+    partitions: tuple[Object, ...]
+
+
+class RenamePartition(LoadedChange, frozen=True, kw_only=True, tag="rename_partition"):
+    """Give all rows of the partition `old` the values of `new`."""
+
+    old: Object
+    new: Object

@@ -1,0 +1,100 @@
+"""Procedures, and the transactions that some of them begin and end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakelog.catalog.logs import Token
+from lakelog.spark.requests.base import Answer, InCatalog, Message, Object, Path, Request, Statement
+
+
+class ListProcedures(InCatalog, frozen=True, tag="procedures"):
+    """How all procedures are declared."""
+
+
+class DeclaredParameter(Message, frozen=True, kw_only=True):
+    """`type` and `default` are in Spark's SQL."""
+
+    name: str
+    type: str
+    default: str | None
+    comment: str
+
+
+class DeclaredColumn(Message, frozen=True, kw_only=True):
+    """A column of the result."""
+
+    name: str
+    type: str
+    comment: str
+
+
+class DeclaredProcedure(Message, frozen=True, kw_only=True):
+    """`changes`: it may be asked for again by a token only; `job`: Spark has to work on data first.
+
+    `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
+    """
+
+    name: str
+    description: str
+    parameters: tuple[DeclaredParameter, ...]
+    columns: tuple[DeclaredColumn, ...]
+    changes: bool
+    session: str | None
+    in_transaction: bool
+    job: bool
+
+
+class Procedures(Answer, frozen=True, kw_only=True):
+    procedures: tuple[DeclaredProcedure, ...]
+
+
+class OfProcedure(InCatalog, frozen=True, kw_only=True):
+    """About a call of a procedure, whose arguments the adapter has checked and cast."""
+
+    procedure: str
+    arguments: Object
+    catalog_name: str
+    current_namespace: Path
+
+
+class CallToken(OfProcedure, frozen=True, tag="call_token"):
+    """The token of a call that is about to be made, if it needs one."""
+
+
+class TokenOfCall(Answer, frozen=True, kw_only=True):
+    token: Token | None
+
+
+class CallPrepare(OfProcedure, frozen=True, tag="call_prepare"):
+    """The job that Spark has to run before the call."""
+
+
+class Job(Answer, frozen=True, kw_only=True):
+    job: Object
+
+
+class Call(OfProcedure, frozen=True, kw_only=True, tag="call"):
+    """Run a procedure; `result` is what came of its job."""
+
+    token: Token | None
+    result: Object | None = None
+    query: Statement | None = None
+
+
+class Rows(Answer, frozen=True, kw_only=True):
+    """The rows of the result, each with a value for every column."""
+
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class TransactionToken(Request, frozen=True, kw_only=True, tag="transaction_token"):
+    """The token of the commit of a transaction that is about to be asked for."""
+
+    transaction: str
+
+
+class AbandonTransaction(Request, frozen=True, kw_only=True, tag="abandon_transaction"):
+    """Roll back the transaction of a session that is gone."""
+
+    transaction: str

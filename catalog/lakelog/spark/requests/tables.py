@@ -1,0 +1,145 @@
+"""Tables by their names and places: what there is, loading, changing and dropping."""
+
+from __future__ import annotations
+
+from lakelog.catalog.schema import TableChange, ViewDefinition
+from lakelog.spark.requests.base import (
+    Answer,
+    LoadedTable,
+    Message,
+    Named,
+    NamedChange,
+    NamedRef,
+    Object,
+    OfNamespace,
+    Path,
+    Ref,
+)
+
+
+class ListTables(OfNamespace, frozen=True, tag="list_tables"):
+    """Which tables are directly in a namespace."""
+
+
+class Tables(Answer, frozen=True, kw_only=True):
+    tables: tuple[Path, ...]
+
+
+class TableExists(Named, frozen=True, tag="table_exists"):
+    """Whether there is such a table."""
+
+
+class LoadTable(Named, frozen=True, kw_only=True, tag="load_table"):
+    """The facts of a table, or of it at a version or time, or on a tag or branch."""
+
+    version: int | None = None
+    timestamp_us: int | None = None
+    on: NamedRef | None = None
+
+
+class LoadRelation(Named, frozen=True, tag="load_relation"):
+    """What stands at a name: the facts of a table, or a view."""
+
+
+class Transformed(Message, frozen=True, kw_only=True):
+    """A column, or a transform of one, by which rows are partitioned or sorted."""
+
+    transform: str
+    args: tuple[int, ...]
+    column: Path
+
+
+class PartitionFacts(Transformed, frozen=True, kw_only=True):
+    """A partition field. `result` is the type of its values, as Spark calls it."""
+
+    field_id: int
+    name: str
+    result: str
+
+
+class SortFacts(Transformed, frozen=True, kw_only=True):
+    """A field of the sort order: `direction` is `asc` or `desc`, `nulls` is `first` or `last`."""
+
+    direction: str
+    nulls: str
+
+
+class ConstraintFacts(Message, frozen=True, kw_only=True):
+    """A constraint with the names of its columns. `kind` is `check`, `primary-key`, `unique` or `foreign-key`."""
+
+    kind: str
+    name: str
+    rely: bool
+    columns: tuple[Path, ...]
+    sql: str | None = None
+    predicate: Object | None = None
+    table: Path | None = None
+    referenced: tuple[str, ...] | None = None
+
+
+class Estimate(Message, frozen=True, kw_only=True):
+    """What is known of a whole column, of type `type`: for Spark's optimizer."""
+
+    column: str
+    type: str
+    distinct: int | None = None
+    nulls: int | None = None
+    min: bool | int | float | str | None = None
+    max: bool | int | float | str | None = None
+    average_bytes: int | None = None
+    most_bytes: int | None = None
+
+
+class TableFacts(Answer, frozen=True, kw_only=True):
+    """One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata.
+
+    `write_modes` are those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added.
+    """
+
+    id: str
+    version: int
+    past: bool
+    step: int
+    ref: Ref | None = None
+    location: str
+    own_location: bool
+    provider: str | None
+    comment: str | None
+    schema: Object
+    spec_id: int
+    partitioning: tuple[PartitionFacts, ...]
+    sort_order: tuple[SortFacts, ...]
+    clustering: tuple[Path, ...]
+    constraints: tuple[ConstraintFacts, ...]
+    estimates: tuple[Estimate, ...]
+    properties: dict[str, str]
+    target_file_size_bytes: int
+    compression_codec: str
+    write_modes: dict[str, str]
+
+
+class FoundView(Answer, frozen=True, kw_only=True):
+    view: ViewDefinition
+
+
+class AlterTable(NamedChange, frozen=True, kw_only=True, tag="alter_table"):
+    """Change the definition of a table, at a place also on a branch.
+
+    `looked_at` is the version, if any, all of whose rows Spark has held against what is to be true of them.
+    """
+
+    changes: tuple[TableChange, ...]
+    ref: Ref | None = None
+    looked_at: LoadedTable | None = None
+
+
+class DropTable(NamedChange, frozen=True, kw_only=True, tag="drop_table"):
+    """Drop a table; with `purge` so that nobody can undo it."""
+
+    purge: bool = False
+
+
+class RenameTable(NamedChange, frozen=True, kw_only=True, tag="rename_table"):
+    """Give a table another name."""
+
+    to: Path

@@ -1,0 +1,145 @@
+"""Writing to a table that was loaded: rows that come, rows that go."""
+
+from __future__ import annotations
+
+from lakelog.catalog.files import DataFile, Positions
+from lakelog.catalog.logs import Token
+from lakelog.catalog.schema import ValuesTaken
+from lakelog.catalog.writes import StreamBatch
+from lakelog.log import WriteRef
+from lakelog.spark.requests.base import Answer, InCatalog, LoadedChange, Message, Object, OfLoaded, Path
+
+
+class Delete(LoadedChange, frozen=True, kw_only=True, tag="delete"):
+    """Delete the rows like `predicate`, which are those of whole files."""
+
+    predicate: Object
+
+
+class Truncate(LoadedChange, frozen=True, tag="truncate"):
+    """Delete all rows."""
+
+
+class BeginWrite(OfLoaded, frozen=True, tag="begin_write"):
+    """The id of a write that starts from the version which was loaded, and the token of its commit."""
+
+
+class NextValue(Message, frozen=True, kw_only=True):
+    """The next value of the identity column of that id."""
+
+    column: int
+    next: int
+
+
+class Begun(Answer, frozen=True, kw_only=True):
+    """A write: its files' names begin with what `write` says. `version` is the one it starts from, if it is another."""
+
+    write: WriteRef
+    token: Token | None
+    identities: tuple[NextValue, ...]
+    version: int | None = None
+
+
+class BeginBatch(OfLoaded, frozen=True, kw_only=True, tag="begin_batch"):
+    """The id of a write of a streaming query, which starts from the newest version.
+
+    Its rows were made to fit an older version, and are written by the columns that `written_as` has: the newest must be
+    like these two.
+    """
+
+    name: str
+    written_as: int
+
+
+class CommitWrite(LoadedChange, frozen=True, kw_only=True, tag="commit_write"):
+    """Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known."""
+
+    write: WriteRef
+    operation: str
+    files: tuple[DataFile, ...]
+    filter: Object | None = None
+    deletes: tuple[Positions, ...] | None = None
+    batch: StreamBatch | None = None
+    values: tuple[ValuesTaken, ...] = ()
+
+
+class Written(Answer, frozen=True, kw_only=True):
+    """Whether the files are part of the table now: those of a batch that it has already are not."""
+
+    written: bool
+
+
+class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
+    """A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read."""
+
+    write: WriteRef
+    operation: str
+    files: tuple[DataFile, ...]
+    removed: tuple[str, ...]
+    deletes: tuple[Positions, ...]
+    condition: Object | None = None
+    values: tuple[ValuesTaken, ...] = ()
+    reads_others: bool = False
+
+
+class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
+    """What makes a change of that name, place or namespace the same change when it is asked for again."""
+
+    identifier: Path | None = None
+    location: str | None = None
+    namespace: Path | None = None
+
+    def __post_init__(self) -> None:
+        if [self.identifier, self.location, self.namespace].count(None) != 2:
+            raise ValueError("a token is of an identifier, a location or a namespace")
+
+
+class CompactionGoal(Message, frozen=True, kw_only=True):
+    """Files shall be of about that size, and have less than that share of deleted rows."""
+
+    target_size_bytes: int
+    deleted_ratio: float
+
+
+class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction"):
+    """The next groups of files to be written anew, and the files one group after the other as an Arrow stream."""
+
+    goal: CompactionGoal
+    predicate: Object | None
+    until: int
+    limit_bytes: int
+
+
+class CompactionGroup(Message, frozen=True, kw_only=True):
+    """So many files that are written anew together, by so many tasks if their rows are `spread`."""
+
+    files: int
+    rows: int
+    size_bytes: int
+    deleted: int
+    tasks: int
+    spread: bool
+
+
+class CompactionPlan(Answer, frozen=True, kw_only=True):
+    groups: tuple[CompactionGroup, ...]
+
+
+class Rewritten(Message, frozen=True, kw_only=True):
+    """The files of a group give way to these."""
+
+    removed: tuple[str, ...]
+    files: tuple[DataFile, ...]
+
+
+class CommitCompaction(LoadedChange, frozen=True, kw_only=True, tag="commit_compaction"):
+    """Commit groups that were written anew."""
+
+    write: WriteRef
+    groups: tuple[Rewritten, ...]
+
+
+class Lost(Answer, frozen=True, kw_only=True):
+    """Which groups were left out, as others have changed their files."""
+
+    lost: tuple[int, ...]

@@ -1,0 +1,95 @@
+package org.apache.spark.sql.lakelog
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.util.control.NonFatal
+
+import org.json4s.JsonAST.JObject
+
+import org.apache.spark.internal.Logging
+
+/**
+ * A process that runs lakelog under that Python, in this JVM's environment. It is started when it is first needed, and again
+ * when it has died.
+ *
+ * One process holds all catalogs of this JVM that name the same Python; nothing of one reaches another in it. A process of
+ * its own is lent to what must not die with others: an open transaction, and a request that is asked again because it may
+ * be what the process has died of.
+ */
+private[lakelog] final class Python(val program: String) extends Logging {
+
+  private var child: Child = _
+
+  /** The process that runs, or a new one. */
+  def current(): Child = synchronized {
+    if (child == null || !child.isAlive) child = start()
+    child
+  }
+
+  /** Ends the process, if one runs. */
+  def stop(): Unit = synchronized(if (child != null) child.stop())
+
+  private def start(): Child = {
+    val started =
+      try new Child(Seq(program, "-m", "lakelog.spark.bridge"), line => logWarning(s"Python: $line"))
+      catch { case missing: java.io.IOException => throw Python.doesNotStart(program, missing.getMessage) }
+    try {
+      Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))
+      started
+    } catch {
+      case died: ChildDied => throw Python.doesNotStart(program, died.lastWords)
+      case failed: Throwable =>
+        started.stop()
+        throw failed
+    }
+  }
+}
+
+private[lakelog] object Python {
+
+  private val pythons = new ConcurrentHashMap[String, Python]()
+
+  /** Of each program, one that is lent to nothing at the moment. */
+  private val idle = new ConcurrentHashMap[String, Python]()
+
+  /** The process that all catalogs with that Python share. */
+  def of(program: String): Python = pythons.computeIfAbsent(program, new Python(_))
+
+  /** Lends a process that holds nothing else. */
+  def lend(program: String): Python = Option(idle.remove(program)).getOrElse(new Python(program))
+
+  /** Takes a process back, to be lent again: starting another one takes long. */
+  def takeBack(python: Python): Unit =
+    if (idle.putIfAbsent(python.program, python) != null) python.stop()
+
+  /** Asks the process itself. */
+  def ask[A](child: Child, request: wire.Request[A]): A = {
+    val (json, _) = answered(child.ask(Asked(request.method, request.json)))
+    request.answer(json)
+  }
+
+  /** What an answer says, and the bytes beside it. Throws [[LakelogFailure]] for an error that Python reports. */
+  def answered(frame: Frame): (JObject, Array[Byte]) = {
+    val json =
+      try frame.json
+      catch { case NonFatal(wrong) => throw unreadable(wrong) }
+    Json.get(json, "error") match {
+      case Some(error: JObject) =>
+        val failed = wire.Failed.of(error)
+        throw new LakelogFailure(failed.kind, failed.message, failed.outcomeKnown)
+      case _ => (Json.get(json, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil)), frame.body)
+    }
+  }
+
+  private def unreadable(wrong: Throwable) =
+    new LakelogFailure("internal", s"Spark cannot read what lakelog's Python side answered: ${wrong.getMessage}")
+
+  private def doesNotStart(program: String, words: String) = {
+    val why = words.linesIterator.toSeq.lastOption.getOrElse("it said nothing")
+    new LakelogFailure(
+      "python",
+      s"lakelog's Python side did not start with '$program': $why. Install lakelog ${Bridge.version} there " +
+        s"('$program -m pip install lakelog==${Bridge.version}'), or name a Python that has it in " +
+        "spark.sql.catalog.<name>.python.")
+  }
+}

@@ -1,0 +1,265 @@
+// Written by scripts/wire from lakelog.spark.requests.changes: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.{JObject, JValue}
+
+/**
+ * The facts of a table as changes of it are read, between versions or times; without any of these, of all of them.
+ * `start_latest`: from the next version on, for streams.
+ */
+private[lakelog] final case class LoadChanges(
+    of: Named,
+    on: Option[NamedRef] = None,
+    startVersion: Option[Long] = None,
+    startLatest: Boolean = false,
+    endVersion: Option[Long] = None,
+    startUs: Option[Long] = None,
+    endUs: Option[Long] = None,
+    withStart: Boolean = true,
+    withEnd: Boolean = true)
+  extends Request[ChangesFacts]("load_changes") {
+  override def members: Members = of.members ++ List(
+    "on" -> putIfAny(on),
+    "start_version" -> putIfAny(startVersion),
+    "start_latest" -> put(startLatest),
+    "end_version" -> putIfAny(endVersion),
+    "start_us" -> putIfAny(startUs),
+    "end_us" -> putIfAny(endUs),
+    "with_start" -> put(withStart),
+    "with_end" -> put(withEnd))
+  override def answer(json: JObject): ChangesFacts = ChangesFacts.of(json)
+}
+
+private[lakelog] object LoadChanges extends Companion[LoadChanges] {
+  override def of(json: JObject): LoadChanges = LoadChanges(
+    Named.of(json),
+    takeIfAny[NamedRef](json, "on"),
+    takeIfAny[Long](json, "start_version"),
+    takeIfAny[Boolean](json, "start_latest").getOrElse(false),
+    takeIfAny[Long](json, "end_version"),
+    takeIfAny[Long](json, "start_us"),
+    takeIfAny[Long](json, "end_us"),
+    takeIfAny[Boolean](json, "with_start").getOrElse(true),
+    takeIfAny[Boolean](json, "with_end").getOrElse(true))
+}
+
+/** Where a stream of changes ends: at a version, a time, or nowhere. */
+private[lakelog] final case class ChangesEnd(last: Option[Long] = None, lastUs: Option[Long] = None)
+  extends Message {
+  override def members: Members = List("last" -> putIfAny(last), "last_us" -> putIfAny(lastUs))
+}
+
+private[lakelog] object ChangesEnd extends Companion[ChangesEnd] {
+  override def of(json: JObject): ChangesEnd = ChangesEnd(
+    takeIfAny[Long](json, "last"),
+    takeIfAny[Long](json, "last_us"))
+}
+
+/** The table as of the last of the versions `first` to `last`; `may_*` is what may be among the changes. */
+private[lakelog] final case class ChangesFacts(
+    facts: TableFacts,
+    first: Long,
+    last: Long,
+    end: ChangesEnd,
+    mayCarry: Boolean,
+    mayUpdate: Boolean,
+    mayRepeat: Boolean)
+  extends Message {
+  override def members: Members = facts.members ++ List(
+    "first" -> put(first),
+    "last" -> put(last),
+    "end" -> put(end),
+    "may_carry" -> put(mayCarry),
+    "may_update" -> put(mayUpdate),
+    "may_repeat" -> put(mayRepeat))
+}
+
+private[lakelog] object ChangesFacts extends Companion[ChangesFacts] {
+  override def of(json: JObject): ChangesFacts = ChangesFacts(
+    TableFacts.of(json),
+    take[Long](json, "first"),
+    take[Long](json, "last"),
+    take[ChangesEnd](json, "end"),
+    take[Boolean](json, "may_carry"),
+    take[Boolean](json, "may_update"),
+    take[Boolean](json, "may_repeat"))
+}
+
+/** The files of changes that were loaded, as an Arrow stream. */
+private[lakelog] final case class PlanChanges(table: LoadedTable, first: Long, last: Long, predicate: JObject)
+  extends Request[Done]("plan_changes") {
+  override def members: Members = table.members ++ List(
+    "first" -> put(first),
+    "last" -> put(last),
+    "predicate" -> put(predicate))
+  override def answer(json: JObject): Done = Done.of(json)
+}
+
+private[lakelog] object PlanChanges extends Companion[PlanChanges] {
+  override def of(json: JObject): PlanChanges = PlanChanges(
+    LoadedTable.of(json),
+    take[Long](json, "first"),
+    take[Long](json, "last"),
+    take[JObject](json, "predicate"))
+}
+
+/** What tells the columns of the loaded version from others. */
+private[lakelog] final case class StreamForm(table: LoadedTable)
+  extends Request[Form]("stream_form") {
+  override def members: Members = table.members
+  override def answer(json: JObject): Form = Form.of(json)
+}
+
+private[lakelog] object StreamForm extends Companion[StreamForm] {
+  override def of(json: JObject): StreamForm = StreamForm(LoadedTable.of(json))
+}
+
+private[lakelog] final case class Form(form: String)
+  extends Message {
+  override def members: Members = List("form" -> put(form))
+}
+
+private[lakelog] object Form extends Companion[Form] {
+  override def of(json: JObject): Form = Form(take[String](json, "form"))
+}
+
+/** A stream that reads changes. `compared`: Spark compares the changes of a row with each other. */
+private[lakelog] final case class StreamOfChanges(end: ChangesEnd, compared: Boolean)
+  extends Message {
+  override def members: Members = List("end" -> put(end), "compared" -> put(compared))
+}
+
+private[lakelog] object StreamOfChanges extends Companion[StreamOfChanges] {
+  override def of(json: JObject): StreamOfChanges = StreamOfChanges(
+    take[ChangesEnd](json, "end"),
+    take[Boolean](json, "compared"))
+}
+
+/**
+ * About a stream that reads a table: `version` is what its query has loaded, `form` that of its columns. Without
+ * `changes` it reads rows that are added.
+ */
+private[lakelog] final case class OfStream(
+    table: LoadedTable,
+    name: String,
+    form: String,
+    skipsChanges: Boolean,
+    changes: Option[StreamOfChanges] = None)
+  extends Message {
+  override def members: Members = table.members ++ List(
+    "name" -> put(name),
+    "form" -> put(form),
+    "skips_changes" -> put(skipsChanges),
+    "changes" -> putIfAny(changes))
+}
+
+private[lakelog] object OfStream extends Companion[OfStream] {
+  override def of(json: JObject): OfStream = OfStream(
+    LoadedTable.of(json),
+    take[String](json, "name"),
+    take[String](json, "form"),
+    take[Boolean](json, "skips_changes"),
+    takeIfAny[StreamOfChanges](json, "changes"))
+}
+
+/** The first position: at a version (or `latest`) or time, else before the present contents. */
+private[lakelog] final case class StreamStart(
+    stream: OfStream,
+    startingVersion: Option[JValue] = None,
+    startingTimestampUs: Option[Long] = None)
+  extends Request[Position]("stream_start") {
+  override def members: Members = stream.members ++ List(
+    "starting_version" -> putIfAny(startingVersion),
+    "starting_timestamp_us" -> putIfAny(startingTimestampUs))
+  override def answer(json: JObject): Position = Position.of(json)
+}
+
+private[lakelog] object StreamStart extends Companion[StreamStart] {
+  override def of(json: JObject): StreamStart = StreamStart(
+    OfStream.of(json),
+    takeIfAny[JValue](json, "starting_version"),
+    takeIfAny[Long](json, "starting_timestamp_us"))
+}
+
+/** A position in a stream, in words of which only Python knows the meaning. */
+private[lakelog] final case class Position(position: String)
+  extends Message {
+  override def members: Members = List("position" -> put(position))
+}
+
+private[lakelog] object Position extends Companion[Position] {
+  override def of(json: JObject): Position = Position(take[String](json, "position"))
+}
+
+/** The position after all that there is. */
+private[lakelog] final case class StreamHead(stream: OfStream)
+  extends Request[Position]("stream_head") {
+  override def members: Members = stream.members
+  override def answer(json: JObject): Position = Position.of(json)
+}
+
+private[lakelog] object StreamHead extends Companion[StreamHead] {
+  override def of(json: JObject): StreamHead = StreamHead(OfStream.of(json))
+}
+
+/** How much one batch may have. */
+private[lakelog] final case class BatchLimits(
+    files: Option[Long] = None,
+    bytes: Option[Long] = None,
+    rows: Option[Long] = None)
+  extends Message {
+  override def members: Members = List("files" -> putIfAny(files), "bytes" -> putIfAny(bytes), "rows" -> putIfAny(rows))
+}
+
+private[lakelog] object BatchLimits extends Companion[BatchLimits] {
+  override def of(json: JObject): BatchLimits = BatchLimits(
+    takeIfAny[Long](json, "files"),
+    takeIfAny[Long](json, "bytes"),
+    takeIfAny[Long](json, "rows"))
+}
+
+/** Where the batch ends that begins at a position. */
+private[lakelog] final case class StreamNext(
+    stream: OfStream,
+    position: String,
+    limits: BatchLimits,
+    until: Option[String] = None)
+  extends Request[Next]("stream_next") {
+  override def members: Members = stream.members ++ List(
+    "position" -> put(position),
+    "limits" -> put(limits),
+    "until" -> putIfAny(until))
+  override def answer(json: JObject): Next = Next.of(json)
+}
+
+private[lakelog] object StreamNext extends Companion[StreamNext] {
+  override def of(json: JObject): StreamNext = StreamNext(
+    OfStream.of(json),
+    take[String](json, "position"),
+    take[BatchLimits](json, "limits"),
+    takeIfAny[String](json, "until"))
+}
+
+/** `head` is the position after all that there is. */
+private[lakelog] final case class Next(position: String, head: String)
+  extends Message {
+  override def members: Members = List("position" -> put(position), "head" -> put(head))
+}
+
+private[lakelog] object Next extends Companion[Next] {
+  override def of(json: JObject): Next = Next(take[String](json, "position"), take[String](json, "head"))
+}
+
+/** The files between two positions, as an Arrow stream. */
+private[lakelog] final case class StreamFiles(stream: OfStream, start: String, end: String)
+  extends Request[Done]("stream_files") {
+  override def members: Members = stream.members ++ List("start" -> put(start), "end" -> put(end))
+  override def answer(json: JObject): Done = Done.of(json)
+}
+
+private[lakelog] object StreamFiles extends Companion[StreamFiles] {
+  override def of(json: JObject): StreamFiles = StreamFiles(
+    OfStream.of(json),
+    take[String](json, "start"),
+    take[String](json, "end"))
+}

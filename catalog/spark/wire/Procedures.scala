@@ -1,0 +1,204 @@
+// Written by scripts/wire from lakelog.spark.requests.procedures: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.{JObject, JValue}
+
+/** How all procedures are declared. */
+private[lakelog] final case class ListProcedures()
+  extends Request[Procedures]("procedures") {
+  override def members: Members = List()
+  override def answer(json: JObject): Procedures = Procedures.of(json)
+}
+
+private[lakelog] object ListProcedures extends Companion[ListProcedures] {
+  override def of(json: JObject): ListProcedures = ListProcedures()
+}
+
+/** `type` and `default` are in Spark's SQL. */
+private[lakelog] final case class DeclaredParameter(
+    name: String,
+    `type`: String,
+    default: Option[String],
+    comment: String)
+  extends Message {
+  override def members: Members = List(
+    "name" -> put(name),
+    "type" -> put(`type`),
+    "default" -> putOrNull(default),
+    "comment" -> put(comment))
+}
+
+private[lakelog] object DeclaredParameter extends Companion[DeclaredParameter] {
+  override def of(json: JObject): DeclaredParameter = DeclaredParameter(
+    take[String](json, "name"),
+    take[String](json, "type"),
+    takeIfAny[String](json, "default"),
+    take[String](json, "comment"))
+}
+
+/** A column of the result. */
+private[lakelog] final case class DeclaredColumn(name: String, `type`: String, comment: String)
+  extends Message {
+  override def members: Members = List("name" -> put(name), "type" -> put(`type`), "comment" -> put(comment))
+}
+
+private[lakelog] object DeclaredColumn extends Companion[DeclaredColumn] {
+  override def of(json: JObject): DeclaredColumn = DeclaredColumn(
+    take[String](json, "name"),
+    take[String](json, "type"),
+    take[String](json, "comment"))
+}
+
+/**
+ * `changes`: it may be asked for again by a token only; `job`: Spark has to work on data first. `session` says what it
+ * does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
+ */
+private[lakelog] final case class DeclaredProcedure(
+    name: String,
+    description: String,
+    parameters: Seq[DeclaredParameter],
+    columns: Seq[DeclaredColumn],
+    changes: Boolean,
+    session: Option[String],
+    inTransaction: Boolean,
+    job: Boolean)
+  extends Message {
+  override def members: Members = List(
+    "name" -> put(name),
+    "description" -> put(description),
+    "parameters" -> put(parameters),
+    "columns" -> put(columns),
+    "changes" -> put(changes),
+    "session" -> putOrNull(session),
+    "in_transaction" -> put(inTransaction),
+    "job" -> put(job))
+}
+
+private[lakelog] object DeclaredProcedure extends Companion[DeclaredProcedure] {
+  override def of(json: JObject): DeclaredProcedure = DeclaredProcedure(
+    take[String](json, "name"),
+    take[String](json, "description"),
+    take[Seq[DeclaredParameter]](json, "parameters"),
+    take[Seq[DeclaredColumn]](json, "columns"),
+    take[Boolean](json, "changes"),
+    takeIfAny[String](json, "session"),
+    take[Boolean](json, "in_transaction"),
+    take[Boolean](json, "job"))
+}
+
+private[lakelog] final case class Procedures(procedures: Seq[DeclaredProcedure])
+  extends Message {
+  override def members: Members = List("procedures" -> put(procedures))
+}
+
+private[lakelog] object Procedures extends Companion[Procedures] {
+  override def of(json: JObject): Procedures = Procedures(take[Seq[DeclaredProcedure]](json, "procedures"))
+}
+
+/** About a call of a procedure, whose arguments the adapter has checked and cast. */
+private[lakelog] final case class OfProcedure(
+    procedure: String,
+    arguments: JObject,
+    catalogName: String,
+    currentNamespace: Seq[String])
+  extends Message {
+  override def members: Members = List(
+    "procedure" -> put(procedure),
+    "arguments" -> put(arguments),
+    "catalog_name" -> put(catalogName),
+    "current_namespace" -> put(currentNamespace))
+}
+
+private[lakelog] object OfProcedure extends Companion[OfProcedure] {
+  override def of(json: JObject): OfProcedure = OfProcedure(
+    take[String](json, "procedure"),
+    take[JObject](json, "arguments"),
+    take[String](json, "catalog_name"),
+    take[Seq[String]](json, "current_namespace"))
+}
+
+/** The token of a call that is about to be made, if it needs one. */
+private[lakelog] final case class CallToken(call: OfProcedure)
+  extends Request[TokenOfCall]("call_token") {
+  override def members: Members = call.members
+  override def answer(json: JObject): TokenOfCall = TokenOfCall.of(json)
+}
+
+private[lakelog] object CallToken extends Companion[CallToken] {
+  override def of(json: JObject): CallToken = CallToken(OfProcedure.of(json))
+}
+
+private[lakelog] final case class TokenOfCall(token: Option[JObject] = None)
+  extends Message {
+  override def members: Members = List("token" -> putOrNull(token))
+}
+
+private[lakelog] object TokenOfCall extends Companion[TokenOfCall] {
+  override def of(json: JObject): TokenOfCall = TokenOfCall(takeIfAny[JObject](json, "token"))
+}
+
+/** The job that Spark has to run before the call. */
+private[lakelog] final case class CallPrepare(call: OfProcedure)
+  extends Request[Job]("call_prepare") {
+  override def members: Members = call.members
+  override def answer(json: JObject): Job = Job.of(json)
+}
+
+private[lakelog] object CallPrepare extends Companion[CallPrepare] {
+  override def of(json: JObject): CallPrepare = CallPrepare(OfProcedure.of(json))
+}
+
+private[lakelog] final case class Job(job: JObject)
+  extends Message {
+  override def members: Members = List("job" -> put(job))
+}
+
+private[lakelog] object Job extends Companion[Job] {
+  override def of(json: JObject): Job = Job(take[JObject](json, "job"))
+}
+
+/** Run a procedure; `result` is what came of its job. */
+private[lakelog] final case class Call(call: OfProcedure, token: Option[JObject] = None, result: Option[JObject] = None)
+  extends Request[Rows]("call") {
+  override def members: Members = call.members ++ List("token" -> putOrNull(token), "result" -> putIfAny(result))
+  override def answer(json: JObject): Rows = Rows.of(json)
+}
+
+private[lakelog] object Call extends Companion[Call] {
+  override def of(json: JObject): Call = Call(
+    OfProcedure.of(json),
+    takeIfAny[JObject](json, "token"),
+    takeIfAny[JObject](json, "result"))
+}
+
+/** The rows of the result, each with a value for every column. */
+private[lakelog] final case class Rows(rows: Seq[Seq[JValue]])
+  extends Message {
+  override def members: Members = List("rows" -> put(rows))
+}
+
+private[lakelog] object Rows extends Companion[Rows] {
+  override def of(json: JObject): Rows = Rows(take[Seq[Seq[JValue]]](json, "rows"))
+}
+
+/** The token of the commit of a transaction that is about to be asked for. */
+private[lakelog] final case class TransactionToken()
+  extends Request[JObject]("transaction_token") {
+  override def members: Members = List()
+  override def answer(json: JObject): JObject = json
+}
+
+private[lakelog] object TransactionToken extends Companion[TransactionToken] {
+  override def of(json: JObject): TransactionToken = TransactionToken()
+}
+
+/** Roll back the transaction of a session that is gone. */
+private[lakelog] final case class AbandonTransaction()
+  extends Request[Done]("abandon_transaction") {
+  override def members: Members = List()
+  override def answer(json: JObject): Done = Done.of(json)
+}
+
+private[lakelog] object AbandonTransaction extends Companion[AbandonTransaction] {
+  override def of(json: JObject): AbandonTransaction = AbandonTransaction()
+}

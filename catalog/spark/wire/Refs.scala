@@ -1,0 +1,81 @@
+// Written by scripts/wire from lakelog.spark.requests.refs: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.JObject
+
+/** What a tag or branch begins as: a version, a time, another tag or branch; else the loaded version. */
+private[lakelog] final case class AsOf(
+    version: Option[Long] = None,
+    timestampUs: Option[Long] = None,
+    ref: Option[String] = None)
+  extends Message {
+  override def members: Members = List(
+    "version" -> putIfAny(version),
+    "timestamp_us" -> putIfAny(timestampUs),
+    "ref" -> putIfAny(ref))
+}
+
+private[lakelog] object AsOf extends Companion[AsOf] {
+  override def of(json: JObject): AsOf = AsOf(
+    takeIfAny[Long](json, "version"),
+    takeIfAny[Long](json, "timestamp_us"),
+    takeIfAny[String](json, "ref"))
+}
+
+/**
+ * Make a tag or branch, as `kind` says. `where` says what is to be there: `new` for none of that name, or
+ * `new-or-there`, `any` (which is replaced), or `there` (which is replaced too).
+ */
+private[lakelog] final case class CreateRef(
+    table: LoadedTable,
+    token: Option[JObject] = None,
+    kind: String,
+    name: String,
+    where: String,
+    asOf: AsOf)
+  extends Change[Done]("create_ref") {
+  override def members: Members = table.members ++ List(
+    "token" -> putOrNull(token),
+    "kind" -> put(kind),
+    "name" -> put(name),
+    "where" -> put(where),
+    "as_of" -> put(asOf))
+  override def answer(json: JObject): Done = Done.of(json)
+  override def subject: MakeToken = MakeToken(location = Some(table.location))
+}
+
+private[lakelog] object CreateRef extends Companion[CreateRef] {
+  override def of(json: JObject): CreateRef = CreateRef(
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[String](json, "kind"),
+    take[String](json, "name"),
+    take[String](json, "where"),
+    take[AsOf](json, "as_of"))
+}
+
+/** Drop a tag or branch, as `kind` says. */
+private[lakelog] final case class DropRef(
+    table: LoadedTable,
+    token: Option[JObject] = None,
+    kind: String,
+    name: String,
+    ifExists: Boolean)
+  extends Change[Done]("drop_ref") {
+  override def members: Members = table.members ++ List(
+    "token" -> putOrNull(token),
+    "kind" -> put(kind),
+    "name" -> put(name),
+    "if_exists" -> put(ifExists))
+  override def answer(json: JObject): Done = Done.of(json)
+  override def subject: MakeToken = MakeToken(location = Some(table.location))
+}
+
+private[lakelog] object DropRef extends Companion[DropRef] {
+  override def of(json: JObject): DropRef = DropRef(
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[String](json, "kind"),
+    take[String](json, "name"),
+    take[Boolean](json, "if_exists"))
+}

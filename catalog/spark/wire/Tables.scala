@@ -1,0 +1,332 @@
+// Written by scripts/wire from lakelog.spark.requests.tables: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.{JObject, JValue}
+
+/** Which tables are directly in a namespace. */
+private[lakelog] final case class ListTables(namespace: Seq[String])
+  extends Request[Tables]("list_tables") {
+  override def members: Members = List("namespace" -> put(namespace))
+  override def answer(json: JObject): Tables = Tables.of(json)
+}
+
+private[lakelog] object ListTables extends Companion[ListTables] {
+  override def of(json: JObject): ListTables = ListTables(take[Seq[String]](json, "namespace"))
+}
+
+private[lakelog] final case class Tables(tables: Seq[Seq[String]])
+  extends Message {
+  override def members: Members = List("tables" -> put(tables))
+}
+
+private[lakelog] object Tables extends Companion[Tables] {
+  override def of(json: JObject): Tables = Tables(take[Seq[Seq[String]]](json, "tables"))
+}
+
+/** Whether there is such a table. */
+private[lakelog] final case class TableExists(of: Named)
+  extends Request[Exists]("table_exists") {
+  override def members: Members = of.members
+  override def answer(json: JObject): Exists = Exists.of(json)
+}
+
+private[lakelog] object TableExists extends Companion[TableExists] {
+  override def of(json: JObject): TableExists = TableExists(Named.of(json))
+}
+
+/** The facts of a table, or of it at a version or time, or on a tag or branch. */
+private[lakelog] final case class LoadTable(
+    of: Named,
+    version: Option[Long] = None,
+    timestampUs: Option[Long] = None,
+    on: Option[NamedRef] = None)
+  extends Request[TableFacts]("load_table") {
+  override def members: Members = of.members ++ List(
+    "version" -> putIfAny(version),
+    "timestamp_us" -> putIfAny(timestampUs),
+    "on" -> putIfAny(on))
+  override def answer(json: JObject): TableFacts = TableFacts.of(json)
+}
+
+private[lakelog] object LoadTable extends Companion[LoadTable] {
+  override def of(json: JObject): LoadTable = LoadTable(
+    Named.of(json),
+    takeIfAny[Long](json, "version"),
+    takeIfAny[Long](json, "timestamp_us"),
+    takeIfAny[NamedRef](json, "on"))
+}
+
+/** A partition field. `result` is the type of its values, as Spark calls it. */
+private[lakelog] final case class PartitionFacts(
+    transform: String,
+    args: Seq[Long],
+    column: Seq[String],
+    fieldId: Long,
+    name: String,
+    result: String)
+  extends Message {
+  override def members: Members = List(
+    "transform" -> put(transform),
+    "args" -> put(args),
+    "column" -> put(column),
+    "field_id" -> put(fieldId),
+    "name" -> put(name),
+    "result" -> put(result))
+}
+
+private[lakelog] object PartitionFacts extends Companion[PartitionFacts] {
+  override def of(json: JObject): PartitionFacts = PartitionFacts(
+    take[String](json, "transform"),
+    take[Seq[Long]](json, "args"),
+    take[Seq[String]](json, "column"),
+    take[Long](json, "field_id"),
+    take[String](json, "name"),
+    take[String](json, "result"))
+}
+
+/** A field of the sort order: `direction` is `asc` or `desc`, `nulls` is `first` or `last`. */
+private[lakelog] final case class SortFacts(
+    transform: String,
+    args: Seq[Long],
+    column: Seq[String],
+    direction: String,
+    nulls: String)
+  extends Message {
+  override def members: Members = List(
+    "transform" -> put(transform),
+    "args" -> put(args),
+    "column" -> put(column),
+    "direction" -> put(direction),
+    "nulls" -> put(nulls))
+}
+
+private[lakelog] object SortFacts extends Companion[SortFacts] {
+  override def of(json: JObject): SortFacts = SortFacts(
+    take[String](json, "transform"),
+    take[Seq[Long]](json, "args"),
+    take[Seq[String]](json, "column"),
+    take[String](json, "direction"),
+    take[String](json, "nulls"))
+}
+
+/** A constraint with the names of its columns. `kind` is `check`, `primary-key`, `unique` or `foreign-key`. */
+private[lakelog] final case class ConstraintFacts(
+    kind: String,
+    name: String,
+    rely: Boolean,
+    columns: Seq[Seq[String]],
+    sql: Option[String] = None,
+    predicate: Option[JObject] = None,
+    table: Option[Seq[String]] = None,
+    referenced: Option[Seq[String]] = None)
+  extends Message {
+  override def members: Members = List(
+    "kind" -> put(kind),
+    "name" -> put(name),
+    "rely" -> put(rely),
+    "columns" -> put(columns),
+    "sql" -> putIfAny(sql),
+    "predicate" -> putIfAny(predicate),
+    "table" -> putIfAny(table),
+    "referenced" -> putIfAny(referenced))
+}
+
+private[lakelog] object ConstraintFacts extends Companion[ConstraintFacts] {
+  override def of(json: JObject): ConstraintFacts = ConstraintFacts(
+    take[String](json, "kind"),
+    take[String](json, "name"),
+    take[Boolean](json, "rely"),
+    take[Seq[Seq[String]]](json, "columns"),
+    takeIfAny[String](json, "sql"),
+    takeIfAny[JObject](json, "predicate"),
+    takeIfAny[Seq[String]](json, "table"),
+    takeIfAny[Seq[String]](json, "referenced"))
+}
+
+/** What is known of a whole column, of type `type`: for Spark's optimizer. */
+private[lakelog] final case class Estimate(
+    column: String,
+    `type`: String,
+    distinct: Option[Long] = None,
+    nulls: Option[Long] = None,
+    min: Option[JValue] = None,
+    max: Option[JValue] = None,
+    averageBytes: Option[Long] = None,
+    mostBytes: Option[Long] = None)
+  extends Message {
+  override def members: Members = List(
+    "column" -> put(column),
+    "type" -> put(`type`),
+    "distinct" -> putIfAny(distinct),
+    "nulls" -> putIfAny(nulls),
+    "min" -> putIfAny(min),
+    "max" -> putIfAny(max),
+    "average_bytes" -> putIfAny(averageBytes),
+    "most_bytes" -> putIfAny(mostBytes))
+}
+
+private[lakelog] object Estimate extends Companion[Estimate] {
+  override def of(json: JObject): Estimate = Estimate(
+    take[String](json, "column"),
+    take[String](json, "type"),
+    takeIfAny[Long](json, "distinct"),
+    takeIfAny[Long](json, "nulls"),
+    takeIfAny[JValue](json, "min"),
+    takeIfAny[JValue](json, "max"),
+    takeIfAny[Long](json, "average_bytes"),
+    takeIfAny[Long](json, "most_bytes"))
+}
+
+/**
+ * One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata. `write_modes` are
+ * those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added.
+ */
+private[lakelog] final case class TableFacts(
+    id: String,
+    version: Long,
+    past: Boolean,
+    step: Long,
+    ref: Option[Ref] = None,
+    location: String,
+    ownLocation: Boolean,
+    provider: Option[String],
+    comment: Option[String],
+    schema: JObject,
+    specId: Long,
+    partitioning: Seq[PartitionFacts],
+    sortOrder: Seq[SortFacts],
+    clustering: Seq[Seq[String]],
+    constraints: Seq[ConstraintFacts],
+    estimates: Seq[Estimate],
+    properties: Map[String, String],
+    targetFileSizeBytes: Long,
+    compressionCodec: String,
+    writeModes: Map[String, String])
+  extends Message {
+  override def members: Members = List(
+    "id" -> put(id),
+    "version" -> put(version),
+    "past" -> put(past),
+    "step" -> put(step),
+    "ref" -> putIfAny(ref),
+    "location" -> put(location),
+    "own_location" -> put(ownLocation),
+    "provider" -> putOrNull(provider),
+    "comment" -> putOrNull(comment),
+    "schema" -> put(schema),
+    "spec_id" -> put(specId),
+    "partitioning" -> put(partitioning),
+    "sort_order" -> put(sortOrder),
+    "clustering" -> put(clustering),
+    "constraints" -> put(constraints),
+    "estimates" -> put(estimates),
+    "properties" -> put(properties),
+    "target_file_size_bytes" -> put(targetFileSizeBytes),
+    "compression_codec" -> put(compressionCodec),
+    "write_modes" -> put(writeModes))
+}
+
+private[lakelog] object TableFacts extends Companion[TableFacts] {
+  override def of(json: JObject): TableFacts = TableFacts(
+    take[String](json, "id"),
+    take[Long](json, "version"),
+    take[Boolean](json, "past"),
+    take[Long](json, "step"),
+    takeIfAny[Ref](json, "ref"),
+    take[String](json, "location"),
+    take[Boolean](json, "own_location"),
+    takeIfAny[String](json, "provider"),
+    takeIfAny[String](json, "comment"),
+    take[JObject](json, "schema"),
+    take[Long](json, "spec_id"),
+    take[Seq[PartitionFacts]](json, "partitioning"),
+    take[Seq[SortFacts]](json, "sort_order"),
+    take[Seq[Seq[String]]](json, "clustering"),
+    take[Seq[ConstraintFacts]](json, "constraints"),
+    take[Seq[Estimate]](json, "estimates"),
+    take[Map[String, String]](json, "properties"),
+    take[Long](json, "target_file_size_bytes"),
+    take[String](json, "compression_codec"),
+    take[Map[String, String]](json, "write_modes"))
+}
+
+/** What stands at a name: the facts of a table, or a view. */
+private[lakelog] final case class LoadRelation(of: Named)
+  extends Request[Either[FoundView, TableFacts]]("load_relation") {
+  override def members: Members = of.members
+  override def answer(json: JObject): Either[FoundView, TableFacts] = if (has(json, "view")) Left(FoundView.of(json))
+  else Right(
+    TableFacts.of(json))
+}
+
+private[lakelog] object LoadRelation extends Companion[LoadRelation] {
+  override def of(json: JObject): LoadRelation = LoadRelation(Named.of(json))
+}
+
+private[lakelog] final case class FoundView(view: JObject)
+  extends Message {
+  override def members: Members = List("view" -> put(view))
+}
+
+private[lakelog] object FoundView extends Companion[FoundView] {
+  override def of(json: JObject): FoundView = FoundView(take[JObject](json, "view"))
+}
+
+/**
+ * Change the definition of a table, at a place also on a branch. `looked_at` is the version, if any, all of whose rows
+ * Spark has held against what is to be true of them.
+ */
+private[lakelog] final case class AlterTable(
+    of: Named,
+    token: Option[JObject] = None,
+    changes: Seq[JObject],
+    ref: Option[Ref] = None,
+    lookedAt: Option[LoadedTable] = None)
+  extends Change[TableFacts]("alter_table") {
+  override def members: Members = of.members ++ List(
+    "token" -> putOrNull(token),
+    "changes" -> put(changes),
+    "ref" -> putIfAny(ref),
+    "looked_at" -> putIfAny(lookedAt))
+  override def answer(json: JObject): TableFacts = TableFacts.of(json)
+  override def subject: MakeToken = MakeToken(of.identifier, of.location)
+}
+
+private[lakelog] object AlterTable extends Companion[AlterTable] {
+  override def of(json: JObject): AlterTable = AlterTable(
+    Named.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[Seq[JObject]](json, "changes"),
+    takeIfAny[Ref](json, "ref"),
+    takeIfAny[LoadedTable](json, "looked_at"))
+}
+
+/** Drop a table; with `purge` so that nobody can undo it. */
+private[lakelog] final case class DropTable(of: Named, token: Option[JObject] = None, purge: Boolean = false)
+  extends Change[Dropped]("drop_table") {
+  override def members: Members = of.members ++ List("token" -> putOrNull(token), "purge" -> put(purge))
+  override def answer(json: JObject): Dropped = Dropped.of(json)
+  override def subject: MakeToken = MakeToken(of.identifier, of.location)
+}
+
+private[lakelog] object DropTable extends Companion[DropTable] {
+  override def of(json: JObject): DropTable = DropTable(
+    Named.of(json),
+    takeIfAny[JObject](json, "token"),
+    takeIfAny[Boolean](json, "purge").getOrElse(false))
+}
+
+/** Give a table another name. */
+private[lakelog] final case class RenameTable(of: Named, token: Option[JObject] = None, to: Seq[String])
+  extends Change[Done]("rename_table") {
+  override def members: Members = of.members ++ List("token" -> putOrNull(token), "to" -> put(to))
+  override def answer(json: JObject): Done = Done.of(json)
+  override def subject: MakeToken = MakeToken(of.identifier, of.location)
+}
+
+private[lakelog] object RenameTable extends Companion[RenameTable] {
+  override def of(json: JObject): RenameTable = RenameTable(
+    Named.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[Seq[String]](json, "to"))
+}

@@ -1,0 +1,381 @@
+// Written by scripts/wire from lakelog.spark.requests.writes: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.JObject
+
+/** Delete the rows like `predicate`, which are those of whole files. */
+private[lakelog] final case class Delete(table: LoadedTable, token: Option[JObject] = None, predicate: JObject)
+  extends Change[Done]("delete") {
+  override def members: Members = table.members ++ List("token" -> putOrNull(token), "predicate" -> put(predicate))
+  override def answer(json: JObject): Done = Done.of(json)
+  override def subject: MakeToken = MakeToken(location = Some(table.location))
+}
+
+private[lakelog] object Delete extends Companion[Delete] {
+  override def of(json: JObject): Delete = Delete(
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[JObject](json, "predicate"))
+}
+
+/** Delete all rows. */
+private[lakelog] final case class Truncate(table: LoadedTable, token: Option[JObject] = None)
+  extends Change[Done]("truncate") {
+  override def members: Members = table.members ++ List("token" -> putOrNull(token))
+  override def answer(json: JObject): Done = Done.of(json)
+  override def subject: MakeToken = MakeToken(location = Some(table.location))
+}
+
+private[lakelog] object Truncate extends Companion[Truncate] {
+  override def of(json: JObject): Truncate = Truncate(LoadedTable.of(json), takeIfAny[JObject](json, "token"))
+}
+
+/** The id of a write that starts from the version which was loaded, and the token of its commit. */
+private[lakelog] final case class BeginWrite(table: LoadedTable)
+  extends Request[Begun]("begin_write") {
+  override def members: Members = table.members
+  override def answer(json: JObject): Begun = Begun.of(json)
+}
+
+private[lakelog] object BeginWrite extends Companion[BeginWrite] {
+  override def of(json: JObject): BeginWrite = BeginWrite(LoadedTable.of(json))
+}
+
+/** A write: its id, which its files' names carry, and the version of the log that it started from. */
+private[lakelog] final case class WriteRef(id: String, version: Long)
+  extends Message {
+  override def members: Members = List("id" -> put(id), "version" -> put(version))
+}
+
+private[lakelog] object WriteRef extends Companion[WriteRef] {
+  override def of(json: JObject): WriteRef = WriteRef(take[String](json, "id"), take[Long](json, "version"))
+}
+
+/** The next value of the identity column of that id. */
+private[lakelog] final case class NextValue(column: Long, next: BigInt)
+  extends Message {
+  override def members: Members = List("column" -> put(column), "next" -> put(next))
+}
+
+private[lakelog] object NextValue extends Companion[NextValue] {
+  override def of(json: JObject): NextValue = NextValue(take[Long](json, "column"), take[BigInt](json, "next"))
+}
+
+/** A write: its files' names begin with what `write` says. `version` is the one it starts from, if it is another. */
+private[lakelog] final case class Begun(
+    write: WriteRef,
+    token: Option[JObject] = None,
+    identities: Seq[NextValue],
+    version: Option[Long] = None)
+  extends Message {
+  override def members: Members = List(
+    "write" -> put(write),
+    "token" -> putOrNull(token),
+    "identities" -> put(identities),
+    "version" -> putIfAny(version))
+}
+
+private[lakelog] object Begun extends Companion[Begun] {
+  override def of(json: JObject): Begun = Begun(
+    take[WriteRef](json, "write"),
+    takeIfAny[JObject](json, "token"),
+    take[Seq[NextValue]](json, "identities"),
+    takeIfAny[Long](json, "version"))
+}
+
+/**
+ * The id of a write of a streaming query, which starts from the newest version. Its rows were made to fit an older
+ * version, and are written by the columns that `written_as` has: the newest must be like these two.
+ */
+private[lakelog] final case class BeginBatch(table: LoadedTable, name: String, writtenAs: Long)
+  extends Request[Begun]("begin_batch") {
+  override def members: Members = table.members ++ List("name" -> put(name), "written_as" -> put(writtenAs))
+  override def answer(json: JObject): Begun = Begun.of(json)
+}
+
+private[lakelog] object BeginBatch extends Companion[BeginBatch] {
+  override def of(json: JObject): BeginBatch = BeginBatch(
+    LoadedTable.of(json),
+    take[String](json, "name"),
+    take[Long](json, "written_as"))
+}
+
+/** Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64. */
+private[lakelog] final case class Positions(path: String, positions: String)
+  extends Message {
+  override def members: Members = List("path" -> put(path), "positions" -> put(positions))
+}
+
+private[lakelog] object Positions extends Companion[Positions] {
+  override def of(json: JObject): Positions = Positions(take[String](json, "path"), take[String](json, "positions"))
+}
+
+/**
+ * One batch of a stream. Later batches have higher numbers; a table takes each at most once. `from_checkpoint`: the
+ * numbers are a checkpoint's, which may ask for its last batch again, and for none before.
+ */
+private[lakelog] final case class StreamBatch(stream: String, number: Long, fromCheckpoint: Boolean = false)
+  extends Message {
+  override def members: Members = List(
+    "stream" -> put(stream),
+    "number" -> put(number),
+    "from_checkpoint" -> put(fromCheckpoint))
+}
+
+private[lakelog] object StreamBatch extends Companion[StreamBatch] {
+  override def of(json: JObject): StreamBatch = StreamBatch(
+    take[String](json, "stream"),
+    take[Long](json, "number"),
+    takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false))
+}
+
+/**
+ * What a write took of an identity column: its values from `first`, step by step, up to `last`, or some of them.
+ * `given`: some of its rows had a value of their own for that column.
+ */
+private[lakelog] final case class ValuesTaken(column: Long, first: BigInt, last: BigInt, `given`: Boolean = false)
+  extends Message {
+  override def members: Members = List(
+    "column" -> put(column),
+    "first" -> put(first),
+    "last" -> put(last),
+    "given" -> put(`given`))
+}
+
+private[lakelog] object ValuesTaken extends Companion[ValuesTaken] {
+  override def of(json: JObject): ValuesTaken = ValuesTaken(
+    take[Long](json, "column"),
+    take[BigInt](json, "first"),
+    take[BigInt](json, "last"),
+    takeIfAny[Boolean](json, "given").getOrElse(false))
+}
+
+/** Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known. */
+private[lakelog] final case class CommitWrite(
+    table: LoadedTable,
+    token: Option[JObject] = None,
+    write: WriteRef,
+    operation: String,
+    files: Seq[JObject],
+    filter: Option[JObject] = None,
+    deletes: Option[Seq[Positions]] = None,
+    batch: Option[StreamBatch] = None,
+    values: Seq[ValuesTaken] = Nil)
+  extends Change[Written]("commit_write") {
+  override def members: Members = table.members ++ List(
+    "token" -> putOrNull(token),
+    "write" -> put(write),
+    "operation" -> put(operation),
+    "files" -> put(files),
+    "filter" -> putIfAny(filter),
+    "deletes" -> putIfAny(deletes),
+    "batch" -> putIfAny(batch),
+    "values" -> put(values))
+  override def answer(json: JObject): Written = Written.of(json)
+  override def subject: MakeToken = MakeToken(location = Some(table.location))
+}
+
+private[lakelog] object CommitWrite extends Companion[CommitWrite] {
+  override def of(json: JObject): CommitWrite = CommitWrite(
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[WriteRef](json, "write"),
+    take[String](json, "operation"),
+    take[Seq[JObject]](json, "files"),
+    takeIfAny[JObject](json, "filter"),
+    takeIfAny[Seq[Positions]](json, "deletes"),
+    takeIfAny[StreamBatch](json, "batch"),
+    takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil))
+}
+
+/** Whether the files are part of the table now: those of a batch that it has already are not. */
+private[lakelog] final case class Written(written: Boolean)
+  extends Message {
+  override def members: Members = List("written" -> put(written))
+}
+
+private[lakelog] object Written extends Companion[Written] {
+  override def of(json: JObject): Written = Written(take[Boolean](json, "written"))
+}
+
+/** A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read. */
+private[lakelog] final case class CommitRows(
+    table: LoadedTable,
+    token: Option[JObject] = None,
+    write: WriteRef,
+    operation: String,
+    files: Seq[JObject],
+    removed: Seq[String],
+    deletes: Seq[Positions],
+    condition: Option[JObject] = None,
+    values: Seq[ValuesTaken] = Nil,
+    readsOthers: Boolean = false)
+  extends Change[Done]("commit_rows") {
+  override def members: Members = table.members ++ List(
+    "token" -> putOrNull(token),
+    "write" -> put(write),
+    "operation" -> put(operation),
+    "files" -> put(files),
+    "removed" -> put(removed),
+    "deletes" -> put(deletes),
+    "condition" -> putIfAny(condition),
+    "values" -> put(values),
+    "reads_others" -> put(readsOthers))
+  override def answer(json: JObject): Done = Done.of(json)
+  override def subject: MakeToken = MakeToken(location = Some(table.location))
+}
+
+private[lakelog] object CommitRows extends Companion[CommitRows] {
+  override def of(json: JObject): CommitRows = CommitRows(
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[WriteRef](json, "write"),
+    take[String](json, "operation"),
+    take[Seq[JObject]](json, "files"),
+    take[Seq[String]](json, "removed"),
+    take[Seq[Positions]](json, "deletes"),
+    takeIfAny[JObject](json, "condition"),
+    takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil),
+    takeIfAny[Boolean](json, "reads_others").getOrElse(false))
+}
+
+/** What makes a change of that name, place or namespace the same change when it is asked for again. */
+private[lakelog] final case class MakeToken(
+    identifier: Option[Seq[String]] = None,
+    location: Option[String] = None,
+    namespace: Option[Seq[String]] = None)
+  extends Request[JObject]("token") {
+  override def members: Members = List(
+    "identifier" -> putIfAny(identifier),
+    "location" -> putIfAny(location),
+    "namespace" -> putIfAny(namespace))
+  override def answer(json: JObject): JObject = json
+}
+
+private[lakelog] object MakeToken extends Companion[MakeToken] {
+  override def of(json: JObject): MakeToken = MakeToken(
+    takeIfAny[Seq[String]](json, "identifier"),
+    takeIfAny[String](json, "location"),
+    takeIfAny[Seq[String]](json, "namespace"))
+}
+
+/** Files shall be of about that size, and have less than that share of deleted rows. */
+private[lakelog] final case class CompactionGoal(targetSizeBytes: Long, deletedRatio: Double)
+  extends Message {
+  override def members: Members = List(
+    "target_size_bytes" -> put(targetSizeBytes),
+    "deleted_ratio" -> put(deletedRatio))
+}
+
+private[lakelog] object CompactionGoal extends Companion[CompactionGoal] {
+  override def of(json: JObject): CompactionGoal = CompactionGoal(
+    take[Long](json, "target_size_bytes"),
+    take[Double](json, "deleted_ratio"))
+}
+
+/** The next groups of files to be written anew, and the files one group after the other as an Arrow stream. */
+private[lakelog] final case class PlanCompaction(
+    table: LoadedTable,
+    goal: CompactionGoal,
+    predicate: Option[JObject],
+    until: Long,
+    limitBytes: Long)
+  extends Request[CompactionPlan]("plan_compaction") {
+  override def members: Members = table.members ++ List(
+    "goal" -> put(goal),
+    "predicate" -> putOrNull(predicate),
+    "until" -> put(until),
+    "limit_bytes" -> put(limitBytes))
+  override def answer(json: JObject): CompactionPlan = CompactionPlan.of(json)
+}
+
+private[lakelog] object PlanCompaction extends Companion[PlanCompaction] {
+  override def of(json: JObject): PlanCompaction = PlanCompaction(
+    LoadedTable.of(json),
+    take[CompactionGoal](json, "goal"),
+    takeIfAny[JObject](json, "predicate"),
+    take[Long](json, "until"),
+    take[Long](json, "limit_bytes"))
+}
+
+/** So many files that are written anew together, by so many tasks if their rows are `spread`. */
+private[lakelog] final case class CompactionGroup(
+    files: Long,
+    rows: Long,
+    sizeBytes: Long,
+    deleted: Long,
+    tasks: Long,
+    spread: Boolean)
+  extends Message {
+  override def members: Members = List(
+    "files" -> put(files),
+    "rows" -> put(rows),
+    "size_bytes" -> put(sizeBytes),
+    "deleted" -> put(deleted),
+    "tasks" -> put(tasks),
+    "spread" -> put(spread))
+}
+
+private[lakelog] object CompactionGroup extends Companion[CompactionGroup] {
+  override def of(json: JObject): CompactionGroup = CompactionGroup(
+    take[Long](json, "files"),
+    take[Long](json, "rows"),
+    take[Long](json, "size_bytes"),
+    take[Long](json, "deleted"),
+    take[Long](json, "tasks"),
+    take[Boolean](json, "spread"))
+}
+
+private[lakelog] final case class CompactionPlan(groups: Seq[CompactionGroup])
+  extends Message {
+  override def members: Members = List("groups" -> put(groups))
+}
+
+private[lakelog] object CompactionPlan extends Companion[CompactionPlan] {
+  override def of(json: JObject): CompactionPlan = CompactionPlan(take[Seq[CompactionGroup]](json, "groups"))
+}
+
+/** The files of a group give way to these. */
+private[lakelog] final case class Rewritten(removed: Seq[String], files: Seq[JObject])
+  extends Message {
+  override def members: Members = List("removed" -> put(removed), "files" -> put(files))
+}
+
+private[lakelog] object Rewritten extends Companion[Rewritten] {
+  override def of(json: JObject): Rewritten = Rewritten(
+    take[Seq[String]](json, "removed"),
+    take[Seq[JObject]](json, "files"))
+}
+
+/** Commit groups that were written anew. */
+private[lakelog] final case class CommitCompaction(
+    table: LoadedTable,
+    token: Option[JObject] = None,
+    write: WriteRef,
+    groups: Seq[Rewritten])
+  extends Change[Lost]("commit_compaction") {
+  override def members: Members = table.members ++ List(
+    "token" -> putOrNull(token),
+    "write" -> put(write),
+    "groups" -> put(groups))
+  override def answer(json: JObject): Lost = Lost.of(json)
+  override def subject: MakeToken = MakeToken(location = Some(table.location))
+}
+
+private[lakelog] object CommitCompaction extends Companion[CommitCompaction] {
+  override def of(json: JObject): CommitCompaction = CommitCompaction(
+    LoadedTable.of(json),
+    takeIfAny[JObject](json, "token"),
+    take[WriteRef](json, "write"),
+    take[Seq[Rewritten]](json, "groups"))
+}
+
+/** Which groups were left out, as others have changed their files. */
+private[lakelog] final case class Lost(lost: Seq[Long])
+  extends Message {
+  override def members: Members = List("lost" -> put(lost))
+}
+
+private[lakelog] object Lost extends Companion[Lost] {
+  override def of(json: JObject): Lost = Lost(take[Seq[Long]](json, "lost"))
+}

@@ -1,0 +1,291 @@
+"""The Scala side: a case class for each struct, which writes and reads its JSON. See `wire/Message.scala`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from typing import Any, Union, get_args, get_origin
+
+from programs.wire.structs import (
+    GROUPS,
+    Member,
+    Struct,
+    by_subject,
+    group_of,
+    is_request,
+    is_typed,
+    members,
+    requests,
+    tag,
+)
+
+FOLDER = "catalog/spark/wire"
+WIDTH = 120
+
+_RESERVED = {"type", "new", "object", "case", "class", "val", "var", "def", "match", "package", "given"}
+_WHOLE_OF_ANY_SIZE = {("NextValue", "next"), ("ValuesTaken", "first"), ("ValuesTaken", "last")}
+_HEAD = """// Written by scripts/wire from lakelog.spark.requests.{subject}: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.{{JObject, JValue}}
+"""
+
+
+def sources() -> dict[str, str]:
+    """Return the text of each file by its path in the repository."""
+    found = {
+        f"{FOLDER}/{subject.capitalize()}.scala": _file(subject, structs)
+        for subject, structs in by_subject().items()
+    }
+    return {**found, f"{FOLDER}/Mirror.scala": _mirror()}
+
+
+def _file(subject: str, structs: list[Struct]) -> str:
+    classes = "\n".join(_class(struct) for struct in structs)
+    head = _HEAD.format(subject=subject)
+    return head if not classes else head.replace("{JObject, JValue}", _json_types(classes)) + "\n" + classes
+
+
+def _json_types(text: str) -> str:
+    return "{JObject, JValue}" if re.search(r"\bJValue\b", text) else "JObject"
+
+
+def _class(struct: Struct) -> str:
+    group = group_of(struct)
+    inherited = {member.name for member in members(group)} if group else set()
+    own = [member for member in members(struct) if member.name not in inherited]
+    name = struct.__name__
+    parameters = [f"{GROUPS[group]}: {group.__name__}"] if group else []
+    parameters += [_parameter(name, member) for member in own]
+    written = [f"{GROUPS[group]}.members"] if group else []
+    if own or not written:
+        written.append(f"List({', '.join(_written(member) for member in own)})")
+    lines = [
+        _doc(struct),
+        f"private[lakelog] final case class {name}{_in_parentheses(parameters)}",
+        f"  extends {_base(struct, own)} {{",
+        f"  override def members: Members = {' ++ '.join(written)}",
+    ]
+    if is_request(struct):
+        lines += _of_request(struct, own)
+    read = [f"{group.__name__}.of(json)"] if group else []
+    read += [_read(name, member) for member in own]
+    lines += [
+        "}",
+        "",
+        f"private[lakelog] object {name} extends Companion[{name}] {{",
+        f"  override def of(json: JObject): {name} = {_called(name, read)}",
+        "}",
+        "",
+    ]
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _base(struct: Struct, own: list[Member]) -> str:
+    if not is_request(struct):
+        return "Message"
+    kind = "Change" if any(member.name == "token" for member in own) and _subject(struct) else "Request"
+    return f'{kind}[{_answered(struct)}]("{tag(struct)}")'
+
+
+def _subject(struct: Struct) -> str | None:
+    """Return the Scala of what a change is of, as the request for its token says it."""
+    group = group_of(struct)
+    names = {member.name for member in members(struct)}
+    if group is not None and {"location", "id"} <= names:
+        return "MakeToken(location = Some(table.location))"
+    if group is not None and {"location", "identifier"} <= names:
+        return "MakeToken(of.identifier, of.location)"
+    if "namespace" in names:
+        return "MakeToken(namespace = Some(namespace))"
+    if "identifier" in names:
+        return f"MakeToken(Some({'function.' if group else ''}identifier))"
+    return None
+
+
+def _of_request(struct: Struct, own: list[Member]) -> list[str]:
+    lines = [f"  override def answer(json: JObject): {_answered(struct)} = {_answer(struct)}"]
+    subject = _subject(struct)
+    if subject and any(member.name == "token" for member in own):
+        lines.append(f"  override def subject: MakeToken = {subject}")
+    return lines
+
+
+def _answers(struct: Struct) -> tuple[Struct, ...]:
+    return next(answers for request, answers, _ in requests() if request is struct)
+
+
+def _answered(struct: Struct) -> str:
+    answers = _answers(struct)
+    if len(answers) == 2:
+        return f"Either[{answers[1].__name__}, {answers[0].__name__}]"
+    return answers[0].__name__ if is_typed(answers[0]) else "JObject"
+
+
+def _answer(struct: Struct) -> str:
+    answers = _answers(struct)
+    if len(answers) == 2:
+        usual, other = answers
+        member = next(each.name for each in members(other) if not each.is_optional)
+        return f'if (has(json, "{member}")) Left({other.__name__}.of(json)) else Right({usual.__name__}.of(json))'
+    return f"{answers[0].__name__}.of(json)" if is_typed(answers[0]) else "json"
+
+
+def _parameter(struct: str, member: Member) -> str:
+    base = f"{_name(member.name)}: {_type(struct, member)}"
+    # A change is asked for with the token that Python makes first, unless it has one.
+    if (member.is_nullable and member.is_optional) or member.name == "token":
+        return f"{base} = None"
+    return f"{base} = {_default(member)}" if member.is_optional else base
+
+
+def _type(struct: str, member: Member) -> str:
+    inner = "BigInt" if (struct, member.name) in _WHOLE_OF_ANY_SIZE else _scala(member.type)
+    return f"Option[{inner}]" if member.is_nullable else inner
+
+
+def _scala(annotated: Any) -> str:
+    if is_typed(annotated):
+        return str(annotated.__name__)
+    simple = {str: "String", int: "Long", bool: "Boolean", float: "Double"}
+    if annotated in simple:
+        return simple[annotated]
+    origin, arguments = get_origin(annotated), get_args(annotated)
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return f"Seq[{_scala(arguments[0])}]"
+    if origin is dict:
+        return "JObject" if arguments[1] is Any else f"Map[String, {_scala(arguments[1])}]"
+    if isinstance(annotated, type) and hasattr(annotated, "__struct_fields__"):
+        return "JObject"
+    if origin in (Union, types.UnionType) and all(hasattr(each, "__struct_fields__") for each in arguments):
+        return "JObject"
+    return "JValue"
+
+
+def _written(member: Member) -> str:
+    put = "put"
+    if member.is_nullable:
+        put = "putIfAny" if member.is_optional else "putOrNull"
+    return f'"{member.name}" -> {put}({_name(member.name)})'
+
+
+def _read(struct: str, member: Member) -> str:
+    inner = "BigInt" if (struct, member.name) in _WHOLE_OF_ANY_SIZE else _scala(member.type)
+    if member.is_nullable:
+        return f'takeIfAny[{inner}](json, "{member.name}")'
+    if member.is_optional:
+        return f'takeIfAny[{inner}](json, "{member.name}").getOrElse({_default(member)})'
+    return f'take[{inner}](json, "{member.name}")'
+
+
+def _default(member: Member) -> str:
+    if isinstance(member.default, bool | int):
+        return str(member.default).lower()
+    assert member.default in ((), ""), f"{member.name} has a default that Scala does not know"
+    return "Nil" if member.default == () else '""'
+
+
+def _name(name: str) -> str:
+    first, *rest = name.split("_")
+    camel = first + "".join(part.capitalize() for part in rest)
+    return f"`{camel}`" if camel in _RESERVED else camel
+
+
+def _doc(struct: Struct) -> str:
+    text = " ".join((inspect.getdoc(struct) or "").split()) if struct.__doc__ else ""
+    text = re.sub(r"`([^`]*)`", r"`\1`", text)
+    if not text or text.startswith(f"{struct.__name__}("):
+        return ""
+    lines, line = [], " *"
+    for word in text.split():
+        if len(line) + 1 + len(word) > WIDTH:
+            lines.append(line)
+            line = " *"
+        line += f" {word}"
+    if not lines and len(line) + 5 <= WIDTH:
+        return f"/**{line[2:]} */"
+    return "\n".join(["/**", *lines, line, " */"])
+
+
+def _in_parentheses(parameters: list[str]) -> str:
+    return f"({', '.join(parameters)})"
+
+
+def _called(name: str, arguments: list[str]) -> str:
+    return f"{name}({', '.join(arguments)})"
+
+
+def _wrapped(line: str) -> str:
+    """Return a line that is not too long: its outermost list is broken, each part on a line of its own."""
+    if len(line) <= WIDTH or line.lstrip().startswith(("/**", "*")):
+        return line
+    opened = max(
+        (i for i, char in enumerate(line) if char == "("),
+        key=lambda i: (_closing(line, i) - i, -i),
+        default=None,
+    )
+    if opened is None:
+        return line
+    closed = _closing(line, opened)
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    parts = _split(line[opened + 1 : closed])
+    return line[: opened + 1] + "\n" + ",\n".join(indent + "  " + part for part in parts) + line[closed:]
+
+
+def _closing(line: str, opened: int) -> int:
+    depth = 0
+    for i in range(opened, len(line)):
+        depth += {"(": 1, ")": -1}.get(line[i], 0)
+        if depth == 0:
+            return i
+    raise AssertionError(f"unbalanced: {line}")
+
+
+def _split(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return [*parts, text[start:].strip()]
+
+
+def _mirror() -> str:
+    asked = [
+        f'    "{tag(request)}" -> (({request.__name__}.of _): JObject => Request[_]),'
+        for request, _, _ in requests()
+    ]
+    known = {answer.__name__ for _, answers, _ in requests() for answer in answers if is_typed(answer)}
+    answered = [f'    "{name}" -> ({name}.of _: JObject => Message),' for name in sorted(known)]
+    asked[-1], answered[-1] = asked[-1].rstrip(","), answered[-1].rstrip(",")
+    text = [
+        _HEAD.format(subject="*").replace(
+            "{JObject, JValue}", "JObject\n\nimport org.apache.spark.sql.lakelog.{Frame, Json}"
+        ),
+        "/** Reads and writes requests and answers again, so that a test can compare them with those of Python. */",
+        "private[lakelog] object Mirror {",
+        "",
+        "  /** The request as the adapter would write it, in its transaction and for its statement. */",
+        "  def request(method: String, text: String): String = {",
+        "    val json = Frame.parsed(text.getBytes(java.nio.charset.StandardCharsets.UTF_8))",
+        "    val read = requests(method)(json)",
+        "    require(read.method == method)",
+        "    Json.text(Scope.of(json).on(read))",
+        "  }",
+        "",
+        "  def answer(name: String, text: String): String =",
+        "    Json.text(answers(name)(Frame.parsed(text.getBytes(java.nio.charset.StandardCharsets.UTF_8))).json)",
+        "",
+        "  private val requests: Map[String, JObject => Request[_]] = Map(",
+        *asked,
+        "  )",
+        "",
+        "  private val answers: Map[String, JObject => Message] = Map(",
+        *answered,
+        "  )",
+        "}",
+        "",
+    ]
+    return "\n".join(text)

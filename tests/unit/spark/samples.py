@@ -1,0 +1,67 @@
+"""A value of each struct that crosses the bridge: with all of its members, and with those only that it must have."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from lakelog.catalog.schema.partitioning import Transform
+from lakelog.catalog.schema.types import AtomicType
+from lakelog.spark.requests import base
+from lakelog.spark.requests.writes import MakeToken
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_DEPTH = 6
+_VALID: dict[Any, dict[str, Any]] = {
+    AtomicType: {"name": "long"},
+    Transform: {"name": "bucket", "argument": 16},
+}
+"""Of structs that do not take any value."""
+
+
+def sample(struct: type[T], *, full: bool, depth: int = 0) -> T:
+    """Return a value that Python reads as it writes it."""
+    hints = get_type_hints(struct)
+    given = {}
+    for field in msgspec.structs.fields(struct):
+        names_it = struct is MakeToken or issubclass(struct, base.Named)
+        if names_it and field.name in ("location", "namespace"):
+            continue  # Of what names a table, one is given.
+        if struct in _VALID:
+            return struct(**_VALID[struct])
+        if names_it and field.name == "identifier":
+            given[field.name] = ("some", "name")
+        elif field.required or (full and depth < _DEPTH):
+            given[field.name] = _value(hints[field.name], field.name, full=full, depth=depth + 1)
+    return struct(**given)
+
+
+def _value(annotated: Any, name: str, *, full: bool, depth: int) -> Any:
+    simple = {str: f'some ‘{name}’ \\ "', int: 2**40 + len(name), bool: True, float: 0.5}
+    if annotated in simple:
+        return simple[annotated]
+    if annotated is Any or isinstance(annotated, str | TypeVar):
+        return {"any": [1, "x", None, True, 2.5, {"deep": []}]} if full else None
+    origin, arguments = get_origin(annotated), get_args(annotated)
+    if origin in (Union, types.UnionType):
+        others = [each for each in arguments if each is not type(None)]
+        if not full and len(others) < len(arguments):
+            return None
+        return _value(others[0], name, full=full, depth=depth)
+    if origin is Literal:
+        return arguments[0]
+    if origin in (tuple, list):
+        parts = arguments[:1] * 2 if arguments[-1] is Ellipsis or origin is list else arguments
+        made = [_value(part, name, full=full, depth=depth) for part in parts]
+        if not full and (arguments[-1] is Ellipsis or origin is list):
+            made = []
+        return tuple(made) if origin is tuple else made
+    if origin is dict:
+        key = _value(arguments[0], name, full=full, depth=depth)
+        return {key: _value(arguments[1], name, full=full, depth=depth)} if full else {}
+    if isinstance(annotated, type) and issubclass(annotated, msgspec.Struct):
+        return sample(annotated, full=full, depth=depth)
+    raise AssertionError(f"there is no sample of {annotated}")

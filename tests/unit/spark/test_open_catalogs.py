@@ -1,0 +1,119 @@
+"""Several catalogs in one process share nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import msgspec
+import pytest
+from tests.unit.spark.asking import Side, ask
+from tests.unit.spark.test_procedures import append, begin, create
+
+from lakelog.catalog.errors import NoSuchTable
+from lakelog.log.errors import InvalidInput
+from lakelog.spark.dispatch import Dispatch
+from lakelog.spark.jar import version
+from lakelog.spark.open_catalog import AT_ONCE
+from lakelog.spark.open_transactions import TransactionLost
+
+
+class OneOf(Side):
+    """One of the catalogs of a process."""
+
+    def __init__(self, dispatch, **settings):
+        self.dispatch = dispatch
+        self._catalog = None
+        self._catalog = ask(self, "open_catalog", settings=settings)["catalog"]
+
+    def close(self):
+        ask(self, "close_catalog", catalog=self._catalog)
+
+
+@pytest.fixture
+def dispatch():
+    made = Dispatch()
+    made.answer("hello", msgspec.json.encode({"version": version(), "spark": "4.3.0"}))
+    return made
+
+
+@pytest.fixture
+def opened(dispatch, tmp_path):
+    return lambda name, **more: OneOf(dispatch, warehouse=str(tmp_path / name), fsync="off", **more)
+
+
+def test_tables_and_transactions_of_one_catalog_are_not_those_of_another(opened):
+    one, two = opened("one"), opened("two")
+    facts = create(one, "t")
+    assert ask(two, "table_exists", identifier=["t"]) == {"exists": False}
+    with pytest.raises(NoSuchTable):
+        ask(two, "load_table", identifier=["t"])
+    id = begin(one)
+    append(one, facts, transaction=id)
+    with pytest.raises(TransactionLost):
+        ask(two, "load_table", identifier=["t"], transaction=id)
+    assert ask(one, "load_table", identifier=["t"], transaction=id)["step"] == 2
+
+
+def test_a_catalog_that_is_closed_rolls_back_and_leaves_the_others_alone(opened):
+    one, two = opened("one"), opened("two")
+    facts, of_two = create(one, "t"), create(two, "t")
+    append(one, facts, transaction=begin(one))
+    kept = begin(two)
+    append(two, of_two, transaction=kept)
+    transaction = next(iter(one.dispatch.opened(1).open_transactions._open.values())).transaction
+    one.close()
+    assert not transaction.is_open
+    with pytest.raises(InvalidInput, match="not open in this process"):
+        ask(one, "load_table", identifier=["t"])
+    one.close()
+    assert ask(two, "load_table", identifier=["t"], transaction=kept)["step"] == 2
+    assert ask(opened("one"), "load_table", identifier=["t"])["version"] == facts["version"]
+
+
+def test_settings_of_one_catalog_are_not_those_of_another(dispatch, opened):
+    before = dict(os.environ)
+    with pytest.raises(InvalidInput, match="statement-text"):
+        opened("bad", **{"statement-text": "some"})
+    same = {"warehouse": "s3://bucket/warehouse", "path_style": "true"}
+    stores = []
+    for endpoint, region in (("http://127.0.0.1:1", "eu-west-1"), ("http://127.0.0.1:2", "us-east-1")):
+        side = OneOf(dispatch, **same, endpoint=endpoint, region=region)
+        places = side.catalog._logs.places
+        stores.append(places.store(places.warehouse))
+    files = [store._fs() for store in stores]
+    assert [each.endpoint_url for each in files] == ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+    assert [each.client_kwargs["region_name"] for each in files] == ["eu-west-1", "us-east-1"]
+    # s3fs would hand the same file system, with its credentials, to all that give the same settings.
+    again = OneOf(dispatch, **same, endpoint="http://127.0.0.1:1", region="eu-west-1").catalog._logs.places
+    assert again.store(again.warehouse)._fs() is not files[0]
+    assert dict(os.environ) == before
+
+
+def test_snapshots_of_a_store_that_hangs_hold_up_no_other_catalog(opened):
+    one, two = opened("one"), opened("two")
+    go_on, done = threading.Event(), threading.Event()
+    for number, (side, work) in enumerate(((one, lambda: go_on.wait(10)), (two, done.set)), start=1):
+        side.dispatch.opened(number)._background.run("the same place", work)
+    assert done.wait(5)
+    go_on.set()
+
+
+def test_so_many_requests_of_a_catalog_are_answered_at_a_time_and_of_another_too(opened):
+    one, two = opened("one"), opened("two")
+    at = one.dispatch.opened(1)
+    for _ in range(AT_ONCE):
+        at.turns.acquire()
+    listed = threading.Event()
+
+    def ask_one():
+        ask(one, "list_namespaces", namespace=[])
+        listed.set()
+
+    waiting = threading.Thread(target=ask_one)
+    waiting.start()
+    assert ask(two, "list_namespaces", namespace=[]) == {"namespaces": []}
+    assert not listed.wait(0.2)
+    at.turns.release()
+    assert listed.wait(5)
+    waiting.join()

@@ -1,0 +1,86 @@
+"""The list of requests: what is generated from it is current, and what is not in it is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.unit.spark.asking import Side
+from tests.unit.spark.samples import sample
+
+from lakelog.spark.dispatch import Dispatch, VersionMismatch
+from lakelog.spark.handlers.table import HANDLERS
+from programs.wire.listing import listed
+from programs.wire.scala import FOLDER, sources
+from programs.wire.structs import requests, tag
+
+ROOT = Path(__file__).parents[3]
+
+REQUESTS = {tag(request): request for request, _, _ in requests()}
+ANSWERS = {answer.__name__: answer for _, answers, _ in requests() for answer in answers}
+
+
+@pytest.fixture
+def side(tmp_path):
+    return Side(warehouse=str(tmp_path / "lake"), fsync="off")
+
+
+def test_the_list_in_the_readme_is_current():
+    for path, text in listed(ROOT).items():
+        assert (ROOT / path).read_text() == text, "run scripts/wire"
+
+
+def test_the_scala_side_is_current():
+    """Except for how scalafmt lays it out."""
+    for path, text in sources().items():
+        written = (ROOT / path).read_text()
+        assert "".join(written.split()) == "".join(text.split()), f"{path} is old: run scripts/wire"
+    written_by_hand = {f"{FOLDER}/Message.scala"}
+    assert {f"{FOLDER}/{path.name}" for path in (ROOT / FOLDER).iterdir()} == {*sources(), *written_by_hand}
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["all", "only-what-must-be"])
+@pytest.mark.parametrize("method", REQUESTS)
+def test_a_request_is_read_as_it_is_written(method, full):
+    request = REQUESTS[method]
+    made = sample(request, full=full)
+    members = msgspec.to_builtins(made)
+    assert members.pop("method") == method
+    assert msgspec.json.decode(msgspec.json.encode(members), type=request) == made
+
+
+@pytest.mark.parametrize("method", sorted(HANDLERS))
+def test_what_a_request_does_not_have_is_refused_by_name(side, method):
+    members = msgspec.to_builtins(sample(HANDLERS[method].request, full=True))
+    del members["method"]
+    with pytest.raises(VersionMismatch, match=rf"{method}.*unknown field `surprise`.*lakelog\.spark jar"):
+        side.answer(method, {**members, "surprise": 1})
+    with pytest.raises(VersionMismatch, match=rf"{method}.*method"):
+        side.answer(method, {**members, "method": "another"})
+
+
+def test_what_is_inside_of_members_is_refused_too(side):
+    members = msgspec.to_builtins(sample(HANDLERS["plan"].request, full=True))
+    del members["method"]
+    members["top"]["surprise"] = 1
+    with pytest.raises(VersionMismatch, match=r"unknown field `surprise` - at `\$\.top`"):
+        side.answer("plan", members)
+
+
+def test_a_table_is_named_in_one_way(side):
+    for named in ({}, {"identifier": ["t"], "location": "/t"}):
+        with pytest.raises(VersionMismatch, match="named by its identifier or its location"):
+            side.answer("table_exists", named)
+
+
+def test_an_unknown_request_is_refused_by_name_before_and_after_hello(side):
+    for asked in (Dispatch(), side.dispatch):
+        with pytest.raises(VersionMismatch, match="do_magic"):
+            asked.answer("do_magic", b"{}")
+
+
+def test_every_answer_is_written_as_the_list_says():
+    for name, answer in ANSWERS.items():
+        made = sample(answer, full=True)
+        assert msgspec.json.decode(msgspec.json.encode(made), type=answer) == made, name
