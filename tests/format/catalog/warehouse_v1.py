@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
@@ -134,7 +135,7 @@ def fill_all(catalog: Catalog) -> None:
     catalog.alter_namespace("sales", set={"comment": "all of them"}, remove=["owner"])
     catalog.create_namespace("gone")
     catalog.drop_namespace("gone")
-    partitioning = [
+    partitioning: list[Any] = [
         {"transform": "identity", "args": [], "column": ["day"]},
         {"transform": "bucket", "args": [4], "column": ["id"]},
     ]

@@ -64,8 +64,9 @@ class ChangesModel(RowsModel):
     @rule(client=st.integers(0, 1), data=st.data())
     def change_columns(self, client: int, data: st.DataObject) -> None:
         table = self.table(client)
-        extra = table.schema.names[2:]
-        if extra and data.draw(st.booleans()):
+        extra: list[str] = list(table.schema.names[2:])
+        removes: bool = data.draw(st.booleans())
+        if extra and removes:
             change: dict[str, Any] = {"change": "delete-column", "name": [data.draw(st.sampled_from(extra))]}
         else:
             name = f"c{next(self.columns)}"

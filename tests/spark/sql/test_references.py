@@ -304,7 +304,7 @@ def test_a_branch_is_written_to_in_every_way_and_the_table_stays(shop, way):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     branch = f"{shop.name}.a.t.branch_b"
 
-    def holds(*, gone: set[int] = frozenset(), come: set[int] = frozenset()) -> None:
+    def holds(*, gone=frozenset(), come=frozenset()) -> None:
         nonlocal expected
         expected = (expected - gone) | come
         assert set(ids(shop, "a.t.branch_b")) == set(in_python(shop, "b")) == expected

@@ -123,7 +123,7 @@ CHANGES = {
 def test_a_change_of_rows_fails_by_name_once_what_came_before_is_delivered(table, streams, change):
     frame = streams.table("a.t", startingVersion=1)
     table.sql(CHANGES[change])
-    seen = []
+    seen: list[int] = []
     query = frame.writeStream.foreachBatch(lambda rows, _: seen.extend(row[0] for row in rows.collect()))
     query = query.option("checkpointLocation", streams.checkpoint("c"))
     words = streams.failure(streams.kept(query.start()))

@@ -11,9 +11,9 @@ import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.changelog.change_stream import ChangePosition, ChangeStream
+from lakelog.catalog.changelog.change_stream import ChangeStream
 from lakelog.catalog.changelog.changelog import changes_schema
-from lakelog.catalog.changelog.stream_positions import Limits
+from lakelog.catalog.changelog.stream_positions import Limits, Position
 from lakelog.catalog.changelog.stream_source import Stream
 from lakelog.catalog.changelog.stream_versions import Versions
 from lakelog.catalog.errors import StreamStopped
@@ -34,7 +34,8 @@ def stream(table: Table, **more: object) -> ChangeStream:
     return ChangeStream(table=table, name="t", form=form_of(table.schema), since=table.version, **more)  # type: ignore[arg-type]
 
 
-def read(source: ChangeStream, start: ChangePosition, end: ChangePosition) -> pa.Table:
+def read(source: ChangeStream, start: Position, end: Position) -> pa.Table:
+    assert isinstance(source.table, Table)
     tracked = source.table.head.tracked
     schema, batches = read_files(
         tracked.store,
@@ -47,7 +48,7 @@ def read(source: ChangeStream, start: ChangePosition, end: ChangePosition) -> pa
     return pa.Table.from_batches(batches, schema)
 
 
-def batches(source: ChangeStream, position: ChangePosition, limits: Limits = ALL) -> Iterator[pa.Table]:
+def batches(source: ChangeStream, position: Position, limits: Limits = ALL) -> Iterator[pa.Table]:
     """Yield what a query gets until there is nothing more."""
     for _ in range(100):
         end = source.position(source.next(position, limits).to_json())
@@ -87,7 +88,7 @@ def test_each_batch_has_later_times_than_all_before_it(table: Table) -> None:
     for limits in (Limits(files=1), ALL):
         latest = 0
         for batch in batches(source, source.start(version=1), limits):
-            times = {}
+            times: dict[int, int] = {}
             for version, time in zip(
                 batch["_commit_version"].to_pylist(),
                 batch["_commit_timestamp"].cast(pa.int64()).to_pylist(),

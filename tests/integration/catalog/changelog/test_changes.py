@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ def table(catalog: Catalog) -> Table:
     return two_files(catalog)
 
 
-def changes(table: Table, first: int, last: int | None = None, **more: bool) -> list[Change]:
+def changes(table: Table, first: int, last: int | None = None, **more: Any) -> list[Change]:
     found = table.changes(first, last, **more).to_arrow()
     columns = (found[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "name"))
     return sorted(zip(*columns, strict=True))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from lakelog.catalog import col
+from lakelog.catalog import Table, col
 from lakelog.catalog.changelog.stream_positions import Limits, Position
 from lakelog.catalog.changelog.stream_source import Stream
 from lakelog.catalog.changelog.stream_versions import Versions
@@ -36,21 +36,26 @@ def stream(table, **more) -> Stream:
     return Stream(table=table, name="lake.t", form=form_of(table.schema), since=table.version, **more)
 
 
+def table_of(source: Stream) -> Table:
+    assert isinstance(source.table, Table)
+    return source.table
+
+
 def refreshed(source: Stream) -> Stream:
-    return replace(source, table=source.table.refresh(), versions=Versions())
+    return replace(source, table=table_of(source).refresh(), versions=Versions())
 
 
 def delivered(source: Stream, start, end) -> list[int]:
-    found = []
+    found: list[int] = []
     for path in source.files(start, end)["path"].to_pylist():
         with source.table.head.tracked.store.open_input(f"{source.table.head.tracked.prefix}/{path}") as file:
             found += pa.parquet.read_table(file).column(0).to_pylist()
     return found
 
 
-def batches(source: Stream, position, limits=ALL, until=None) -> tuple[list[list[int]], object]:
+def batches(source: Stream, position, limits=ALL, until=None) -> tuple[list[list[int]], Position]:
     """Return what a query gets, batch by batch, that asks until there is nothing more, and where it is then."""
-    found = []
+    found: list[list[int]] = []
     for _ in itertools.repeat(None, 1000):
         end = Position.from_json(source.next(position, limits, until).to_json())
         if end == position:

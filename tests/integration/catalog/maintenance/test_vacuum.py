@@ -432,7 +432,7 @@ def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
         table = catalog.load_table(name)
         draft = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
         changes.append(
-            LogChange(table.head.tracked, table.head.view, lambda view, passed, draft=draft: draft)
+            LogChange(table.head.tracked, table.head.view, lambda view, passed, draft=draft: draft)  # type: ignore[misc]
         )
     catalog._logs.commit_together(changes, validate=look)
     assert seen == [set()]

@@ -14,7 +14,7 @@ from lakelog.catalog import Catalog, Table
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.logs import places
 from lakelog.catalog.parquet.ingest import written_files
-from lakelog.catalog.state.table_state import Metadata
+from lakelog.catalog.schema import Metadata
 from lakelog.log import NotFound, ObjectStore, open_store
 
 ROWS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [3, 4], 6: [3, 4], 7: [3, 4, 5]}
@@ -184,8 +184,8 @@ def finish(warehouse: str, clock: Clock, operation: Callable[[Catalog], None]) -
     if operation is expire:
         # At the limit, 7 days ago, version 6 was what readers saw.
         assert readable[0] == 6
-        again = clock.client(warehouse).expire()
-        assert all(answer.versions == 0 and answer.error is None for answer in again), again
+        expired = clock.client(warehouse).expire()
+        assert all(answer.versions == 0 and answer.error is None for answer in expired), expired
         return
     again = clock.client(warehouse).vacuum()
     assert [(answer.kind, answer.files, answer.objects) for answer in again] == [

@@ -125,7 +125,7 @@ def test_files_of_an_earlier_partitioning_find_the_partitions_of_today(catalog: 
 
 @pytest.mark.parametrize("given", [{"target_size_bytes": 0}, {"target_size_bytes": -5}, {"deleted_ratio": 1.5},
                                    {"deleted_ratio": float("nan")}])  # fmt: skip
-def test_what_makes_no_sense_is_refused(table: Table, given: dict[str, float]) -> None:
+def test_what_makes_no_sense_is_refused(table: Table, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="give"):
         table.compact(**given)
     with pytest.raises(InvalidInput, match="past"):

@@ -57,7 +57,7 @@ def test_appends_of_a_reader_a_batch_and_a_stream_are_taken(table: Table) -> Non
     table.append(Stream())
     assert ids(table) == [1, 2, 3]
     with pytest.raises(InvalidInput, match="list"):
-        table.append([1, 2])  # type: ignore[arg-type]
+        table.append([1, 2])
 
 
 def test_data_that_does_not_fit_changes_nothing(table: Table) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import (
@@ -148,7 +150,7 @@ def test_bad_requests_are_refused_and_change_nothing(table: Table) -> None:
 def test_a_change_that_is_asked_for_again_happens_once(table: Table) -> None:
     write = table.begin_write()
     files = files_of(table, write, rows(range(20, 21)))
-    change = {"deletes": [positions(paths_of(table)[0], [0])]}
+    change: dict[str, Any] = {"deletes": [positions(paths_of(table)[0], [0])]}
     first = table.commit_rows(write, "merge", files, **change)
     again = table.commit_rows(write, "merge", files, **change)
     assert first.version == again.version and ids(again) == list(range(1, 21))

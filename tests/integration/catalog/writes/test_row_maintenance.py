@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -46,7 +47,7 @@ def ids(table: Table) -> list[int]:
     return [id for id, _ in rows_of(table.refresh())]
 
 
-def problems(catalog: Catalog, **depth: bool) -> list[str]:
+def problems(catalog: Catalog, **depth: Any) -> list[str]:
     return [finding.kind for finding in fsck.check_warehouse(catalog._logs, **depth).found]
 
 
