@@ -36,7 +36,6 @@ BANNED = {
 
 UNCONVERTED = (
     "catalog/lakelog/catalog/*",
-    "catalog/lakelog/catalog/changelog/",
     "catalog/lakelog/catalog/ddl/",
     "catalog/lakelog/catalog/parquet/",
     "catalog/lakelog/spark/",
