@@ -138,7 +138,7 @@ def test_an_end_that_was_let_go_of_hides_no_version_that_was_not_read(catalog: C
     position = stream(table).start(version=3)
     catalog.expire("t", version=5, dry_run=False)
     source = stream(catalog.load_table("t"), last_us=end_us)
-    with pytest.raises(StreamStopped, match="let go of by expire"):
+    with pytest.raises(StreamStopped, match="has expired before it was read"):
         source.next(position, ALL)
     assert source.next(source.head(), ALL) == source.head()
 
@@ -159,8 +159,8 @@ def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(tab
     changes = stream(table)
     additions = Stream(table=table, name="t", form=changes.form, since=table.version)
     for own, other, words in (
-        (changes, additions, "reads rows that are added, and this one reads changes"),
-        (additions, changes, "reads changes, and this one reads rows that are added"),
+        (changes, additions, "reads rows that are added, but this stream reads changes"),
+        (additions, changes, "reads changes, but this stream reads rows that are added"),
     ):
         for version in (None, 3):
             assert own.position(own.start(version=version).to_json()) == own.start(version=version)
@@ -194,5 +194,5 @@ def test_versions_that_are_gone_stop_it(catalog: Catalog, table: Table) -> None:
     position = source.start(version=3)
     catalog.expire("t", version=5, dry_run=False)
     source = stream(catalog.load_table("t"))
-    with pytest.raises(StreamStopped, match="let go of by expire"):
+    with pytest.raises(StreamStopped, match="has expired before it was read"):
         source.next(position, ALL)

@@ -234,7 +234,7 @@ def test_a_change_of_columns_stops_it_and_a_new_query_goes_on(table):
     running = refreshed(source)
     before = running.next(position, ALL)
     assert delivered(running, position, before) == [1, 2, 3]
-    with pytest.raises(StreamStopped, match="version 4 .*start the query again, with the same checkpoint"):
+    with pytest.raises(StreamStopped, match="version 4 .*restart the query with the same checkpoint"):
         running.next(before, ALL)
     assert batches(stream(altered.refresh()), before)[0] == [[4]]
 
@@ -267,11 +267,13 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
     end = refreshed(source).head()
     catalog.expire("t", retain_last=1, dry_run=False)
     for position in (middle, contents):
-        with pytest.raises(StreamStopped, match=f"version {position.version} of lake.t, which was let go of"):
+        with pytest.raises(
+            StreamStopped, match=f"version {position.version} of lake.t, .* has expired before"
+        ):
             refreshed(source).next(position, ALL)
     oldest = refreshed(source).table.head.view.state.expired
     for version in (2, oldest):
-        with pytest.raises(InvalidInput, match=f"let go of by expire: start from version {oldest + 1} or"):
+        with pytest.raises(InvalidInput, match=f"have expired. Start from version {oldest + 1} or"):
             refreshed(source).start(version=version)
     later = refreshed(source).start(version=oldest + 1)
     assert refreshed(source).next(later, ALL).version == refreshed(source).head().version
@@ -293,7 +295,7 @@ def test_a_first_batch_that_is_asked_for_again_begins_where_it_began(table):
 
 @pytest.mark.parametrize("text", ["{}", "7", '{"format":1}', "not json"])
 def test_a_position_of_something_else_is_refused(text):
-    with pytest.raises(FormatError, match="no position in a lakelog table"):
+    with pytest.raises(FormatError, match="not a position in a lakelog table"):
         Position.from_json(text)
 
 
