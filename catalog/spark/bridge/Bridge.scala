@@ -35,7 +35,7 @@ private[lakelog] final case class OpenedCatalog(child: Child, number: Long)
  * is found again by its id. One bridge serves all sessions of the JVM that use the same settings. What it is asked
  * again is asked of a process of its own ([[alone]]): what kills a process must not kill it for others time and again.
  */
-private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, isAlone: Boolean) extends Logging {
+private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, isAlone: Boolean) {
 
   private val opened = new Bridge.Opened
 
@@ -59,7 +59,7 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
         return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
       } catch { case died: ChildDied => died }
     if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
-    logWarning(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
+    Bridge.warn(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
     val again = died.begun.fold(asked) { begun =>
       asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }
@@ -96,7 +96,7 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
   }
 }
 
-private[lakelog] object Bridge {
+private[lakelog] object Bridge extends Logging {
 
   private val Attempts = 4
 
@@ -123,6 +123,9 @@ private[lakelog] object Bridge {
     bridges.values.removeIf(_.get == null)
     found
   }
+
+  /** Writes a line to the log of Spark's driver. */
+  def warn(line: String): Unit = logWarning(line)
 
   /** The version of lakelog that this jar was built from. */
   lazy val version: String = {
