@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -56,6 +57,7 @@ class Member:
     default: Any
 
 
+@cache
 def members(struct: Struct) -> list[Member]:
     """Return the members of a struct in their order, without those that are added to any request."""
     without = SCOPE if issubclass(struct, base.Request) else ()
@@ -86,6 +88,7 @@ def tag(struct: Struct) -> str:
     return str(struct.__struct_config__.tag)
 
 
+@cache
 def requests() -> list[tuple[Struct, tuple[Struct, ...], bool]]:
     """Return every request with its answers, and whether bytes come beside them."""
     of_process = [(request, (answer,), False) for request, answer in PROCESS]
@@ -105,6 +108,7 @@ def subject(struct: Struct) -> str:
     return own if struct.__module__.startswith("lakelog.spark.requests.") else "writes"
 
 
+@cache
 def by_subject() -> dict[str, list[Struct]]:
     """Return all structs that Scala knows, each after those that it consists of."""
     found: dict[Struct, None] = {}
