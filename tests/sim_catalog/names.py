@@ -123,25 +123,23 @@ class Names:
 
     # What clients do
 
-    def deed(self, catalog: CatalogNames) -> None:
+    def deed(self, catalog: Catalog) -> None:
         rng = self.world.rng
         if self.pending and rng.random() < 0.6:
             self.ask_again(catalog)
             return
-        choose = rng.choices(
-            [
-                self.look,
-                self.show,
-                self.change_table,
-                self.change_space,
-                self.stage,
-                self.transact,
-                partial(definitions.look, self),
-                partial(definitions.change, self),
-            ],
-            (4, 4, 9, 3, 4, 4, 1, 3),
-        )
-        choose[0](catalog)
+        kinds: list[Callable[[Catalog], None]] = [
+            self.look,
+            self.show,
+            self.change_table,
+            self.change_space,
+            self.stage,
+            self.transact,
+            partial(definitions.look, self),
+            partial(definitions.change, self),
+        ]
+        [chosen] = rng.choices(kinds, (4, 4, 9, 3, 4, 4, 1, 3))
+        chosen(catalog)
 
     def path(self) -> Path:
         if self.busiest is not None and self.world.rng.random() < 0.5:

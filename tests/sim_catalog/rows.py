@@ -203,7 +203,7 @@ def commit(
     deletes: Sequence[tuple[str, int, int]] = (),
 ) -> None:
     write: WriteRef = table.begin_write()
-    files = parquet.written_files(table._tracked, table.metadata, write, arrow(rows)) if rows else []
+    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(rows)) if rows else []
     request = Request(f"{operation} of rows", write.id)
     world.requests.append(request)
     world.ask(
@@ -217,7 +217,7 @@ def commit(
 def overwrite(world: CatalogWorld, table: Table, rows: Sequence[Row], condition: Predicate) -> None:
     """Replace the rows that match, most often some of those in a file."""
     write: WriteRef = table.begin_write()
-    files = parquet.written_files(table._tracked, table.metadata, write, arrow(rows))
+    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(rows))
     request = Request("overwrite of rows", write.id)
     world.requests.append(request)
     world.ask(request, lambda: table.commit_write(write, "overwrite", files, filter=condition))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
-from lakelog.catalog.logs import TableHead, Token, TrackedLog
+from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
-from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, TableState, goal_of
+from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, goal_of
 from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.writes import (
     Rewritten,
@@ -30,7 +30,7 @@ from lakelog.catalog.writes import (
     statistics_commit,
     tags_and_branches,
 )
-from lakelog.log import View, WriteRef
+from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -361,13 +361,3 @@ class Table(TableVersion):
             )
         self.head.logs.check_writable()
         return self.head
-
-    # The adapter for Spark and tests read `head` by these two names.
-
-    @property
-    def _tracked(self) -> TrackedLog[TableState]:
-        return self.head.tracked
-
-    @property
-    def _view(self) -> View[TableState]:
-        return self.head.view

@@ -8,8 +8,6 @@ import scala.annotation.tailrec
 
 import org.json4s.JsonAST.JObject
 
-import org.apache.spark.internal.Logging
-
 /**
  * Which catalog it is: the Python to run, and the catalog's settings (warehouse, endpoint, …).
  *
@@ -35,7 +33,7 @@ private[lakelog] final case class OpenedCatalog(child: Child, number: Long)
  * is found again by its id. One bridge serves all sessions of the JVM that use the same settings. What it is asked
  * again is asked of a process of its own ([[alone]]): what kills a process must not kill it for others time and again.
  */
-private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, isAlone: Boolean) extends Logging {
+private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, isAlone: Boolean) {
 
   private val opened = new Bridge.Opened
 
@@ -59,7 +57,7 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
         return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
       } catch { case died: ChildDied => died }
     if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
-    logWarning(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
+    AdapterLog.warn(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
     val again = died.begun.fold(asked) { begun =>
       asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }

@@ -6,8 +6,6 @@ import scala.util.control.NonFatal
 
 import org.json4s.JsonAST.JObject
 
-import org.apache.spark.internal.Logging
-
 /**
  * A process that runs lakelog under that Python, in this JVM's environment. It is started when it is first needed, and again
  * when it has died.
@@ -16,7 +14,7 @@ import org.apache.spark.internal.Logging
  * its own is lent to what must not die with others: an open transaction, and a request that is asked again because it may
  * be what the process has died of.
  */
-private[lakelog] final class Python(val program: String) extends Logging {
+private[lakelog] final class Python(val program: String) {
 
   private var child: Child = _
 
@@ -31,7 +29,7 @@ private[lakelog] final class Python(val program: String) extends Logging {
 
   private def start(): Child = {
     val started =
-      try new Child(Seq(program, "-m", "lakelog.spark.bridge"), line => logWarning(s"Python: $line"))
+      try new Child(Seq(program, "-m", "lakelog.spark.bridge"), line => AdapterLog.warn(s"Python: $line"))
       catch { case missing: java.io.IOException => throw Python.doesNotStart(program, missing.getMessage) }
     try {
       Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))

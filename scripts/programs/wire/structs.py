@@ -1,7 +1,7 @@
 """Which structs cross the bridge, and what their members are.
 
 Some structs are bases of several: in Scala these are one parameter of each (`GROUPS`). Structs of `lakelog.catalog`
-that Python makes and takes again, or that tasks write as text, are JSON to Scala, but for those in `TYPED`.
+that Python makes and takes again, or that tasks write as text, are JSON to Scala, except for those in `TYPED`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Member:
 
 
 def members(struct: Struct) -> list[Member]:
-    """Return the members of a struct in their order, but for those that are added to any request."""
+    """Return the members of a struct in their order, without those that are added to any request."""
     without = SCOPE if issubclass(struct, base.Request) else ()
     hints = get_type_hints(struct)
     found = []

@@ -254,7 +254,7 @@ def test_a_table_replaced_by_drop_and_create_in_one_transaction_is_there_at_ever
     from lakelog.catalog.logs import cache
 
     catalog.load_table("t")
-    refresh, late = cache.refresh_many, [True]
+    refresh, late = cache.refresh_many, [True]  # type: ignore[attr-defined]
 
     def namespace_first(pairs: Any) -> list[Any]:
         views = []

@@ -213,4 +213,5 @@ def _at(late: tuple[int, Step]) -> int:
 
 
 def _changes(tx: Transaction) -> bool:
-    return any(log.steps for log in (*tx._overlay.namespaces, *tx._overlay.tables))
+    logs: tuple[Any, ...] = (*tx._overlay.namespaces, *tx._overlay.tables)
+    return any(log.steps for log in logs)

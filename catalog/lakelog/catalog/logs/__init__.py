@@ -32,8 +32,8 @@ from lakelog.catalog.logs.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.logs.consistent_cut import (
-    FOREVER_US,
     Cut,
+    FOREVER_US,
 )
 from lakelog.catalog.logs.file_entries import (
     with_deletes,

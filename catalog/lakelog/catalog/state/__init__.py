@@ -63,31 +63,31 @@ from lakelog.catalog.state.events import (
     table_events,
 )
 from lakelog.catalog.state.history import (
-    OPERATIONS,
     HistoryEntry,
+    OPERATIONS,
     details_of,
     entry_of,
     operations_of,
 )
 from lakelog.catalog.state.namespace_state import (
-    NAMESPACE,
-    PROPERTIES,
-    RELATION,
-    TABLE,
     Defined,
     Dropped,
     DroppedDefinition,
     Entry,
+    NAMESPACE,
     NamespaceProjection,
     NamespaceState,
+    PROPERTIES,
+    RELATION,
     SavedCut,
+    TABLE,
 )
 from lakelog.catalog.state.refs import (
     BRANCH,
-    MAIN,
-    TAG,
     Line,
+    MAIN,
     Ref,
+    TAG,
     check_no_branches,
     check_ref_name,
 )

@@ -127,7 +127,7 @@ def test_a_table_dropped_by_its_place_can_be_restored_by_its_name(catalog: Catal
 def test_what_was_purged_cannot_be_restored(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA)
     catalog.drop_table("t")
-    tracked = table._tracked
+    tracked = table.head.tracked
     tracked.commit(tracked.current(), lambda _view, _passed: Draft(purges=True))
     with pytest.raises(NotFound, match="purged"):
         client().undrop_table("t")

@@ -227,7 +227,7 @@ def test_a_write_under_way_goes_on_over_a_rollback_where_its_columns_still_fit(c
     widened.rollback_to_version(2)
     from lakelog.catalog.parquet.ingest import written_files
 
-    files = written_files(widened._tracked, widened.metadata, write, pa.table({"id": [2**40]}))
+    files = written_files(widened.head.tracked, widened.metadata, write, pa.table({"id": [2**40]}))
     with pytest.raises(CommitConflict, match="is a integer now, and was a long"):
         widened.commit_write(write, "append", files)
 

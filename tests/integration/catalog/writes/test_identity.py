@@ -236,7 +236,7 @@ def written(table: Table, rows: pa.Table, taken: dict[int, int]) -> dict[str, An
     """What a write that knew of these values hands over to its commit."""
     numbering = Numbering(table.schema, taken)
     write = table.begin_write()
-    files = written_files(table._tracked, table.metadata, write, rows, numbering)
+    files = written_files(table.head.tracked, table.metadata, write, rows, numbering)
     return {"write": write, "operation": "append", "files": files, "values": numbering.taken()}
 
 
@@ -337,7 +337,7 @@ def test_rows_without_values_are_never_committed(catalog: Catalog, operation: st
 def test_values_that_are_taken_twice_are_damage(catalog: Catalog) -> None:
     table = create(catalog).append(of("a"))
     twice = Draft(events=encode([IdentityTaken(column=1, first=1, last=1)]))
-    table._tracked.commit(table._tracked.current(), lambda view, passed: twice)
+    table.head.tracked.commit(table.head.tracked.current(), lambda view, passed: twice)
     assert fsck_finds(catalog) == [
         "identity-taken-twice: version 3 took the values 1 to 1 of the column 1, and some of 1 to 1 were taken before"
     ]

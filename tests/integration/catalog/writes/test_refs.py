@@ -528,7 +528,7 @@ def test_a_snapshot_names_what_lines_have_in_common_once(warehouse: str) -> None
         table = table.create_tag(name)
     table.create_branch("b")
     loaded = Catalog(warehouse).load_table("t")
-    state = loaded._view.state
+    state = loaded.head.view.state
     named = {
         manifest.stored.name
         for line in state.lines()
@@ -539,14 +539,14 @@ def test_a_snapshot_names_what_lines_have_in_common_once(warehouse: str) -> None
 
 
 def test_a_table_that_never_had_any_is_stored_as_before(table: Table) -> None:
-    root = table._tracked.log.projection.dump(table._view.state, 9).root
+    root = table.head.tracked.log.projection.dump(table.head.view.state, 9).root
     assert "refs" not in root and "main" not in root
-    assert "refs" in table._tracked.log.projection.dump(table.create_tag("x")._view.state, 9).root
+    assert "refs" in table.head.tracked.log.projection.dump(table.create_tag("x").head.view.state, 9).root
 
 
 def test_a_check_tells_a_snapshot_with_other_refs(table: Table) -> None:
-    true = table.create_branch("b").create_tag("x")._view.state
-    judge = TableJudge(table._tracked.log.read_blobs)
+    true = table.create_branch("b").create_tag("x").head.view.state
+    judge = TableJudge(table.head.tracked.log.read_blobs)
     assert judge.difference(true, true) is None
     tag, branch = true.refs["x"], true.refs["b"]
     for wrong in (
@@ -558,6 +558,6 @@ def test_a_check_tells_a_snapshot_with_other_refs(table: Table) -> None:
         assert judge.difference(true, replace(true, refs=wrong)) == "other tags or branches than in a replay"
     # Clients of before did not note what a tag was made of.
     assert judge.difference(true, replace(true, refs={"b": branch, "x": replace(tag, line=Line())})) is None
-    changed = table.refresh().at(ref="b").truncate()._view.state.refs["b"].files
+    changed = table.refresh().at(ref="b").truncate().head.view.state.refs["b"].files
     other = replace(true, refs={"b": replace(branch, files=changed), "x": tag})
     assert str(judge.difference(true, other)).startswith("of b: file_count is 0 there, and 2")
