@@ -92,7 +92,7 @@ NOT_DONE = [
     ("CREATE BRANCH x", "a tag x already"),
     ("CREATE OR REPLACE BRANCH x", "a tag x already"),
     ("CREATE BRANCH IF NOT EXISTS x", "a tag x already"),
-    ("CREATE TAG main", "main is the table itself"),
+    ("CREATE TAG main", "main is not a valid name"),
     ("CREATE TAG y AS OF VERSION 99", "no version 99"),
     ("CREATE TAG y AS OF VERSION 'none'", "no tag or branch none"),
     ("CREATE TAG y AS OF TIMESTAMP '2001-01-01'", "no version of 2001-01-01"),
