@@ -103,20 +103,22 @@ class PythonErrors:
 
     def _tree(self) -> list[ErrorClass]:
         """Return the classes below `LakelogError`, each after its base."""
-        found = {
-            node.name: (module, node)
+        # A list, as a request of the bridge may have the name of an error.
+        found = [
+            (module, node)
             for module in self._modules
             for node in ast.walk(module.tree)
             if isinstance(node, ast.ClassDef)
-        }
+        ]
 
         def below(base: ErrorClass) -> Iterator[ErrorClass]:
             yield base
-            for module, node in found.values():
+            for module, node in found:
                 if base.name in map(_last_name, node.bases):
                     yield from below(self._error_class(module, node, base))
 
-        root = self._error_class(*found[ROOT_CLASS], base=None)
+        at_root = next((module, node) for module, node in found if node.name == ROOT_CLASS)
+        root = self._error_class(*at_root, base=None)
         return [each for each in below(root) if not each.name.startswith("_") and each.name not in INTERNAL]
 
     def _error_class(self, module: _Module, node: ast.ClassDef, base: ErrorClass | None) -> ErrorClass:

@@ -31,6 +31,11 @@ KEYS = Keys(ROOT)
 LEFT, RIGHT, PURGED = "u", "deep/v", "w"
 
 
+def one_after_the_other(works: Sequence[Callable[[], None]]) -> None:
+    for work in works:
+        work()
+
+
 class Lines:
     """Lines of text; all of them are kept in one manifest, which every dump writes anew."""
 
@@ -68,7 +73,7 @@ def golden_log(store: MemoryStore) -> Log[tuple[str, ...]]:
         clock_us=clock_us,
         new_id=new_id,
         sleep_s=lambda seconds: None,
-        in_parallel=lambda works: [work() for work in works] and None,
+        in_parallel=one_after_the_other,
         snapshot_every_versions=0,
     )
     return Log(store, ROOT, Lines(), writer={"engine": "golden", "version": "1"}, options=options)

@@ -118,7 +118,7 @@ def test_leftovers_of_dead_writers_on_a_folder_go(catalog: Catalog, lakelog: Any
             1,
             "give only one of them",
         ),
-        (("expire", "shop", "--before-version", "2"), 1, "a version is one table's"),
+        (("expire", "shop", "--before-version", "2"), 1, "a version belongs to a single table"),
         (("vacuum", "nowhere"), 1, "nowhere"),
         (("vacuum", "/nowhere/at/all"), 1, "no table at /nowhere/at/all"),
     ],

@@ -30,10 +30,10 @@ def main(chosen: list[str]) -> int:
             pool.submit(run, what, True) if run is clean else pool.submit(run, what)
             for _, run, what, _ in tasks
         ]
-        for (name, _, _, bad), future in zip(tasks, futures, strict=True):
+        for (name, _, _, is_bad), future in zip(tasks, futures, strict=True):
             result = future.result()
-            wrong += bad != (result.violation is not None) or not (bad or result.finished)
-            tell(name, result, bool(chosen) or not bad)
+            wrong += is_bad != (result.violation is not None) or not (is_bad or result.finished)
+            tell(name, result, bool(chosen) or not is_bad)
     print(f"{len(tasks)} searches, {wrong} wrong")
     return 1 if wrong else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from tests.model import reading, writing
@@ -146,7 +147,7 @@ def reader_reaches_head(checks: Checks, content: int, told: frozenset[Any]) -> s
         return None
     checks.done.add(("read", content))
     for place, truth in checks.truths(content).items():
-        _, reports = checks.search.alone(lambda place=place: reading.reader(place), content)
+        _, reports = checks.search.alone(partial(reading.reader, place), content)
         if reports is None:
             return f"a reader of {place} never ends"
         view = reports[0].data[2]
@@ -166,7 +167,7 @@ def writer_gets_through(checks: Checks, content: int, told: frozenset[Any]) -> s
         if head is None or head.version == 0:
             continue
         request = Request("solo", place, head.log_id, (("applied", "solo"),))
-        _, reports = checks.search.alone(lambda r=request: writing.begin_and_commit("solo", r), content)
+        _, reports = checks.search.alone(partial(writing.begin_and_commit, "solo", request), content)
         if reports is None or not reports or reports[-1].what == "view":
             return f"a writer of {place} never ends"
         if reports[-1].what == "failed" and head.status == "open" and _decided(truth):

@@ -37,7 +37,7 @@ def change(cid: str, view: Any, removed: tuple[Any, ...], added: tuple[Any, ...]
 
 
 def table(*rows: Any) -> tuple[tuple[Setup, ...], Any]:
-    event = ("rows", frozenset(), frozenset(rows))
+    event: Event = ("rows", frozenset(), frozenset(rows))
     return (begun("A", event),), opened("A", event)
 
 

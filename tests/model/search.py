@@ -172,7 +172,8 @@ class Search:
 
     def alone(self, make: Callable[[], Program], content: int) -> tuple[int, tuple[Report, ...] | None]:
         """Run a program undisturbed: the content after it and its reports, or None where it never ends."""
-        state, reports = self.machine.start(make), ()
+        state = self.machine.start(make)
+        reports: tuple[Report, ...] = ()
         for _ in range(400):
             if state == 0:
                 return content, reports

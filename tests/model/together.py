@@ -71,7 +71,8 @@ def put_all(
     fence: int,
 ) -> Program:
     """Place all intents. `time` is the transaction's, `why` the positions."""
-    n, time, positions = 0, clock, ()
+    n, time = 0, clock
+    positions: tuple[Any, ...] = ()
     while n < len(requests):
         if not on(Rule.ALL_INTENTS_FIRST) and n == len(requests) - 1:
             early = (*positions, (requests[n].place, views[n].version + 1))

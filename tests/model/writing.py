@@ -26,7 +26,7 @@ class Done(NamedTuple):
     how: str  # placed, found (another put with my id took effect), refused
     version: int = 0
     time: int = 0
-    why: str = ""
+    why: Any = ""
     view: View | None = None  # that it was placed behind
 
 
@@ -126,11 +126,12 @@ def put_one(
             found = yield ("get", log_key(view.place, view.version + 1))
             if found is None or not on(Rule.REFUSAL_AT_HEAD):
                 return Done("refused", why=why)
-        view = yield from step_over(view, found, request.cid)
-        if view == "mine":
+        after = yield from step_over(view, found, request.cid)
+        if after == "mine":
             return Done("found", found.version)
-        if view == "damage":
+        if after == "damage":
             return Done("damage")
+        view = after
         decides = on(Rule.REBASE_DECIDES) if intent is None else on(Rule.INTENT_DECIDES)
         if not on(Rule.EMPTY_IS_PRECONDITION) and ("empty",) in request.needs:
             decides = False

@@ -260,7 +260,7 @@ class TableModel:
         after = rows_of(self._table(commit.version))
         added = {id: row for id, row in after.items() if self.rows.get(id) != row}
         keys = {op for op, _, _ in added.values()}
-        asked = requests.by_key.get(*keys) if len(keys) == 1 else None
+        asked = requests.by_key.get(next(iter(keys))) if len(keys) == 1 else None
         if asked is None:
             self.checked.wrong.append(f"{self.where(commit)} is of nobody's request: it adds rows of {keys}")
             self.rows = after

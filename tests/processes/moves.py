@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.processes.world import SCHEMA, rows_from
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import CatalogNames, col
 
 BANK, RING, DUTY = "bank", "ring", "duty"
 TABLES = {BANK: ("a", "b", "c"), RING: ("a", "b", "c"), DUTY: ("a", "b")}
@@ -76,12 +76,12 @@ def isolation(kind: str) -> str | None:
     return "serializable" if kind == DUTY else None
 
 
-def draw(catalog: Catalog, kind: str, rng: random.Random) -> Plan | None:
+def draw(catalog: CatalogNames, kind: str, rng: random.Random) -> Plan | None:
     """Read some cells in `catalog`, a transaction, and decide what to change. None where nothing can be."""
     return {BANK: _transfer, RING: _relink, DUTY: _take_turns}[kind](catalog, rng)
 
 
-def _transfer(catalog: Catalog, rng: random.Random) -> Plan | None:
+def _transfer(catalog: CatalogNames, rng: random.Random) -> Plan | None:
     """From one account to one or two others, all in different tables."""
     first = rng.randrange(ACCOUNTS)
     places = [place(BANK, (first + step) % ACCOUNTS) for step in range(rng.choice([2, 3]))]
@@ -94,7 +94,7 @@ def _transfer(catalog: Catalog, rng: random.Random) -> Plan | None:
     return Plan(read, write | {cell: read[cell] + amount for cell in targets})
 
 
-def _relink(catalog: Catalog, rng: random.Random) -> Plan:
+def _relink(catalog: CatalogNames, rng: random.Random) -> Plan:
     """Let the two nodes after one change places: r0 → r1 → r2 → r3 becomes r0 → r2 → r1 → r3."""
     r0 = rng.randrange(NODES)
     first = place(RING, r0)
@@ -107,7 +107,7 @@ def _relink(catalog: Catalog, rng: random.Random) -> Plan:
     return Plan(read, {first: r2, second: r3, third: r1})
 
 
-def _take_turns(catalog: Catalog, rng: random.Random) -> Plan:
+def _take_turns(catalog: CatalogNames, rng: random.Random) -> Plan:
     """Leave if the other one stays, or come back."""
     pair = rng.randrange(PAIRS)
     read = {cell: value_of(catalog, cell) for cell in (("duty.a", pair), ("duty.b", pair))}
@@ -115,7 +115,7 @@ def _take_turns(catalog: Catalog, rng: random.Random) -> Plan:
     return Plan(read, {gone[0]: ON} if gone else {rng.choice(list(read)): OFF})
 
 
-def write(catalog: Catalog, plan: Plan, key: str) -> None:
+def write(catalog: CatalogNames, plan: Plan, key: str) -> None:
     """Stage the new values of `plan` in `catalog`, a transaction."""
     for (table, id), value in plan.write.items():
         catalog.load_table(table).overwrite_partitions(rows_from([(id, key, owner(id), value)]))
@@ -126,14 +126,14 @@ def owner(id: int) -> str:
     return f"cell{id}"
 
 
-def value_of(catalog: Catalog, cell: Cell) -> int:
+def value_of(catalog: CatalogNames, cell: Cell) -> int:
     table, id = cell
     found = catalog.load_table(table).scan(["value"], filter=col("owner") == owner(id)).to_arrow()
     [value] = found["value"].to_pylist()
     return int(value)
 
 
-def found_in(catalog: Catalog, kind: str) -> Iterator[tuple[Cell, int]]:
+def found_in(catalog: CatalogNames, kind: str) -> Iterator[tuple[Cell, int]]:
     """Yield all cells of a kind as `catalog` shows them."""
     for letter in TABLES[kind]:
         table = catalog.load_table(f"{kind}.{letter}")
@@ -141,7 +141,7 @@ def found_in(catalog: Catalog, kind: str) -> Iterator[tuple[Cell, int]]:
             yield (f"{kind}.{letter}", row["id"]), row["value"]
 
 
-def as_request(catalog: Catalog, plan: Plan) -> dict[str, Any]:
+def as_request(catalog: CatalogNames, plan: Plan) -> dict[str, Any]:
     """Return the plan as a journal keeps it: tables by the ids of their logs."""
 
     def noted(values: Mapping[Cell, int]) -> list[list[Any]]:
@@ -150,7 +150,7 @@ def as_request(catalog: Catalog, plan: Plan) -> dict[str, Any]:
     return {"read": noted(plan.read), "write": noted(plan.write)}
 
 
-def set_up(catalog: Catalog, fill: Any) -> None:
+def set_up(catalog: CatalogNames, fill: Any) -> None:
     """Make the tables, and have `fill` append the first rows to them."""
     for kind, letters in TABLES.items():
         catalog.create_namespace(kind)

@@ -28,7 +28,7 @@ def put_without_a_condition() -> None:
         store.put(key, data)
         return True
 
-    local_store.LocalStore.put_if_absent = put_if_absent  # type: ignore[method-assign]
+    local_store.LocalStore.put_if_absent = put_if_absent  # type: ignore[method-assign, assignment]
 
 
 @mutation
@@ -47,13 +47,13 @@ def put_in_place() -> None:
             return False
         return True
 
-    local_store.LocalStore.put_if_absent = write_slowly  # type: ignore[method-assign]
+    local_store.LocalStore.put_if_absent = write_slowly  # type: ignore[method-assign, assignment]
 
 
 @mutation
 def asked_again_is_asked_anew() -> None:
     """Nobody looks whether the commit has happened already."""
-    placing.is_same_commit = log.is_same_commit = lambda entry, commit_id: False
+    placing.is_same_commit = log.is_same_commit = lambda entry, commit_id: False  # type: ignore[attr-defined]
 
 
 @mutation
@@ -68,7 +68,7 @@ def one_log_after_the_other() -> None:
             for part in parts
         ]
 
-    cache.commit_together = commit_one_by_one
+    cache.commit_together = commit_one_by_one  # type: ignore[attr-defined]
 
 
 @mutation
@@ -81,7 +81,7 @@ def what_was_read_may_change() -> None:
 def each_log_at_its_head() -> None:
     """What is read together is not of one moment."""
 
-    def take(self: consistent_cut.Cut, tracked: Any, *, fresh: bool = False) -> Any:
+    def view_of(self: consistent_cut.Cut, tracked: Any, *, fresh: bool = False) -> Any:
         return tracked.current()
 
-    consistent_cut.Cut.take = take  # type: ignore[method-assign]
+    consistent_cut.Cut.view_of = view_of  # type: ignore[method-assign]

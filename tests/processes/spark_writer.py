@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -27,7 +28,7 @@ NOT_KNOWN = ("retry with the same commit id", "may have happened", "outcome")
 
 
 def session(world: World) -> SparkSession:
-    options = dict(world.options)
+    options: dict[str, Any] = dict(world.options)
     fsync = options.pop("fsync", None)
     path_style = options.pop("path_style", None)
     conf = spark_conf(

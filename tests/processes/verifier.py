@@ -168,7 +168,7 @@ class Verifier:
             self.wrong.append(
                 f"fsck {when} ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}"
             )
-            return
+            return False
         for finding in json.loads(done.stdout)["findings"]:
             self.figures[f"fsck {when}: {finding['severity']} {finding['kind']}"] += 1
             if finding["severity"] != "note" and not finding["kind"].startswith(benign):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from tests.processes.mutations import MUTATIONS
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CatalogNames
 
 SCHEMA = pa.schema({"id": pa.int64(), "op": pa.string(), "owner": pa.string(), "value": pa.int64()})
 """Every row has an id of its own in its table, and tells which request wrote it."""
@@ -84,7 +84,7 @@ def first_id(writer: int, incarnation: int) -> int:
     return (1 + writer) * 10**15 + incarnation * IDS_PER_LIFE
 
 
-def shared_tables(catalog: Catalog) -> list[str]:
+def shared_tables(catalog: CatalogNames) -> list[str]:
     """Return the names of the shared tables that rows are appended to, the oldest first."""
     numbers = sorted(int(name[-1][1:]) for name in catalog.list_tables(SHARED) if name[-1] != PARTS)
     return [f"{SHARED}.t{number}" for number in numbers]

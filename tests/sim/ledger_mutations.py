@@ -91,7 +91,7 @@ LEDGER_MUTATIONS["the-time-is-that-of-the-intent"] = _time_of_the_intent
 @contextmanager
 def _settles_missing() -> Iterator[None]:
     """Nobody writes what became of an intent, and nobody asks for it but of the decision."""
-    real_commit, real_check = writing.Commit, view.check_succession
+    real_commit, real_check = Commit, view.check_succession
 
     def check(before: Any, commit: Any, location: str) -> None:
         real_check(before, msgspec.structs.replace(commit, settles=before.settles), location)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import msgspec
 from tests.sim.ledger import Ledger, LedgerProjection, fold
@@ -13,7 +14,7 @@ from tests.sim.serializability import Event
 from tests.sim.stores import TrueStore, UnreliableStore, Weather
 from tests.sim.world import START_US, YEAR_US, new_weather
 
-from lakelog.log import Commit, Decision, Decisions, Log, LogOptions, Settled, StorageError, View
+from lakelog.log import Commit, Decision, Decisions, Log, LogOptions, ObjectStore, Settled, StorageError, View
 from lakelog.log.format import decode_base, decode_decision, decode_entry
 from lakelog.log.keys import Keys
 
@@ -103,10 +104,12 @@ class Ledgers:
             transaction_tries=8,
         )
         logs = {
-            name: Log(store, name, LedgerProjection(), writer={"by": actor}, options=options)
+            name: Log(
+                cast(ObjectStore, store), name, LedgerProjection(), writer={"by": actor}, options=options
+            )
             for name in NAMES
         }
-        return logs, Decisions(store)
+        return logs, Decisions(cast(ObjectStore, store))
 
     def _sleep(self, seconds: float) -> None:
         self.now_us += int(seconds * 1_000_000)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from tests.sim.projection import OperationsProjection, State, fold, without_names
 from tests.sim.scheduler import Scheduler
 from tests.sim.stores import FAULTS, TrueStore, UnreliableStore, Weather
 
-from lakelog.log import Commit, Log, LogOptions, StorageError, View
+from lakelog.log import Commit, Log, LogOptions, ObjectStore, StorageError, View
 from lakelog.log.format import decode_base, decode_entry
 from lakelog.log.keys import Keys
 
@@ -71,7 +72,7 @@ class World:
         """Return the log as a new process sees it: its own memory, its own clock, its own way to the store."""
         skew_us = self.rng.choice((0, 0, 0, -3_000_000, 5_000_000, -YEAR_US, 10 * YEAR_US))
         return Log(
-            UnreliableStore(self.truth, self.scheduler, self.weather, self.rng),
+            cast(ObjectStore, UnreliableStore(self.truth, self.scheduler, self.weather, self.rng)),
             ROOT,
             OperationsProjection(),
             writer={"by": actor},

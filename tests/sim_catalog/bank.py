@@ -8,7 +8,7 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, col
+from lakelog.catalog import Catalog, CatalogNames, col
 from lakelog.catalog.transaction import Transaction
 
 TABLES = ("north.savings", "north.checking", "south.savings")
@@ -31,7 +31,7 @@ def found(catalog: Catalog) -> None:
             table = table.append(row(account, OPENING))
 
 
-def balance(catalog: Catalog, name: str, account: int) -> int:
+def balance(catalog: CatalogNames, name: str, account: int) -> int:
     rows = read_rows(catalog.load_table(name), col("account") == account)
     return sum(amount for number, amount in rows if number == account)
 
@@ -54,7 +54,7 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
     world.transact(catalog, "transfer", world.isolation, transfer)
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     return {name: read_rows(catalog.load_table(name)) for name in TABLES}
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CatalogNames
 
 TABLES = ("chain.odd", "chain.even", "chain.any")
 SCHEMA = pa.schema([("number", pa.int64())])
@@ -37,7 +37,7 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
     world.count("done: link of a chain")
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     return {name: read_rows(catalog.load_table(name)) for name in TABLES}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.sim_catalog.model import ABSENT, OK, Asked, Path, State
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.logs.commits import Token
 from lakelog.catalog.schema.definition import FUNCTION, VIEW, FunctionDefinition, ViewDefinition
 from lakelog.catalog.transaction import Transaction
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 KINDS = (VIEW, VIEW, FUNCTION)
 
-Do = Callable[[Catalog], Any]
+Do = Callable[[CatalogNames], Any]
 
 
-def look(names: Names, catalog: Catalog) -> None:
+def look(names: Names, catalog: CatalogNames) -> None:
     """See what a name stands for, or which names of a namespace stand for something."""
     kind, path = names.world.rng.choice(KINDS), names.path()
     if names.world.rng.random() < 0.3:
@@ -30,7 +30,7 @@ def look(names: Names, catalog: Catalog) -> None:
         names.ask(catalog, Asked("meaning", (kind, path)), partial(meaning, kind, path))
 
 
-def change(names: Names, catalog: Catalog) -> None:
+def change(names: Names, catalog: CatalogNames) -> None:
     token = catalog.token(full(names.path()))
     asked, do = chosen(names, catalog, token)
     names.ask(catalog, asked, do, token.commit_id)
@@ -42,7 +42,7 @@ def step(names: Names, tx: Transaction) -> Asked | None:
     return asked if do(tx) == OK else None
 
 
-def chosen(names: Names, catalog: Catalog, token: Token | None) -> tuple[Asked, Do]:
+def chosen(names: Names, catalog: CatalogNames, token: Token | None) -> tuple[Asked, Do]:
     """Return a change, and what asks for it and answers what became of it."""
     rng = names.world.rng
     kind, path, to = rng.choice(KINDS), names.path(), names.path()
@@ -93,7 +93,7 @@ def chosen(names: Names, catalog: Catalog, token: Token | None) -> tuple[Asked, 
     )
 
 
-def found(state: State, calm: Catalog, free: Iterable[Path]) -> State:
+def found(state: State, calm: CatalogNames, free: Iterable[Path]) -> State:
     """Define views under names that are free, and functions in all namespaces."""
     for kind, path in [(VIEW, path) for path in free] + [(FUNCTION, (name, "t")) for name in ("", "x", "y")]:
         if kind == VIEW:
@@ -106,11 +106,11 @@ def found(state: State, calm: Catalog, free: Iterable[Path]) -> State:
     return state
 
 
-def restless(names: Names, space_name: str, name: str) -> Callable[[Catalog], None]:
+def restless(names: Names, space_name: str, name: str) -> Callable[[CatalogNames], None]:
     """Define the same view, drop it and restore it: what others read of its name is soon out of date."""
     path = (space_name, name)
 
-    def deed(catalog: Catalog) -> None:
+    def deed(catalog: CatalogNames) -> None:
         mark = names.world.new_id()[:6]
         steps: list[tuple[Asked, Callable[[Token], Do]]] = [
             (
@@ -145,13 +145,13 @@ def function(mark: str) -> FunctionDefinition:
     return FunctionDefinition(language="sql", body=mark)
 
 
-def meaning(kind: str, path: Path, catalog: Catalog) -> str:
+def meaning(kind: str, path: Path, catalog: CatalogNames) -> str:
     if kind == VIEW:
         return catalog.load_view(full(path)).text
     return catalog.load_function(full(path)).body
 
 
-def listed(kind: str, name: str, catalog: Catalog) -> tuple[str, ...]:
+def listed(kind: str, name: str, catalog: CatalogNames) -> tuple[str, ...]:
     found = (catalog.list_views if kind == VIEW else catalog.list_functions)((name,) if name else ())
     return tuple(path[-1] for path in found)
 

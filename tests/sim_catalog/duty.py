@@ -11,7 +11,7 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.transaction import Transaction
 
 NOBODY = "nobody is on duty"
@@ -29,7 +29,7 @@ def found(catalog: Catalog) -> None:
         catalog.create_table(name, SCHEMA).append(row(1))
 
 
-def on_duty(catalog: Catalog) -> dict[str, int]:
+def on_duty(catalog: CatalogNames) -> dict[str, int]:
     return {name: sum(on for (on,) in rows) for name, rows in look(catalog).items()}
 
 
@@ -45,7 +45,7 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
     world.transact(catalog, "change of duty", world.isolation, change)
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     return {name: read_rows(catalog.load_table(name)) for name in DOCTORS}
 
 

@@ -13,7 +13,7 @@ from tests.sim_catalog.rows import SCHEMA, arrow, compact_table, positions, wher
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, Table, col, parquet
+from lakelog.catalog import Catalog, CatalogNames, Table, col, parquet
 from lakelog.catalog.errors import NoSuchRef, RefExists
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import InvalidInput
@@ -120,7 +120,7 @@ def renew(world: CatalogWorld, catalog: Catalog) -> None:
 def mark(world: CatalogWorld, table: Table) -> None:
     """Put a mark on a line, which stays there from when it is acknowledged."""
     write, number = table.begin_write(), FIRST_MARK + world.tick()
-    files = parquet.written_files(table._tracked, table.metadata, write, arrow([(number, 0)]))
+    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow([(number, 0)]))
     request = Request(f"mark on {'main' if table.ref == MAIN else 'a branch'}", write.id)
     world.requests.append(request)
     world.ask(request, lambda: table.commit_write(write, "append", files))
@@ -143,7 +143,7 @@ def open_account(world: CatalogWorld, catalog: Catalog) -> None:
     if account in where(table):
         return
     write = table.begin_write()
-    files = parquet.written_files(table._tracked, table.metadata, write, arrow([(account, 0)]))
+    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow([(account, 0)]))
     table.commit_rows(write, "merge", files, condition=col("account") == account)
     world.count("lines: accounts opened")
 
@@ -155,7 +155,7 @@ def transfer(world: CatalogWorld, catalog: Catalog) -> None:
     pair, amount = world.rng.sample(sorted(accounts), 2), world.rng.randint(1, 9)
     new = [(pair[0], accounts[pair[0]][2] - amount), (pair[1], accounts[pair[1]][2] + amount)]
     write = table.begin_write()
-    files = parquet.written_files(table._tracked, table.metadata, write, arrow(new))
+    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(new))
     deletes = positions([accounts[account] for account in pair])
     table.commit_rows(write, "update", files, deletes=deletes, condition=col("account").is_in(pair))
     world.count("lines: transfers")
@@ -182,7 +182,7 @@ def together(world: CatalogWorld, catalog: Catalog) -> None:
 # What must be so
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     table = catalog.load_table(TABLE)
     lines = {name: read_rows(table.at(ref=name)) for name in (MAIN, *sorted(table.refs))}
     return {TABLE if name == MAIN else f"{TABLE} on {name}": rows for name, rows in lines.items()}

@@ -17,8 +17,8 @@ from tests.sim_catalog.linearizability import Request
 from tests.sim_catalog.model import ABSENT, EXISTS, MISSING, NOT_EMPTY, OK, Asked, Path, Space, State
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, NamespaceNotEmpty, Stage, Table
-from lakelog.catalog.transaction import SNAPSHOT, Transaction
+from lakelog.catalog import Catalog, CatalogNames, NamespaceNotEmpty, Stage, Table, Transaction
+from lakelog.catalog.schema import SNAPSHOT
 from lakelog.log import (
     AlreadyExists,
     CommitUnknown,
@@ -33,7 +33,7 @@ SPACES = ("", "x", "y")
 TABLES = ("t", "u")
 SCHEMA = pa.schema([("id", pa.int64())])
 
-Do = Callable[[Catalog], Any]
+Do = Callable[[CatalogNames], Any]
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Names:
 
     # Asking
 
-    def ask(self, catalog: Catalog, asked: Asked, do: Do, commit_id: str | None = None) -> Any:
+    def ask(self, catalog: CatalogNames, asked: Asked, do: Do, commit_id: str | None = None) -> Any:
         """Ask once, take down what was answered, and return it; None where that is not known, or nothing happened."""
         world = self.world
         request = Request(asked, world.scheduler.running.name, world.tick())
@@ -100,7 +100,7 @@ class Names:
         if commit_id is not None:
             self.world.requests.append(world.Request(str(asked), commit_id, refused=True))
 
-    def ask_again(self, catalog: Catalog) -> None:
+    def ask_again(self, catalog: CatalogNames) -> None:
         """Ask for what somebody else never got an answer to."""
         one = self.pending.pop(int(self.world.rng.random() * len(self.pending)))
         already = self.world.truth.is_applied(one.commit_id)
@@ -128,27 +128,25 @@ class Names:
         if self.pending and rng.random() < 0.6:
             self.ask_again(catalog)
             return
-        choose = rng.choices(
-            [
-                self.look,
-                self.show,
-                self.change_table,
-                self.change_space,
-                self.stage,
-                self.transact,
-                partial(definitions.look, self),
-                partial(definitions.change, self),
-            ],
-            (4, 4, 9, 3, 4, 4, 1, 3),
-        )
-        choose[0](catalog)
+        kinds: list[Callable[[Catalog], None]] = [
+            self.look,
+            self.show,
+            self.change_table,
+            self.change_space,
+            self.stage,
+            self.transact,
+            partial(definitions.look, self),
+            partial(definitions.change, self),
+        ]
+        [chosen] = rng.choices(kinds, (4, 4, 9, 3, 4, 4, 1, 3))
+        chosen(catalog)
 
     def path(self) -> Path:
         if self.busiest is not None and self.world.rng.random() < 0.5:
             return self.busiest
         return self.world.rng.choice(SPACES), self.world.rng.choice(TABLES)
 
-    def look(self, catalog: Catalog) -> None:
+    def look(self, catalog: CatalogNames) -> None:
         """See where names lead, and, later, what is in a table or change it."""
         rng = self.world.rng
         if rng.random() < 0.3:
@@ -158,7 +156,7 @@ class Names:
         path = self.path()
         found: list[Table] = []
 
-        def load(catalog: Catalog) -> str:
+        def load(catalog: CatalogNames) -> str:
             found[:] = [catalog.load_table(full(path))]
             return found[0].id
 
@@ -171,7 +169,7 @@ class Names:
             return
         token = catalog.token(full(path))
 
-        def alter(catalog: Catalog) -> str:
+        def alter(catalog: CatalogNames) -> str:
             there = catalog.table_at(table.location)
             if there.id != table.id:
                 return MISSING
@@ -195,7 +193,7 @@ class Names:
         )
         self.world.count("all names seen at once")
 
-    def change_table(self, catalog: Catalog) -> None:
+    def change_table(self, catalog: CatalogNames) -> None:
         rng = self.world.rng
         path, to = self.path(), self.path()
         kind = rng.choice(("drop", "drop", "undrop", "rename", "rename"))
@@ -223,7 +221,7 @@ class Names:
         """Drop the same table, restore it, and so on: what others read of it is soon out of date."""
         path = (space_name, name)
 
-        def deed(catalog: Catalog) -> None:
+        def deed(catalog: CatalogNames) -> None:
             token = catalog.token(full(path))
             self.ask(
                 catalog,
@@ -242,7 +240,7 @@ class Names:
         return deed
 
     def restless_space(self, name: str, _table: str) -> Do:
-        def deed(catalog: Catalog) -> None:
+        def deed(catalog: CatalogNames) -> None:
             token = catalog.token(name)
             self.ask(
                 catalog,
@@ -260,7 +258,7 @@ class Names:
 
         return deed
 
-    def change_space(self, catalog: Catalog) -> None:
+    def change_space(self, catalog: CatalogNames) -> None:
         rng = self.world.rng
         name, to = rng.choice(SPACES[1:]), rng.choice(SPACES[1:])
         kind = rng.choice(("create space", "drop space", "drop space", "undrop space"))
@@ -283,7 +281,7 @@ class Names:
             do = lambda catalog: catalog.undrop_namespace(name, to=to, token=token) and OK  # noqa: E731
         self.ask(catalog, asked, do, token.commit_id)
 
-    def stage(self, catalog: Catalog) -> None:
+    def stage(self, catalog: CatalogNames) -> None:
         """Stage a table, or commit what somebody staged: often at once, and rarely twice."""
         rng = self.world.rng
         if not self.stages or rng.random() < 0.6:
@@ -291,7 +289,7 @@ class Names:
             kind = rng.choice(("create", "create", "replace", "create-or-replace"))
             mark = self.world.new_id()[:6]
 
-            def stage(catalog: Catalog) -> Any:
+            def stage(catalog: CatalogNames) -> Any:
                 staged = catalog.stage(kind, full(path), SCHEMA, properties={"mark": mark})
                 self.stages.append((staged, mark))
                 return None
@@ -314,7 +312,7 @@ class Names:
                 stage_.commit_id,
             )
 
-    def observe_refusal(self, catalog: Catalog, asked: Asked, do: Do) -> None:
+    def observe_refusal(self, catalog: CatalogNames, asked: Asked, do: Do) -> None:
         """Ask for something of which only a refusal says something about the catalog."""
         request = Request(asked, self.world.scheduler.running.name, self.world.tick())
         answer = answered(catalog, do)
@@ -394,7 +392,7 @@ def committed(tx: Transaction) -> str:
 ANSWERS = (OK, EXISTS, MISSING, NOT_EMPTY, ABSENT)
 
 
-def answered(catalog: Catalog, do: Do) -> Any:
+def answered(catalog: CatalogNames, do: Do) -> Any:
     try:
         return do(catalog)
     except AlreadyExists:
@@ -422,7 +420,7 @@ def full(path: Path) -> tuple[str, ...]:
     return (*space(path[0]), path[1])
 
 
-def listed(name: str, catalog: Catalog) -> tuple[str, ...]:
+def listed(name: str, catalog: CatalogNames) -> tuple[str, ...]:
     return tuple(path[-1] for path in catalog.list_tables(space(name)))
 
 

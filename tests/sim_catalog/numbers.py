@@ -11,7 +11,7 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows, rows_at
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.catalog.state.events import FilesChanged, IdentityTaken, table_events
 
@@ -60,12 +60,12 @@ def deed(world: CatalogWorld, catalog: Catalog) -> None:
         world.ask(request, lambda: table.rollback_to_version(version, token=token))
 
 
-def _twice(catalog: Catalog, *several: pa.Table) -> None:
+def _twice(catalog: CatalogNames, *several: pa.Table) -> None:
     for rows in several:
         catalog.load_table(NAME).append(rows)
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     return {NAME: read_rows(catalog.load_table(NAME))}
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CatalogNames
 from lakelog.log import InvalidInput, LakelogError, NotFound
 
-Check = Callable[[Catalog], str | None]
+Check = Callable[[CatalogNames], str | None]
 
 
 def deed(world: CatalogWorld, name: str, checks: Mapping[str, Check], catalog: Catalog) -> None:
@@ -47,7 +47,7 @@ def saved_cut(world: CatalogWorld, name: str, checks: Mapping[str, Check], catal
 
 def look(
     world: CatalogWorld,
-    catalog: Catalog,
+    catalog: CatalogNames,
     what: str,
     check: Check,
     where: str,

@@ -12,8 +12,8 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog
-from lakelog.catalog.transaction import SERIALIZABLE, Transaction
+from lakelog.catalog import Catalog, CatalogNames, Transaction
+from lakelog.catalog.schema import SERIALIZABLE
 
 NAMESPACES = ("ring", "circle")
 FIRST = ("ring.a", "ring.b", "circle.c")
@@ -32,7 +32,7 @@ def found(catalog: Catalog) -> None:
         catalog.create_table(name, SCHEMA).append(row(following))
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     """Return what each table of the ring names as the next."""
     names = [".".join(path) for namespace in NAMESPACES for path in catalog.list_tables(namespace)]
     return {name: read_rows(catalog.load_table(name)) for name in names}

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from tests.sim_catalog.stores import Row, live_rows, read_rows
 from tests.sim_catalog.world import CatalogWorld, Request
 
-from lakelog.catalog import Catalog, Table, col, parquet
+from lakelog.catalog import Catalog, CatalogNames, Table, col, parquet
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.transaction import Transaction
 from lakelog.log import NotFound, WriteRef
@@ -203,7 +203,7 @@ def commit(
     deletes: Sequence[tuple[str, int, int]] = (),
 ) -> None:
     write: WriteRef = table.begin_write()
-    files = parquet.written_files(table._tracked, table.metadata, write, arrow(rows)) if rows else []
+    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(rows)) if rows else []
     request = Request(f"{operation} of rows", write.id)
     world.requests.append(request)
     world.ask(
@@ -217,14 +217,14 @@ def commit(
 def overwrite(world: CatalogWorld, table: Table, rows: Sequence[Row], condition: Predicate) -> None:
     """Replace the rows that match, most often some of those in a file."""
     write: WriteRef = table.begin_write()
-    files = parquet.written_files(table._tracked, table.metadata, write, arrow(rows))
+    files = parquet.written_files(table.head.tracked, table.metadata, write, arrow(rows))
     request = Request("overwrite of rows", write.id)
     world.requests.append(request)
     world.ask(request, lambda: table.commit_write(write, "overwrite", files, filter=condition))
     world.count("rows: overwrites that cut through files")
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     return {name: read_rows(catalog.load_table(name)) for name in TABLES}
 
 

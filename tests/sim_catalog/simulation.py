@@ -27,9 +27,9 @@ from tests.sim_catalog.readers import Check
 from tests.sim_catalog.stores import rows_at
 from tests.sim_catalog.world import CatalogWorld, new_catalog_world
 
-from lakelog.catalog import Catalog
+from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.files import deletion_vectors
-from lakelog.catalog.transaction import SNAPSHOT
+from lakelog.catalog.schema import SNAPSHOT
 from lakelog.log import LakelogError
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
@@ -106,7 +106,7 @@ def module_of(what: str) -> ModuleType:
     return APART[what] if what in APART else INVARIANTS[what]
 
 
-def check(world: CatalogWorld, what: str, catalog: Catalog) -> str | None:
+def check(world: CatalogWorld, what: str, catalog: CatalogNames) -> str | None:
     """Return what is wrong in what a catalog shows."""
     module = module_of(what)
     return allowed(world, module.judge(module.look(catalog)))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tests.sim_catalog.stores import Row, read_rows
 from tests.sim_catalog.world import CatalogWorld
 
-from lakelog.catalog import Catalog, StreamBatch
+from lakelog.catalog import Catalog, CatalogNames, StreamBatch
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.state.events import FilesChanged, StreamCommitted, table_events
 from lakelog.catalog.transaction import Transaction
@@ -114,7 +114,7 @@ def disturb(world: CatalogWorld, catalog: Catalog) -> None:
         world.count("sink: replaces")
 
 
-def look(catalog: Catalog) -> dict[str, list[Row]]:
+def look(catalog: CatalogNames) -> dict[str, list[Row]]:
     return {name: read_rows(catalog.load_table(name)) for name in TABLES}
 
 

@@ -99,7 +99,7 @@ def written_files(
     made_of = (rows, metadata.schema, metadata.spec, metadata.sort_order, metadata.properties)
     key = hashlib.sha256(msgspec.json.encode(made_of)).digest()
     if key not in _made:
-        scratch = SimpleNamespace(store=MemoryStore(), prefix="")
+        scratch: Any = SimpleNamespace(store=MemoryStore(), prefix="")
         files = _real_written_files(scratch, metadata, write, data)
         _made[key] = [(scratch.store.get(file.path), file) for file in files]
         assert len(files) == 1, "rows of one file at a time"
@@ -122,11 +122,11 @@ def live_rows(table: Table, filter: Filter | None = None) -> dict[str, dict[int,
     """Return the rows of each file that a scan would read, by path and position."""
     found: dict[str, dict[int, Row]] = {}
     for file in table.plan(filter).to_pylist():
-        with table._tracked.store.open_input(f"{table._tracked.prefix}/{file['path']}") as source:
+        with table.head.tracked.store.open_input(f"{table.head.tracked.prefix}/{file['path']}") as source:
             rows = _rows[_digest(source.read())]
         text = file.get("deletes")
         deletes = None if text is None else deletes_from_json(text)
-        gone = read_vector(table._tracked.store, table._tracked.prefix, deletes, len(rows))
+        gone = read_vector(table.head.tracked.store, table.head.tracked.prefix, deletes, len(rows))
         found[file["path"]] = {at: row for at, row in enumerate(rows) if at not in gone}
     return found
 

@@ -123,7 +123,7 @@ class CatalogWorld:
             sleep_s=lambda seconds: None,
             random=self.rng.random,
             in_background=lambda name, work: work(),
-            in_parallel=lambda works: [work() for work in works] and None,
+            in_parallel=_one_after_the_other,
             snapshot_every_versions=3,
         )
 
@@ -251,3 +251,8 @@ def new_catalog_world(seed: int) -> CatalogWorld:
 
     scheduler.on_step = pass_time
     return world
+
+
+def _one_after_the_other(works: Sequence[Callable[[], None]]) -> None:
+    for work in works:
+        work()

@@ -232,7 +232,7 @@ def test_a_branch_has_changes_of_its_own(lake):
         assert lake.sql(ask.format("", 4)) == [(3, "insert")]
     frame = lake.spark.read.options(startingVersion=4, endingVersion=4).changes(f"{lake.name}.a.t.branch_b")
     assert sorted(row.x for row in frame.collect()) == [1, 10]
-    with pytest.raises(PySparkException, match="branch that was made in version 3"):
+    with pytest.raises(PySparkException, match="branch that was created in version 3"):
         lake.sql(ask.format(".branch_b", 3))
     with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
         lake.sql(ask.format(".branch_c", 3))

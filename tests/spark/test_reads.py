@@ -9,7 +9,7 @@ def files_read(frame):
     """How many splits Spark makes of the frame's scan, and how many files those are of."""
     plan = frame._jdf.queryExecution().sparkPlan()
     scans = [node for node in walk(plan) if node.nodeName().startswith("BatchScan")]
-    paths = set()
+    paths: set[str] = set()
     for scan in scans:
         for partition in scan.scan().toBatch().planInputPartitions():
             # Parts that are apart by the table's partitions have what is read inside.

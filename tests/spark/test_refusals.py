@@ -48,7 +48,7 @@ NOT_THERE = {
     "ALTER TABLE lake.t CREATE TAG x AS OF VERSION 99": "no version 99",
     "SELECT * FROM lake.t VERSION AS OF 2": "version 2 .*has expired",
     "SELECT * FROM lake.t TIMESTAMP AS OF {then}": "expired|no version of",
-    "SELECT * FROM lake.t CHANGES FROM VERSION 2": "not known any more: .*let go of by expire",
+    "SELECT * FROM lake.t CHANGES FROM VERSION 2": "no longer known: .*have expired",
     "INSERT INTO lake.t SELECT * FROM lake.t VERSION AS OF 2": "version 2 .*has expired",
     "CALL lake.system.rollback_to_version('t', 2)": "version 2 .*has expired",
     "CALL lake.system.set_current_version('t', 2)": "version 2 .*has expired",

@@ -58,7 +58,7 @@ def test_existing_and_missing_tables_are_told_apart(lake):
 
 
 def test_a_table_created_meanwhile_makes_the_commit_fail_and_stays_as_it_is(lake, tmp_path):
-    errors = []
+    errors: list[AnalysisException] = []
     gate, started = tmp_path / "gate", tmp_path / "started"
 
     def create():

@@ -58,7 +58,7 @@ def seen(lake, questions=QUESTIONS):
 def everything(lake):
     """All that a client of its own sees: names, versions, rows."""
     catalog = Catalog(lake.warehouse)
-    found = {}
+    found: dict[tuple[str, ...], object] = {}
     for namespace in [(), *catalog.list_namespaces()]:
         for name in catalog.list_tables(namespace):
             table = catalog.load_table(name)

@@ -160,14 +160,15 @@ def test_every_transform_partitions_rows_and_prunes_files(lake):
     )
     lake.sql("INSERT INTO lake.t VALUES (NULL, NULL, NULL, NULL, NULL)")
     assert lake.sql("SELECT count(*), count(id), sum(st.x) FROM lake.t") == [(11, 10, 5)]
-    for condition, ids in [
+    wanted: list[tuple[str, list[int | None]]] = [
         ("id = 3", [3]),
         ("s LIKE '1-%'", [1, 3, 5, 7, 9]),
         ("d < DATE'2020-01-01'", [0, 1]),
         ("st.x = 1 AND id < 4", [1, 3]),
         ("ts < TIMESTAMP'1970-01-01 00:00:00'", [0, 1]),
         ("id IS NULL", [None]),
-    ]:
+    ]
+    for condition, ids in wanted:
         assert lake.sorted(f"SELECT id FROM lake.t WHERE {condition}") == [(id,) for id in ids]
     every = lake.catalog.load_table("t")
     assert every.plan([("id", "=", 3)]).num_rows < every.file_count

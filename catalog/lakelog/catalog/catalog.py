@@ -41,9 +41,9 @@ class Catalog(CatalogNames):
     """Namespaces, tables, views and functions under one warehouse. Safe to share between threads.
 
     `options`: `fsync` (on, off) for folders; `endpoint`, `region`, `path_style` for S3, whose credentials come from the
-    usual AWS chain only. `writer` is kept in every commit, to tell later who made it; without one, `writer_facts` is
-    kept. `log_options` swaps clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, shows the
-    catalog as it stood then, read-only.
+    usual AWS chain only. `writer` is kept in every commit, to identify its author; without one, `writer_facts` is kept.
+    `log_options` replaces clock, ids and patience, for tests. `as_of`, a time or the name of a saved cut, opens the
+    catalog as of then, read-only.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Catalog(CatalogNames):
     # Several changes at once
 
     def begin(self, isolation: str | None = None) -> Transaction:
-        """Begin a transaction: a catalog as of now, whose changes nobody sees before its `commit`.
+        """Begin a transaction: a catalog as of now, whose changes no other reader sees before its `commit`.
 
         `isolation` is snapshot or serializable; None leaves that to the tables' property `lakelog.isolation`.
         """
@@ -75,11 +75,11 @@ class Catalog(CatalogNames):
         return self.begin(isolation)
 
     def save_cut(self, name: str, *, token: Token | None = None) -> SavedCut:
-        """Give the present version of everything a name, for `Catalog(…, as_of=name)`. AlreadyExists."""
+        """Give the present version of every log a name, for `Catalog(…, as_of=name)`. AlreadyExists."""
         return save_cut(self._tree, name, token)
 
     def drop_cut(self, name: str, *, token: Token | None = None) -> None:
-        """Forget a saved cut: what only it needed can expire then. NotFound."""
+        """Forget a saved cut: versions that only it needed can then expire. NotFound."""
         drop_cut(self._tree, name, token)
 
     # Maintenance
@@ -96,11 +96,11 @@ class Catalog(CatalogNames):
         dry_run: bool = True,
         progress: Callable[[str], None] | None = None,
     ) -> list[Expired]:
-        """Let go of versions that were replaced longer ago than `older_than` (7 days), or before `version`, or of all
-        but the `retain_last`: of a table, a namespace with all that is below it, or the whole catalog.
+        """Expire versions that were replaced longer ago than `older_than` (7 days), or before `version`, or all but the
+        `retain_last`: of a table, a namespace with all that is below it, or the whole catalog.
 
-        Returns what goes of each log; `dry_run` (default) only tells. The current version stays, and what saved cuts
-        need.
+        Returns what expires of each log; `dry_run` (default) only reports it. The current version stays, and versions
+        that saved cuts need.
         """
         wish = what_to_keep(
             self._logs.log_options.clock_us(),
@@ -110,7 +110,9 @@ class Catalog(CatalogNames):
         )
         found = chosen_scope(self._tree, *_meant(table, namespace), location=location, progress=progress)
         if version is not None and not found.is_one_table:
-            raise InvalidInput("a version is one table's: name a table, or say older_than or retain_last")
+            raise InvalidInput(
+                "a version belongs to a single table: name a table, or use older_than or retain_last"
+            )
         return expire_logs(self._tree, found, wish, dry_run=dry_run, progress=progress)
 
     def vacuum(
@@ -126,11 +128,11 @@ class Catalog(CatalogNames):
         progress: Callable[[str], None] | None = None,
     ) -> list[Vacuumed]:
         """Delete files that no retained version and no write under way can reach, of a table, a namespace with all that
-        is below it, or the whole catalog; of the latter two also what was dropped longer ago than `dropped_older_than`
-        (7 days) and can then not be restored, and what is left of creations that never came to their end.
+        is below it, or the whole catalog; of the latter two also objects that were dropped longer ago than
+        `dropped_older_than` (7 days), which can then not be restored, and the leftovers of unfinished creations.
 
-        Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what goes, by place, with
-        `keys` by name too; `dry_run` (default) only tells.
+        Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what is deleted, by place,
+        with `keys` by name too; `dry_run` (default) only reports it.
         """
         asked = vacuum_wish(
             older_than=older_than,
@@ -142,7 +144,7 @@ class Catalog(CatalogNames):
         found = chosen_scope(self._tree, *_meant(table, namespace), location=location, progress=progress)
         return vacuum_logs(self._tree, found, asked)
 
-    # Looking into it
+    # Inspection
 
     def audit(
         self,
@@ -158,7 +160,7 @@ class Catalog(CatalogNames):
         verify: bool = True,
         whole_ranges: bool = False,
     ) -> Iterator[AuditEntry]:
-        """Yield who changed what, when and with what, in the whole warehouse (see `lakelog.catalog.audit`)."""
+        """Yield who changed what, when and how, in the whole warehouse (see `lakelog.catalog.audit`)."""
         return audit_entries(
             self._tree,
             since=since,
@@ -184,9 +186,7 @@ class Catalog(CatalogNames):
     ) -> Findings:
         """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.maintenance`)."""
         if self._logs.is_a_cut:
-            raise InvalidInput(
-                "a catalog as of the past shows, and does not check: open the catalog as it is now"
-            )
+            raise InvalidInput("a catalog as of the past cannot be checked: open the catalog as it is now")
         path = () if name is None else identifier(name)
         return check_warehouse(
             self._logs, path, deep=deep, all_versions=all_versions, repair=repair, progress=progress
@@ -201,7 +201,7 @@ def _meant(table: Name | None, namespace: Name | None) -> tuple[Identifier | Non
 
 
 def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
-    refusal = f"this catalog is read-only: it shows everything as of {as_of}"
+    refusal = f"this catalog is read-only: it was opened as of {as_of}"
     if isinstance(as_of, str) and not is_time(as_of):
         versions = versions_of_cut(NameTree(logs), as_of)
         return TransactionLogs(logs, Cut(logs, versions=versions), refusal=refusal)

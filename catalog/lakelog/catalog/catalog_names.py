@@ -1,7 +1,7 @@
-"""What can be done with the names of a catalog, in it and in a transaction: namespaces, tables, views, functions.
+"""The operations on names, of a catalog and of a transaction: namespaces, tables, views, functions.
 
-It works on any logs that it is given: as they are, as they were at one moment, or with changes that a transaction has
-not committed. It must not know which of these they are.
+It works on any logs that it is given: as they are, as of one moment, or with uncommitted changes of a transaction. It
+must not know which of these they are.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class CatalogNames(DefinedNames):
 
     @property
     def places(self) -> Places:
-        """The stores that are read and written here: who measures requests puts counting ones around them."""
+        """The stores that are read and written here: counting ones can be put around them, to measure requests."""
         return self._logs.places
 
     # Namespaces
@@ -122,7 +122,7 @@ class CatalogNames(DefinedNames):
         alter_namespace(self._tree, identifier(namespace), set or {}, remove, token)
 
     def drop_namespace(self, namespace: Name, *, cascade: bool = False, token: Token | None = None) -> bool:
-        """Drop a namespace; False where there is none. NamespaceNotEmpty unless `cascade`."""
+        """Drop a namespace; False where it does not exist. NamespaceNotEmpty unless `cascade`."""
         return drop_namespace(self._tree, identifier(namespace), cascade=cascade, token=token)
 
     def undrop_namespace(
@@ -130,8 +130,8 @@ class CatalogNames(DefinedNames):
     ) -> Identifier:
         """Restore the namespace that was dropped last under that name, with all that was dropped together with it.
 
-        `id` (see `dropped`) chooses another one, `to` gives it another name. Returns its name. NotFound when there is
-        none that can be restored, NamespaceExists when the name is taken.
+        `id` (see `dropped`) chooses another one, `to` gives it another name. Returns its name. NotFound when none can
+        be restored, NamespaceExists when the name is taken.
         """
         target = None if to is None else identifier(to)
         return undrop_namespace(self._tree, identifier(namespace), id, target, token)
@@ -141,8 +141,8 @@ class CatalogNames(DefinedNames):
     def list_tables(self, namespace: Name = ()) -> list[Identifier]:
         """Return the tables directly in `namespace`, sorted. NoSuchNamespace.
 
-        When warm it costs one round: a GET for each level from the root down to the namespace, as a name may lead
-        elsewhere by now.
+        When warm it costs one round: a GET for each level from the root down to the namespace, as a name may have
+        changed since.
         """
         path = identifier(namespace)
         return [(*path, name) for name in self._tree.listed(path, RELATION).names(RELATION, TABLE)]
@@ -158,7 +158,7 @@ class CatalogNames(DefinedNames):
         return self._tree.find_table(table_identifier(name)) is not None
 
     def load_relation(self, name: Name) -> Table | ViewDefinition:
-        """Return the table or view of that name, at the cost of a table. NoSuchTable where there is neither."""
+        """Return the table or view of that name, at the cost of a table. NoSuchTable where neither exists."""
         path = table_identifier(name)
         found = self._tree.find_table(path)
         if found is not None:
@@ -176,7 +176,7 @@ class CatalogNames(DefinedNames):
         timestamp_us: int | None = None,
         ref: str | None = None,
     ) -> Table:
-        """Return a table, now or at a version or time of its past, or as it is on a tag or branch.
+        """Return a table, now or at a version or time of its past, or on a tag or branch.
 
         NoSuchTable; NotFound for the past, NoSuchRef for a tag or branch.
         """
@@ -195,7 +195,7 @@ class CatalogNames(DefinedNames):
         except NotFound as error:
             raise NoSuchTable(f"there is no table at {location}: check the path") from error
         if view.sealed:
-            raise NoSuchTable(f"there is no table at {location} any more: it was dropped")
+            raise NoSuchTable(f"the table at {location} was dropped")
         check_at_place(tracked.location, view, self._logs)
         return self._at(Table(self._logs, tracked, view, None), version, timestamp_us)
 
@@ -239,7 +239,7 @@ class CatalogNames(DefinedNames):
     def rename_table(self, old: Name, new: Name, *, token: Token | None = None) -> None:
         """Give a table another name, in its namespace or another one. NoSuchTable, TableExists, NoSuchNamespace.
 
-        Its objects stay where they are: who could access them there still can, and nobody else.
+        Its objects stay at their place, and so do the permissions for them.
         """
         rename_table(self._tree, table_identifier(old), table_identifier(new), token)
 
@@ -248,16 +248,17 @@ class CatalogNames(DefinedNames):
     ) -> Table:
         """Give a name to the table whose log is at `location`, a folder or an S3 URL, and that no name leads to.
 
-        A dropped table whose data was kept, and that nothing remembers any more, is restored. `take_over` takes one too
-        whose log says that a namespace of another warehouse links it: nobody must use it there any more. NoSuchTable,
-        NoSuchNamespace; TableExists where the name is taken, or where another name leads to the table.
+        A dropped table whose data was kept, and that is no longer in a namespace's list of dropped ones, is restored.
+        `take_over` also takes one whose log names a namespace of another warehouse: no client must use it there any
+        more. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
         """
         path = table_identifier(name)
         register_table(self._tree, path, location, take_over, token)
         return self.load_table(path)
 
     def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
-        """Drop a table; False where there is none. It can be restored until vacuum purges it, or never with `purge`."""
+        """Drop a table; False where it does not exist. It can be restored until vacuum purges it; with `purge`, it
+        cannot."""
         dropping = drop_and_purge if purge else drop_table
         return dropping(self._tree, table_identifier(name), token)
 
@@ -267,19 +268,19 @@ class CatalogNames(DefinedNames):
         """Restore the table that was dropped last under that name, with its history.
 
         `id` (see `dropped`) chooses another one, `to` gives it another name, in any namespace. Returns its name.
-        NotFound when there is none that can be restored, TableExists when the name is taken.
+        NotFound when none can be restored, TableExists when the name is taken.
         """
         target = None if to is None else table_identifier(to)
         return undrop_table(self._tree, table_identifier(name), id, target, token)
 
     def drop_table_at(self, location: str, *, token: Token | None = None) -> bool:
-        """Drop a table that has no name, by its place; False where there is none. Its data stays where it is."""
+        """Drop a table that has no name, by its place; False where it does not exist. Its data stays."""
         return drop_table_at(self._tree, self._logs.location(location), token)
 
     def dropped(self, namespace: Name = (), *, recursive: bool = False) -> list[DroppedEntry]:
-        """Return what was dropped in a namespace and can be restored, the latest drop first. NoSuchNamespace.
+        """Return the dropped objects of a namespace that can be restored, the latest drop first. NoSuchNamespace.
 
-        With `recursive`, in all namespaces below it too; what lies in a dropped namespace comes back with that.
+        With `recursive`, of all namespaces below it too; objects in a dropped namespace are restored with it.
         """
         return list_dropped(self._tree, identifier(namespace), recursive=recursive)
 
@@ -300,9 +301,9 @@ class CatalogNames(DefinedNames):
         provider: str | None = None,
         constraints: Sequence[Stated | Mapping[str, Any]] = (),
     ) -> Stage:
-        """Prepare a table that nobody sees before `commit_stage`: `kind` is create, replace or create-or-replace.
+        """Prepare a table, invisible before `commit_stage`: `kind` is create, replace or create-or-replace.
 
-        Files of a table with a CHECK among its `constraints` hold rows that satisfy it: who writes them sees to that.
+        Rows in files of a table with a CHECK among its `constraints` satisfy it: the writer of the files ensures that.
         Without a name, the table is the one at `location`. TableExists, NoSuchTable, NoSuchNamespace, InvalidInput.
         """
         request = StageRequest(
@@ -321,16 +322,16 @@ class CatalogNames(DefinedNames):
         return stage_table(self._tree, request)
 
     def commit_stage(self, stage: Stage, files: Sequence[DataFile] = ()) -> Table:
-        """Make a staged table visible, with the files that were written for it. Asking again is safe."""
+        """Make a staged table visible, with the files that were written for it. A retry is safe."""
         found = commit_stage(self._tree, stage, files)
         return Table(self._logs, found.tracked, found.view, stage.identifier)
 
-    # For those who may have to ask again
+    # For clients that may have to retry
 
     def token(self, name: Name = ()) -> Token:
-        """Return a token for one change of what `name` leads to; reads only what was never read before.
+        """Return a token for one change of the object that `name` leads to; reads only logs that were never read.
 
-        Pass it with the request, and pass the same one when asking again: then the change happens once.
+        Pass it with the request, and pass the same one with a retry: then the change happens once.
         """
         path = identifier(name)
         if len(self._tree.known_on_path(path)) <= len(path):
@@ -347,24 +348,24 @@ class CatalogNames(DefinedNames):
         return new_token(self._logs, [tracked])
 
     def token_of_write(self, location: str, write: WriteRef) -> Token:
-        """Return the token that a write to the table at `location` is, where it is asked for without one."""
+        """Return the token of a write to the table at `location` whose commit was requested without a token."""
         return Token(commit_id=write.id, bases={self._logs.location(location): write.version})
 
     def was_committed(self, token: Token) -> bool:
-        """Tell whether a transaction happened whose process is gone, by its `commit_token`. Costs about 2 GETs.
+        """Return whether a transaction happened whose process has ended, by its `commit_token`. Costs about 2 GETs.
 
-        What is undecided is settled first. Of a transaction in one log, False says that its PUT has not arrived yet.
+        An undecided transaction is settled first. For one in a single log, False says that its PUT has not arrived yet.
         """
         return was_committed(self._logs, token)
 
     def has_happened(self, token: Token) -> bool:
-        """Tell whether the one change of `token` happened, in any of its logs. Costs a few GETs for each."""
+        """Return whether the one change of `token` happened, in any of its logs. Costs a few GETs for each."""
         return has_happened(self._logs, token)
 
     # History
 
     def history(self, namespace: Name = ()) -> Iterator[HistoryEntry]:
-        """Yield what happened to a namespace, the newest first. NoSuchNamespace."""
+        """Yield the changes of a namespace, the newest first. NoSuchNamespace."""
         found = self._tree.namespace(identifier(namespace))
         for commit in found.tracked.log.commits(last=found.view.version, newest_first=True):
             yield entry_of(commit)
@@ -374,7 +375,7 @@ class CatalogNames(DefinedNames):
         return dict(all_cuts(self._tree))
 
     def writing_as(self, facts: Mapping[str, Json]) -> AbstractContextManager[None]:
-        """Inside, `facts` (a query, a statement) are added to what this thread's commits say about their writer."""
+        """Inside, `facts` (a query, a statement) are added to the writer's facts in this thread's commits."""
         return writing_as(facts)
 
     # Inside

@@ -1,4 +1,4 @@
-"""The front door's part for views and functions: names that stand for definitions, not for logs."""
+"""The catalog's methods for views and functions: names that stand for definitions, not for logs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DefinedNames:
         expected: ViewDefinition | None = None,
         token: Token | None = None,
     ) -> None:
-        """Let a view that is there stand for `view`. NoSuchView; CommitConflict when it is not `expected` any more."""
+        """Replace an existing view by `view`. NoSuchView; CommitConflict when it is no longer `expected`."""
         self._define(name, view, create=False, replace=True, expected=expected, token=token)
 
     def load_view(self, name: Name) -> ViewDefinition:
@@ -70,7 +70,7 @@ class DefinedNames:
         rename_definition(self._tree, VIEW, table_identifier(old), table_identifier(new), token)
 
     def drop_view(self, name: Name, *, token: Token | None = None) -> bool:
-        """Drop a view; False where there is none. It can be restored until vacuum purges it."""
+        """Drop a view; False where it does not exist. It can be restored until vacuum purges it."""
         return drop_definition(self._tree, VIEW, table_identifier(name), token)
 
     def undrop_view(
@@ -112,7 +112,7 @@ class DefinedNames:
         return self._defined(namespace, FUNCTION)
 
     def drop_function(self, name: Name, *, token: Token | None = None) -> bool:
-        """Drop a function; False where there is none. It can be restored until vacuum purges it."""
+        """Drop a function; False where it does not exist. It can be restored until vacuum purges it."""
         return drop_definition(self._tree, FUNCTION, table_identifier(name), token)
 
     def undrop_function(

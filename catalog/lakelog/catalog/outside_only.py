@@ -1,4 +1,4 @@
-"""What a catalog can do and a transaction cannot: each says why when it is tried in one, and where to do it instead.
+"""The methods of a catalog that a transaction refuses: each error says why, and what to use instead.
 
 Every public method of `Catalog` is either one of `CatalogNames`, which a transaction has too, or refused here.
 """
@@ -12,7 +12,7 @@ from lakelog.log.errors import Unsupported
 
 
 class OutsideOnly:
-    """Refusals for those who take a transaction for the catalog. Each raises Unsupported."""
+    """Refusals of the catalog's methods that a transaction does not have. Each raises Unsupported."""
 
     def begin(self, isolation: str | None = None) -> NoReturn:
         raise Unsupported("a transaction cannot begin within another one: commit or roll back this one first")
@@ -21,10 +21,10 @@ class OutsideOnly:
         self.begin(isolation)
 
     def save_cut(self, name: str, *, token: object = None) -> NoReturn:
-        raise Unsupported("a cut is of what is committed: save it before or after the transaction")
+        raise Unsupported("a cut has committed versions only: save it before or after the transaction")
 
     def drop_cut(self, name: str, *, token: object = None) -> NoReturn:
-        raise Unsupported("saved cuts are not part of transactions: drop it before or after this one")
+        raise Unsupported("saved cuts are not part of transactions: drop it before or after the transaction")
 
     def expire(self, *given: object, **named: object) -> NoReturn:
         raise Unsupported(NO_MAINTENANCE)
@@ -33,7 +33,7 @@ class OutsideOnly:
         raise Unsupported(NO_MAINTENANCE)
 
     def audit(self, *given: object, **named: object) -> NoReturn:
-        raise Unsupported("an audit is of what is committed: run it on the catalog itself")
+        raise Unsupported("an audit covers committed changes only: run it on the catalog itself")
 
     def fsck(self, *given: object, **named: object) -> NoReturn:
-        raise Unsupported("a check is of what is committed: run fsck on the catalog itself")
+        raise Unsupported("a check covers committed changes only: run fsck on the catalog itself")

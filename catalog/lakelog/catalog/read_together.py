@@ -1,8 +1,8 @@
-"""Versions of several tables that were the newest ones at the same moment, for whoever reads them together.
+"""Versions of several tables that were the newest ones at the same moment, for statements that read several tables.
 
-Tables are loaded one after the other, and others commit in between: a row that moved from the one to the other would be
-seen in both or in none. So all logs are asked again, at once, until none has moved since it was asked before: then what
-was found stood in all of them at the moment between the two askings.
+Tables are loaded one after the other, and other clients commit in between: a row that moved from one table to another
+would be read in both or in neither. So all logs are polled at once, until none has moved since the poll before: then
+the versions found were the newest of all of them at the moment between the two polls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def read_together(tables: Sequence[Table]) -> list[Table]:
 
     Costs nothing for one table; for more, one GET each in one round, and another round for each time that one of them
     has moved. NoSuchTable; CommitConflict where the columns or properties of one changed meanwhile, or where they
-    change faster than they can be looked at; NoSuchRef where the branch of one was dropped.
+    change faster than they can be read; NoSuchRef where the branch of one was dropped.
     """
     found = list(tables)
     if len({(table.location, table.id) for table in tables}) <= 1 and len(set(map(_version, tables))) <= 1:
@@ -37,8 +37,8 @@ def read_together(tables: Sequence[Table]) -> list[Table]:
         found = newer
     names = ", ".join(table.name for table in tables)
     raise CommitConflict(
-        f"{names} changed {ROUNDS} times while they were looked at together: run the statement again, "
-        "in a transaction if that does not help"
+        f"{names} changed {ROUNDS} times while they were read together: run the statement again, and in a transaction "
+        "if that does not help"
     )
 
 
@@ -50,7 +50,7 @@ def _newest(table: Table) -> Table:
     whole = table.head.whole.tracked.known
     assert whole is not None
     if whole.sealed or whole.log_id != table.id:
-        raise NoSuchTable(f"there is no table {table.name} any more: it was dropped")
+        raise NoSuchTable(f"the table {table.name} was dropped while the statement was prepared")
     view = whole if table.ref == MAIN else seen_on(whole, table.ref, table.refs[table.ref].id)
     if view.version <= table.version:
         return table

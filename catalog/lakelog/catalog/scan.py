@@ -14,7 +14,7 @@ from lakelog.log.errors import InvalidInput
 
 
 class Scan:
-    """A prepared read: nothing is requested from the store before it is asked for."""
+    """A prepared read: it makes no request to the store before a method is called."""
 
     def __init__(
         self,
@@ -26,11 +26,11 @@ class Scan:
         row_ids: bool = False,
     ) -> None:
         if columns is not None and not columns:
-            raise InvalidInput("a scan of no columns is not possible: name at least one, or leave them out")
+            raise InvalidInput("the scan has no columns: name at least one, or leave columns out")
         if columns is not None and len({name.lower() for name in columns}) < len(columns):
-            raise InvalidInput(f"the columns {', '.join(columns)} name one of them twice: leave one out")
+            raise InvalidInput(f"the columns {', '.join(columns)} have one of them twice: leave one out")
         if limit is not None and limit < 0:
-            raise InvalidInput(f"a limit of {limit} rows is not possible: give 0 or more")
+            raise InvalidInput(f"the limit of {limit} rows is negative: use 0 or more")
         head.note_rows_read(filter)
         metadata = head.metadata
         self._head = head
@@ -41,13 +41,13 @@ class Scan:
         self._predicate = None if filter is None else bind(as_predicate(filter), metadata.schema)
 
     def plan(self) -> pa.Table:
-        """Return the data files that may hold rows of this scan, a row each."""
+        """Return the data files that may hold rows of this scan, one row for each file."""
         return self._head.plan_bound(self._predicate, limit=self._limit)
 
     def aggregate(self, wanted: Sequence[Aggregate], group_by: Sequence[str] = ()) -> pa.Table | None:
-        """Return what `aggregates.aggregate` tells of the rows that match, whatever columns are read.
+        """Return the result of `planning.aggregate` for the matching rows, regardless of the columns of the scan.
 
-        No rows are read: None where it takes that, or where the filter cuts through files.
+        No rows are read: None where that would be needed, or where a file has matching rows and others.
         """
         chunks = self._head.chunks()
         if self._limit is not None:
@@ -60,7 +60,7 @@ class Scan:
         return aggregate(chunks, self._metadata, wanted, group_by)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return the rows as a reader of record batches; files are read as it goes."""
+        """Return the rows as a reader of record batches, which reads files lazily."""
         tracked = self._head.tracked
         schema, batches = read_files(
             tracked.store,

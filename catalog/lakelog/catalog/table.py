@@ -1,8 +1,8 @@
-"""A table as a value: one version of it, to look at, read, and change into a newer one.
+"""A table as a value: one version of it, to inspect, read, and change into a newer one.
 
-A handle never changes under its holder; every change returns the handle of the version that it made. A handle that was
-asked for by version or time is of the past and refuses changes. What a change does is in `writes`: here it is said who
-may ask for it.
+A handle is immutable; every change returns the handle of the version that it made. A handle that was loaded by version
+or time is of the past and refuses changes. The changes themselves are in `writes`; this module checks which handles
+allow them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
-from lakelog.catalog.logs import TableHead, Token, TrackedLog
+from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
-from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, TableState, goal_of
+from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, goal_of
 from lakelog.catalog.table_version import TableVersion
 from lakelog.catalog.writes import (
     Rewritten,
@@ -30,12 +30,16 @@ from lakelog.catalog.writes import (
     statistics_commit,
     tags_and_branches,
 )
-from lakelog.log import View, WriteRef
+from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
-    # What writes Parquet is loaded by the first write: an engine that does that itself does not need it.
+    # Code that writes Parquet is loaded by the first write: an engine that writes by itself does not need it.
     from lakelog.catalog.parquet import FoundFile, Ingestible
+
+
+_ROLLED_BACK = "rolled back"
+_TO_ROWS = "Use the table itself, or set_current_version for rows only"
 
 
 class Table(TableVersion):
@@ -52,9 +56,9 @@ class Table(TableVersion):
     ) -> Table:
         """Apply `changes` in their order as one commit, or none of them.
 
-        A new CHECK, and NOT NULL for a column that may be NULL, need a proof that all rows are so: the statistics of
-        the files (RowsUnproven where they do not give it), or the word of an engine that has `looked_at` all rows of a
-        version. CommitConflict when files were added since then that may hold others.
+        A new CHECK, and NOT NULL for a column that may be NULL, need a proof that all rows satisfy it: the statistics
+        of the files (RowsUnproven where they do not prove it), or `looked_at`, a version of which an engine has checked
+        all rows. CommitConflict when files were added since that version that may have rows which violate it.
         """
         self._check_main("altered")
         head = self._writable("alter")
@@ -67,8 +71,8 @@ class Table(TableVersion):
     ) -> Table:
         """Add the rows of an Arrow table, batch, reader or anything that exports an Arrow stream.
 
-        Columns are matched by name. InvalidInput when the data does not fit; nothing is changed then. With `batch`,
-        the rows are added once, however often they are: where the table has that batch, nothing happens.
+        Columns are matched by name. InvalidInput when the data does not fit; nothing is changed then. With `batch`, the
+        rows are added only once: where the table has that batch already, nothing happens.
         """
         head = self._writable("write to")
         return self._with(arrow_rows.write_rows(head, Operation.APPEND, data, None, token, batch))
@@ -104,9 +108,9 @@ class Table(TableVersion):
     ) -> Table:
         """Add the Parquet files in the folder `source`, or the file `source`, where they are: nothing is copied.
 
-        Columns are matched by name; what stands in folders' names (name=value) are columns too, of which
-        `partition_filter` chooses values. Such files are read, and never deleted. InvalidInput, naming the file, where
-        one does not fit the table, is in it already, or tells several values of a partition field.
+        Columns are matched by name; names of folders (name=value) are columns too, of which `partition_filter` chooses
+        values. Such files are read, and never deleted. InvalidInput, naming the file, where one does not fit the table,
+        is in it already, or does not prove a single value of a partition field.
         """
         from lakelog.catalog.parquet import found_files
 
@@ -118,7 +122,7 @@ class Table(TableVersion):
     def add_found_files(
         self, found: Sequence[FoundFile], *, ignore_extra_columns: bool = False, token: Token | None = None
     ) -> Table:
-        """As `add_files`, for an engine that has looked into the files itself."""
+        """As `add_files`, for an engine that has read the files' footers itself."""
         from lakelog.catalog.parquet import data_files
 
         self._writable("add files to")
@@ -134,12 +138,13 @@ class Table(TableVersion):
         target_size_bytes: int | None = None,
         deleted_ratio: float | None = None,
     ) -> Table:
-        """Write small files of a partition anew as larger ones, and files of which many rows are deleted without those.
+        """Rewrite small files of a partition as larger ones, and files with many deleted rows without these.
 
-        No row changes. With `filter`, only files that may have rows which match; Unsupported where files do not tell.
-        Files shall be of `target_size_bytes` (None: the table's property); one with at least the share `deleted_ratio`
-        of deleted rows (None: 0.3) is written anew in any case. Large tables take several commits. What others change
-        meanwhile is theirs, and what they leave is done anew; CommitConflict where that fails several times.
+        No row changes. With `filter`, only files that may have matching rows; Unsupported for a filter that cannot be
+        evaluated on files. Files get about `target_size_bytes` (None: the table's property); one with at least the
+        share `deleted_ratio` of deleted rows (None: 0.3) is rewritten in any case. Large tables take several commits.
+        Files that other clients change meanwhile are skipped, and those that are left are planned anew; CommitConflict
+        where that fails several times.
         """
         head = self._writable("compact")
         goal = goal_of(self.properties, target_size_bytes, deleted_ratio)
@@ -148,11 +153,11 @@ class Table(TableVersion):
     # Partitions, each given by its values: JSON literals by the names of the partition fields
 
     def add_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
-        """Add partitions without rows. One that is there already stays as it is."""
+        """Add partitions without rows. One that exists already stays as it is."""
         return self._with(table_partitions.add(self._writable("add partitions to"), partitions, token))
 
     def drop_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
-        """Remove the rows of partitions, and these with them; what is not there is gone already."""
+        """Remove partitions with their rows; one that does not exist is ignored."""
         return self.delete(predicate_of(self.metadata, partitions), token=token)
 
     def truncate_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
@@ -168,23 +173,23 @@ class Table(TableVersion):
     # Going back
 
     def rollback_to_version(self, version: int, *, token: Token | None = None) -> Table:
-        """Make the whole table what it was at `version`, rows, columns and properties alike, as a new version.
+        """Restore the whole table as of `version`, with rows, columns and properties, as a new version.
 
-        What was committed since stays in the history. NotFound for a version that there is not (any more).
+        Commits since then stay in the history. NotFound for a version that does not exist or has expired.
         """
-        self._check_main("rolled back, but to rows, by set_current_version,")
+        self._check_main(_ROLLED_BACK, _TO_ROWS)
         return self._go_back(Operation.ROLLBACK, version, token)
 
     def rollback_to_timestamp(self, timestamp_us: int, *, token: Token | None = None) -> Table:
         """As `rollback_to_version`, to the newest version not after that time."""
-        self._check_main("rolled back, but to rows, by set_current_version,")
+        self._check_main(_ROLLED_BACK, _TO_ROWS)
         self._writable("roll back")
         return self.rollback_to_version(self.refresh().at(timestamp_us=timestamp_us).version, token=token)
 
     def set_current_version(self, version: int, *, token: Token | None = None) -> Table:
         """Give the table the rows that it had at `version`; its columns, partitioning and properties stay.
 
-        InvalidInput where these rows do not fit the table as it is now.
+        InvalidInput where these rows do not fit the present columns.
         """
         return self._go_back(Operation.SET_CURRENT, version, token)
 
@@ -203,10 +208,10 @@ class Table(TableVersion):
         if_not_exists: bool = False,
         token: Token | None = None,
     ) -> Table:
-        """Give a version, by default this one, a name by which it can be read as long as the tag is there.
+        """Give a version, by default this one, a name by which it can be read as long as the tag exists.
 
-        On a branch, versions are those of the branch. RefExists, unless one shall `replace` the other or there may be
-        one; NotFound for a version that there is not (any more).
+        On a branch, versions are those of the branch. RefExists, unless `replace` or `if_not_exists`; NotFound for a
+        version that does not exist or has expired.
         """
         return self._set_ref(TAG, name, version, token, replace=replace, if_not_exists=if_not_exists)
 
@@ -221,16 +226,16 @@ class Table(TableVersion):
     ) -> Table:
         """Make a second line of contents, which begins with those of a version, by default this one; see `create_tag`.
 
-        InvalidInput where the rows of that version do not fit the columns of now, which branches share.
+        InvalidInput where the rows of that version do not fit the present columns, which branches share.
         """
         return self._set_ref(BRANCH, name, version, token, replace=replace, if_not_exists=if_not_exists)
 
     def replace_tag(self, name: str, version: int | None = None, *, token: Token | None = None) -> Table:
-        """As `create_tag` in place of a tag that there is. NoSuchRef."""
+        """As `create_tag`, in place of an existing tag. NoSuchRef."""
         return self._set_ref(TAG, name, version, token, replace=True, is_known=True)
 
     def replace_branch(self, name: str, version: int | None = None, *, token: Token | None = None) -> Table:
-        """As `create_branch` in place of a branch that there is, whose rows are gone. NoSuchRef."""
+        """As `create_branch`, in place of an existing branch, whose rows are lost. NoSuchRef."""
         return self._set_ref(BRANCH, name, version, token, replace=True, is_known=True)
 
     def drop_tag(self, name: str, *, if_exists: bool = False, token: Token | None = None) -> Table:
@@ -244,7 +249,7 @@ class Table(TableVersion):
     def fast_forward(self, branch: str, to: str, *, token: Token | None = None) -> Table:
         """Give `branch` the contents of the branch `to`, which was made from it; either may be `main`.
 
-        InvalidInput where `branch` was changed since, NoSuchRef where one of them is not there.
+        InvalidInput where `branch` was changed since, NoSuchRef where one of them does not exist.
         """
         return self._with(
             tags_and_branches.fast_forward(self.head, branch, to, is_past=self.is_past, token=token)
@@ -283,8 +288,9 @@ class Table(TableVersion):
     ) -> Table:
         """Commit files that were written under `data/` (append, overwrite by `filter`, overwrite-partitions, truncate).
 
-        `values` are those of identity columns that it took for their rows, `deletes` all rows that match in files that
-        match in part, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the batch.
+        `values` are those of identity columns that the write took for new rows, `deletes` all matching rows in files
+        that match in part, if known. CommitConflict, NoSuchTable, WriteFenced; BatchCommitted where the table has the
+        batch.
         """
         head = self._writable("write to")
         change = file_changes.change_of(operation, files, filter, batch, values, deletes)
@@ -305,10 +311,10 @@ class Table(TableVersion):
     ) -> Table:
         """Commit a change of rows that was prepared by reading this version: delete, update, merge or compact.
 
-        `files` were written under `data/`; the files `removed` give way to them; of other files, the rows at the
-        positions in `deletes` are deleted, which were live. `condition` is true for all rows that were looked at.
-        `values` are those of identity columns that were taken for new rows. `reads_others`: a delete of rows depends on
-        other rows of the table too, as by a subquery.
+        `files` were written under `data/`, and replace the files `removed`; of other files, the live rows at the
+        positions in `deletes` are deleted. `condition` is true for all rows that were read. `values` are those of
+        identity columns that were taken for new rows. `reads_others`: a delete of rows depends on other rows of the
+        table too, as by a subquery.
         CommitConflict, NoSuchTable, WriteFenced; InvalidInput for files and rows that this version does not have.
         """
         head, predicate = (
@@ -323,23 +329,24 @@ class Table(TableVersion):
     def commit_compaction(
         self, write: WriteRef, groups: Sequence[Rewritten], *, token: Token | None = None
     ) -> tuple[Table, list[int]]:
-        """Commit groups that were planned on this version, but for those returned, whose files others have changed."""
+        """Commit groups that were planned on this version, and return those not committed, as other clients have
+        changed their files."""
         base = self._writable("compact").at_write(write)
         head, lost = compaction_commit.commit(base, groups, write=write, token=token)
         return self._with(head), lost
 
     def commit_statistics(self, estimates: TableEstimates, *, token: Token | None = None) -> Table:
-        """Keep what somebody has found by looking at all rows of this version, for planners of queries."""
+        """Keep statistics that an engine has computed from all rows of this version, for query planners."""
         self._check_main("analyzed")
         return self._with(statistics_commit.commit(self._writable("compute statistics of"), estimates, token))
 
     # Inside
 
-    def _check_main(self, what: str) -> None:
+    def _check_main(self, what: str, instead: str = "Use the table itself") -> None:
         if self.ref != MAIN:
             raise InvalidInput(
                 f"{self.ref} of {self.name} cannot be {what} by itself: tags and branches have the columns and "
-                "properties of the table. Ask for it of the table itself"
+                f"properties of the table. {instead}"
             )
 
     def _writable(self, what: str) -> TableHead:
@@ -349,18 +356,8 @@ class Table(TableVersion):
             )
         if self.is_past:
             raise InvalidInput(
-                f"cannot {what} {self.name} at version {self.version}: the past is read-only; load the table without a "
-                "version or timestamp"
+                f"cannot {what} {self.name} at version {self.version}, as the past is read-only: load the table "
+                "without a version or timestamp"
             )
         self.head.logs.check_writable()
         return self.head
-
-    # By these two names, the adapter for Spark and tests read `head`.
-
-    @property
-    def _tracked(self) -> TrackedLog[TableState]:
-        return self.head.tracked
-
-    @property
-    def _view(self) -> View[TableState]:
-        return self.head.view

@@ -1,6 +1,6 @@
-"""Statements about single partitions: add, drop, truncate, rename. Each is one commit, or nothing.
+"""Changes of single partitions: add, drop, truncate, rename. Each is one commit, or nothing.
 
-Dropping and truncating are decided by files alone. A rename rewrites the rows of the partition, which have its values.
+Drop and truncate need no rows. A rename rewrites the rows of the partition, which have its values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def listed(head: TableHead, where: Values | None) -> pa.Table:
 
 
 def add(head: TableHead, partitions: Sequence[Values], token: Token | None) -> TableHead:
-    """Add partitions without rows; one that is there already stays as it is. Costs a PUT for each, and the commit."""
+    """Add partitions without rows; one that exists already stays as it is. Costs a PUT for each, and the commit."""
     head = head.newest_known()
     write = head.begin_write()
     change = file_changes.ContentsChange(operation=Operation.APPEND, files=_empty(head, write, partitions))
@@ -67,7 +67,7 @@ def rename(head: TableHead, old: Values, new: Values, token: Token | None) -> Ta
         raise AlreadyExists(f"{head.name} has a partition {_text(new)} already")
     write = head.begin_write()
     files = _rewritten(head, write, old, values) or _empty(head, write, [new])
-    # Rows that others add to the new partition meanwhile must not be joined with those that come.
+    # Rows that other writers add to the new partition meanwhile must not be mixed with those of the old one.
     both = predicate_of(head.metadata, [old, new])
     change = file_changes.ContentsChange(
         operation=Operation.OVERWRITE, files=files, filter=both, filter_text=str(both)

@@ -1,6 +1,6 @@
-"""One version of a table, to look at and to read: what it is, its files and rows, and its other versions.
+"""One version of a table, to inspect and to read: its metadata, its files and rows, and its other versions.
 
-Nothing here changes a table; what does is in `table`.
+Nothing here changes a table; `table` has the changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lakelog.log import View
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
-    # What reads Parquet is loaded by the first read: an engine that does that itself does not need it.
+    # Code that reads Parquet is loaded by the first read: an engine that reads by itself does not need it.
     from lakelog.catalog.changelog import Changes
     from lakelog.catalog.scan import Scan
 
@@ -59,7 +59,7 @@ class TableVersion:
     def __repr__(self) -> str:
         return f"<Table {self.name} version {self.version}>"
 
-    # What it is
+    # Metadata
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ class TableVersion:
 
     @property
     def provider(self) -> str | None:
-        """What was said after USING when the table was created, kept as it was."""
+        """The word after USING when the table was created, unchanged."""
         return self.metadata.provider
 
     @property
@@ -125,7 +125,7 @@ class TableVersion:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """CHECK conditions, which hold for all rows, and keys, which are only said to hold."""
+        """CHECK conditions, which hold for all rows, and keys, which are not enforced."""
         return self.metadata.constraints
 
     @property
@@ -135,7 +135,7 @@ class TableVersion:
 
     @property
     def estimates(self) -> TableEstimates | None:
-        """What `compute_statistics` found last, by column id; None where nobody has asked for it."""
+        """The last result of `compute_statistics`, by column id; None where it was never run."""
         return self.head.state.estimates
 
     @property
@@ -150,18 +150,19 @@ class TableVersion:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the data files, compressed as they are."""
+        """The compressed size of the data files."""
         self.head.note_rows_read(None)
         return self.head.state.files.size_bytes
 
     @property
     def ref(self) -> str:
-        """The tag or branch that this is the table on, `main` for the table itself."""
+        """The tag or branch of the table that this is, `main` for the table itself."""
         return self.head.ref
 
     @property
     def ref_id(self) -> str | None:
-        """What tells the tag or branch from others of the same name before and after it; None for the table itself."""
+        """The id of the tag or branch, which differs from others of the same name before and after it; None for the
+        table itself."""
         return self.head.ref_id
 
     @property
@@ -170,13 +171,13 @@ class TableVersion:
 
     @property
     def refs(self) -> Mapping[str, Ref]:
-        """The tags and branches that there are in this version, by name."""
+        """The tags and branches of this version, by name."""
         return self.head.state.refs
 
     # Other versions
 
     def refresh(self) -> Self:
-        """Return the newest version, on a branch of this. Costs 1 GET when nothing is newer.
+        """Return the newest version, of the branch if this is on one. Costs 1 GET when nothing is newer.
 
         NoSuchTable when the table was dropped, NoSuchRef when the branch was.
         """
@@ -185,11 +186,11 @@ class TableVersion:
     def at(
         self, *, version: int | None = None, timestamp_us: int | None = None, ref: str | None = None
     ) -> Self:
-        """Return the table as it was at a version, or at a time (the newest version not after it), or on a tag or
-        branch (`main` is the table itself); or on that as it was then.
+        """Return the table as of a version, or of a time (the newest version not after it), or on a tag or branch
+        (`main` is the table itself); or on a tag or branch as of then.
 
-        On a branch, the table is read and written to as always, but not altered. A tag is of the past.
-        NotFound, with what there is, for one that does not exist: NoSuchRef for a tag or branch.
+        On a branch, the table can be read and written to, but not altered. A tag is of the past. NotFound, with those
+        that exist, for one that does not: NoSuchRef for a tag or branch.
         """
         if ref is not None:
             is_now = version is None and timestamp_us is None
@@ -203,21 +204,19 @@ class TableVersion:
                 )
         if (version is None) == (timestamp_us is None):
             raise InvalidInput(
-                "a table's past is asked for by version or by timestamp_us: give exactly one of them"
+                "the past of a table is loaded by version or by timestamp_us: give exactly one of them"
             )
         if self.is_tag:
-            raise InvalidInput(
-                f"{self.ref} is a tag, which has no other versions: ask the table itself for them"
-            )
+            raise InvalidInput(f"{self.ref} is a tag, which has no other versions: use the table itself")
         if version is None:
             assert timestamp_us is not None
             version = self.head.version_at_time(timestamp_us)
         return self._with(self.head.at_version(version), of_the_past=True)
 
     def history(self, *, limit: int | None = None) -> Iterator[HistoryEntry]:
-        """Yield what happened to the table up to this version, the newest first."""
+        """Yield the changes of the table up to this version, the newest first."""
         if limit is not None and limit < 0:
-            raise InvalidInput(f"a limit of {limit} versions is not possible: give 0 or more")
+            raise InvalidInput(f"the limit of {limit} versions is negative: use 0 or more")
         tracked = self.head.tracked
         tracked.transaction.note_rows_read(None)
         if tracked.transaction.creates_log:
@@ -229,7 +228,7 @@ class TableVersion:
             yield entry_of(commit)
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of a metadata table, all columns or these: see docs/sql/metadata.md."""
+        """Return the rows of a metadata table, with all columns or `columns`: see docs/sql/metadata.md."""
         from lakelog.catalog.audit import read_metadata
 
         return read_metadata(self.head, name, columns)
@@ -247,8 +246,8 @@ class TableVersion:
         """Prepare a read of this version: some columns (in their order), the rows that match, at most `limit`.
 
         With `row_ids`, `_row_id` and `_row_version` follow: an id that stays when the row is moved or updated, and the
-        version that wrote it last. Both are NULL for rows of before there were ids, and for those that a transaction
-        has added, as long as it is not committed.
+        version that wrote it last. Both are NULL for rows from before there were ids, and for uncommitted rows of a
+        transaction.
         """
         from lakelog.catalog.scan import Scan
 
@@ -269,8 +268,8 @@ class TableVersion:
         """Prepare a read of the rows that versions from `first` to `last` (None: this one) inserted and deleted.
 
         An updated row is deleted and inserted, or, with `updates`, the two halves of an update. With `net`, a row has
-        the change between before `first` and after `last`, if any. In a transaction, there are those of committed
-        versions, with their columns. NotFound for versions that there are not (any more).
+        the change between before `first` and after `last`, if any. In a transaction, these are the changes of committed
+        versions, with their columns. NotFound for versions that do not exist or have expired.
         """
         from lakelog.catalog.changelog import Asked, Changes, changelog_of
 
@@ -292,26 +291,26 @@ class TableVersion:
     def plan_compaction(
         self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
     ) -> tuple[pa.Table, list[Group]]:
-        """Return what is to be written anew next, the groups and their files, for `commit_compaction`."""
+        """Return the files to rewrite next, and their groups, for `commit_compaction`."""
         return compaction_commit.plan_groups(self.head, goal, filter, until=until, limit_bytes=limit_bytes)
 
     def partitions(self, where: Values | None = None) -> pa.Table:
         """Return the partitions that have these values: a column for each field, and `files`, `rows` and `bytes`.
 
         `where` has JSON literals by the names of partition fields. Unsupported where files of an older partitioning may
-        have rows of several of them.
+        have rows of several partitions.
         """
         return table_partitions.listed(self.head, where)
 
     def identity_values(self) -> list[dict[str, Any]]:
-        """Return the next value of each identity column, `{"column": id, "next": value}`, as far as is known here."""
+        """Return the next value of each identity column, `{"column": id, "next": value}`, as far as known here."""
         return values_json(self.schema, known_taken(self.head))
 
     def can_delete(self, filter: Filter) -> bool:
-        """Tell whether `delete` with this filter is decided by whole files."""
+        """Return whether `delete` with this filter is decided by whole files."""
         self.head.note_rows_read(filter)
         return delete.is_by_files(self.head, as_predicate(filter))
 
     def can_overwrite(self, filter: Filter) -> bool:
-        """Tell whether `overwrite` takes this filter: whether lakelog knows exactly which rows it matches."""
+        """Return whether `overwrite` accepts this filter: whether lakelog knows exactly which rows it matches."""
         return file_changes.is_understood(as_predicate(filter), self.schema)

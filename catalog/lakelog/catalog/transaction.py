@@ -4,9 +4,9 @@
         tx.load_table("bank.savings").append(less)
         tx.load_table("bank.checking").append(more)
 
-A transaction is a catalog of its own, at one cut of all logs, plus its own changes. Nothing is written before the
-commit but data files, logs that nothing leads to, and which values of identity columns are taken; the commit decides
-every change anew on the newest state.
+A transaction is a catalog at one cut of all logs, plus its own changes. Before the commit it writes only data files,
+logs that no name leads to, and the values of identity columns that it takes; the commit decides every change anew on
+the newest state.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ from lakelog.log.errors import (
 
 
 class Transaction(CatalogNames, OutsideOnly):
-    """A catalog as of now, with changes that nobody else sees before `commit`. Made by `Catalog.begin`.
+    """A catalog as of now, with changes that no other reader sees before `commit`. Made by `Catalog.begin`.
 
     `isolation` is snapshot or serializable; None leaves it to the property `lakelog.isolation` of each table. Under
-    serializable, the commit fails if something that was read has changed since (rows, names, columns, properties; not
-    what was dropped, nor numbers and times of versions); under snapshot, if something that is written has, in a way
-    that the conflict matrix does not allow.
+    serializable, the commit fails if anything that the transaction read has changed since (rows, names, columns,
+    properties; not lists of dropped objects, nor numbers and times of versions); under snapshot, if anything that it
+    writes has changed in a way that the conflict matrix does not allow.
     """
 
     def __init__(self, under: LogCache, isolation: str | None = None) -> None:
         self._isolation = isolation
         if isolation not in (None, SNAPSHOT, SERIALIZABLE):
-            raise InvalidInput(f"{isolation!r} is not an isolation: it is {SNAPSHOT} or {SERIALIZABLE}")
+            raise InvalidInput(f"{isolation!r} is not an isolation level: use {SNAPSHOT} or {SERIALIZABLE}")
         self._overlay = TransactionLogs(under, Cut(under, waits=self._is_serializable))
         super().__init__(self._overlay)
         self._overlay.validate_written = self._validate_written
         self._under = under
         self._is_unknown = False
         self.commit_id = under.new_id()
-        """Tells, in every log that the transaction changes, that it happened."""
+        """Identifies the transaction's commit in every log that it changes."""
 
     def __enter__(self) -> Transaction:
         return self
@@ -77,7 +77,7 @@ class Transaction(CatalogNames, OutsideOnly):
             self.commit()
         elif not self._is_unknown:
             self.rollback()
-        # Else the caller is to learn that, and can still ask for the outcome by committing again.
+        # Else the caller gets CommitUnknown, and can still find out the outcome by committing again.
 
     @property
     def is_open(self) -> bool:
@@ -88,22 +88,22 @@ class Transaction(CatalogNames, OutsideOnly):
         self._overlay.check_open()
         if self._is_unknown:
             raise InvalidInput(
-                f"it is not known whether commit {self.commit_id} of this transaction happened, so that it cannot be "
-                "rolled back: commit it again to learn that"
+                f"it is not known whether commit {self.commit_id} of this transaction happened, so it cannot be rolled "
+                "back: commit it again to find out"
             )
         self._close("rolled back")
 
     def commit(self) -> None:
         """Make all changes visible at one moment, or none of them.
 
-        CommitConflict, NoSuchTable, TableExists and the like when what others committed since does not allow one of
-        them: nothing has happened then. After CommitUnknown, and only then, the same transaction may be committed
-        again: it happens once.
+        CommitConflict, NoSuchTable, TableExists and others when a commit of another client does not allow one of them:
+        nothing has happened then. After CommitUnknown, and only then, the same transaction may be committed again: it
+        happens once.
         """
         self._overlay.check_open()
         was_unknown, self._is_unknown = self._is_unknown, True
         self._overlay.refusal = (
-            f"commit {self.commit_id} of this transaction was begun: only its outcome is open"
+            f"commit {self.commit_id} of this transaction was begun: nothing else can be changed in it"
         )
         try:
             with writing_as({}):
@@ -112,9 +112,9 @@ class Transaction(CatalogNames, OutsideOnly):
             raise
         except StorageError as error:
             if was_unknown:
-                # This asking has not happened; the one before may have.
+                # This attempt has not happened; an earlier one may have.
                 raise CommitUnknown(
-                    f"it is still not known whether commit {self.commit_id} happened: {error}; ask again",
+                    f"it is still not known whether commit {self.commit_id} happened: {error}; retry",
                     commit_id=self.commit_id,
                     location=error.location,
                 ) from error
@@ -147,7 +147,7 @@ class Transaction(CatalogNames, OutsideOnly):
             raise
 
     def _has_happened(self, log: TransactionLog[Any]) -> bool:
-        """Look for this transaction's commit in a log that it changes. Where it is not, it may be under way."""
+        """Return whether a log that this transaction changes has its commit. If not, it may still be under way."""
         assert log.start is not None
         head = log.under.settled()
         return log.log.find(self.commit_id, log.start.version + 1, head.version) is not None
@@ -164,7 +164,7 @@ class Transaction(CatalogNames, OutsideOnly):
             for log in changed
             if log.start is not None
         ]
-        assert len(changes) == len(changed), "what is changed was taken before"
+        assert len(changes) == len(changed), "a changed log has a start"
         try:
             if len(changes) == 1 and not read:
                 only = changes[0]
@@ -177,7 +177,7 @@ class Transaction(CatalogNames, OutsideOnly):
                 )
         except LogSealed as error:
             gone = [(log, view) for log in changed if (view := log.under.current()).sealed]
-            what = ", ".join(self._overlay.title_of(log) for log, _ in gone) or "something"
+            what = ", ".join(self._overlay.title_of(log) for log, _ in gone) or "a table or namespace"
             by = self._author(*gone[0]) if gone else ""
             raise CommitConflict(
                 f"the transaction changes {what}, which was dropped since it began, by {by or 'an unknown writer'} "
@@ -187,7 +187,7 @@ class Transaction(CatalogNames, OutsideOnly):
             ) from error
 
     def commit_token(self) -> Token:
-        """Return the token of the commit, for `was_committed`: to be kept outside of this process before `commit`."""
+        """Return the token of the commit, for `was_committed`: keep it outside of this process before `commit`."""
         every: list[TransactionLog[Any]] = [*self._overlay.namespaces, *self._overlay.tables]
         logs = [log for log in every if log.steps and log.creation is None]
         bases = {log.location: log.start.version for log in logs if log.start is not None}
@@ -201,7 +201,7 @@ class Transaction(CatalogNames, OutsideOnly):
     def _is_validated(self, log: TransactionLog[Any]) -> bool:
         if log.start is None or not self._is_serializable(log.start):
             return False
-        # Whoever has a table has seen its columns and properties; of a namespace, only what was asked for.
+        # A transaction that loaded a table has read its columns and properties; of a namespace, only certain names.
         return isinstance(log.start.state, TableState) or bool(log.transaction.names_read)
 
     def _is_serializable(self, view: View[Any]) -> bool:
@@ -215,7 +215,7 @@ class Transaction(CatalogNames, OutsideOnly):
         )
 
     def _validate_read(self, read: Sequence[TransactionLog[Any]]) -> None:
-        """Look at what was only read, between the last intent and the decision."""
+        """Validate logs that were only read, between the last intent and the decision."""
         for log in read:
             assert log.start is not None
             self._validate(log, log.under.settled())
@@ -265,20 +265,20 @@ class Transaction(CatalogNames, OutsideOnly):
         try:
             before, after = seen_on(then, name, id), seen_on(now, name, id)
         except NoSuchRef:
-            self._changed(log, now, f"does not have the {known.kind} {name} any more")
+            self._changed(log, now, f"no longer has the {known.kind} {name}")
         bound = None if predicate is None else bind(as_predicate(predicate), before.state.current.schema)
         if changed_rows(log, before, after, bound):
             self._changed(log, now, f"has other rows on {name} now")
 
     def _author(self, log: TransactionLog[Any], now: View[Any]) -> str:
-        """Return who committed last in a log, as far as that is known."""
+        """Return the author of the newest commit of a log, empty where not known."""
         first = log.start.version + 1 if log.start is not None else 1
         try:
             return author_of(
                 next(iter(log.log.commits(first=first, last=now.version, newest_first=True)), None)
             )
         except NotFound:
-            return ""  # expired by now
+            return ""  # the commit has expired
 
     def _changed(self, log: TransactionLog[Any], now: View[Any], what: str) -> NoReturn:
         assert log.start is not None
@@ -293,7 +293,7 @@ class Transaction(CatalogNames, OutsideOnly):
 
 
 def _named(state: NamespaceState, space: str, name: str | None) -> Any:
-    """Return what a transaction that took note of this has seen in a namespace."""
+    """Return the part of a namespace that a transaction has read under this note."""
     if space == PROPERTIES:
         return state.properties
     if name is None:
@@ -322,15 +322,15 @@ def _creating(log: TransactionLog[Any]) -> Any:
                 log.under.create(log.first_draft(), log_id=creation.log_id, commit_id=creation.commit_id)
             except AlreadyExists as error:
                 raise LocationTaken(
-                    f"there is a table's log at {log.log.location} already, created since the transaction began: "
-                    "choose another place"
+                    f"there is a table's log at {log.log.location} already, which was created since the transaction "
+                    "began: choose another place"
                 ) from error
 
     return create
 
 
 def _give_up(log: TransactionLog[Any]) -> None:
-    """Let the place of a log that nothing will ever lead to be used again. What fails here, vacuum does later."""
+    """Release the place of a log that no name will ever lead to. Where this fails, vacuum does it later."""
     assert log.creation is not None
     if not isinstance(log.log.projection.initial(), TableState):
         return

@@ -8,8 +8,6 @@ import scala.annotation.tailrec
 
 import org.json4s.JsonAST.JObject
 
-import org.apache.spark.internal.Logging
-
 /**
  * Which catalog it is: the Python to run, and the catalog's settings (warehouse, endpoint, …).
  *
@@ -59,7 +57,7 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
         return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
       } catch { case died: ChildDied => died }
     if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
-    Bridge.warn(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
+    AdapterLog.warn(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
     val again = died.begun.fold(asked) { begun =>
       asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }
@@ -96,7 +94,7 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
   }
 }
 
-private[lakelog] object Bridge extends Logging {
+private[lakelog] object Bridge {
 
   private val Attempts = 4
 
@@ -123,9 +121,6 @@ private[lakelog] object Bridge extends Logging {
     bridges.values.removeIf(_.get == null)
     found
   }
-
-  /** Writes a line to the log of Spark's driver. */
-  def warn(line: String): Unit = logWarning(line)
 
   /** The version of lakelog that this jar was built from. */
   lazy val version: String = {

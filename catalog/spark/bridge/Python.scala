@@ -29,7 +29,7 @@ private[lakelog] final class Python(val program: String) {
 
   private def start(): Child = {
     val started =
-      try new Child(Seq(program, "-m", "lakelog.spark.bridge"), line => Bridge.warn(s"Python: $line"))
+      try new Child(Seq(program, "-m", "lakelog.spark.bridge"), line => AdapterLog.warn(s"Python: $line"))
       catch { case missing: java.io.IOException => throw Python.doesNotStart(program, missing.getMessage) }
     try {
       Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))

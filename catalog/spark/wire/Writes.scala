@@ -112,7 +112,7 @@ private[lakelog] object Positions extends Companion[Positions] {
 
 /**
  * One batch of a stream. Later batches have higher numbers; a table takes each at most once. `from_checkpoint`: the
- * numbers are a checkpoint's, which may ask for its last batch again, and for none before.
+ * numbers are a checkpoint's, which may repeat its last batch, and no earlier one.
  */
 private[lakelog] final case class StreamBatch(stream: String, number: Long, fromCheckpoint: Boolean = false)
   extends Message {

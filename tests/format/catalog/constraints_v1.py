@@ -52,7 +52,7 @@ def fill(catalog: Catalog) -> None:
             {"change": "update-column-nullability", "name": ["date"], "nullable": False},
         ]
     )
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     table.rollback_to_version(2)
 
 

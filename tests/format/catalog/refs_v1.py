@@ -32,7 +32,7 @@ def fill(catalog: Catalog) -> None:
     table = appended(table, 4)
     # An older version, and what it was of is gone then.
     table = table.create_branch("old", version=2).drop_tag("first")
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     with catalog.transaction() as tx:
         appended(tx.load_table("t", ref="old"), 5)
         appended(tx.load_table("t"), 6).create_tag("loaded")

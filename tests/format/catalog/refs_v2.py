@@ -23,7 +23,7 @@ def fill(catalog: Catalog) -> None:
     x = appended(x.create_tag("of_x").at(ref="x"), 3)
     table = x.at(ref="of_x").create_branch("y")
     table = table.drop_branch("x")
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     table = table.at(ref="of_x").create_tag("of_none").drop_tag("of_x")
     table.at(ref="of_none").create_branch("z")
     with catalog.transaction() as tx:

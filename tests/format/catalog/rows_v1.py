@@ -68,7 +68,7 @@ def fill(catalog: Catalog) -> None:
         deletes=[positions(small, [4, 5]), positions(gone, [2])],
         condition=col("id") < 10,
     )
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     write = table.begin_write()
     table = table.commit_rows(write, "compact", [data_file(write, 0, 0, 6)], removed=[small.path])
     table.rollback_to_version(3)

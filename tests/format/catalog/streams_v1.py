@@ -27,7 +27,7 @@ def fill(catalog: Catalog) -> None:
     for stream, number in (("3e7c5f4e-6d0f-4a53-9a8f-0f4b9f0a7c11", 0), ("a job", 7), ("a job", 8)):
         batch = StreamBatch(stream=stream, number=number)
         table = table.commit_write(table.begin_write(), "append", (), batch=batch)
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
 
 
 if __name__ == "__main__":

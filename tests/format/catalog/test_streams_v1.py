@@ -23,7 +23,7 @@ def test_today_writes_what_the_release_wrote() -> None:
 
 def test_the_batches_of_every_version_are_read() -> None:
     table = Catalog(str(GOLDEN)).load_table("t")
-    streams = {version: dict(table.at(version=version)._view.state.streams) for version in range(1, 5)}
+    streams = {version: dict(table.at(version=version).head.view.state.streams) for version in range(1, 5)}
     assert streams == {1: {}, 2: {QUERY: 0}, 3: {QUERY: 0, "a job": 7}, 4: {QUERY: 0, "a job": 8}}
     check_new(streams[4], StreamBatch(stream=QUERY, number=1), "t")
     assert [entry.operation for entry in table.history()][-3:] == ["append, stream"] * 2 + ["create"]

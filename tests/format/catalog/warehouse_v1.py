@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from lakelog.catalog import Catalog, ColumnStats, DataFile, Table
@@ -134,7 +135,7 @@ def fill_all(catalog: Catalog) -> None:
     catalog.alter_namespace("sales", set={"comment": "all of them"}, remove=["owner"])
     catalog.create_namespace("gone")
     catalog.drop_namespace("gone")
-    partitioning = [
+    partitioning: list[Any] = [
         {"transform": "identity", "args": [], "column": ["day"]},
         {"transform": "bucket", "args": [4], "column": ["id"]},
     ]
@@ -170,7 +171,7 @@ def fill_all(catalog: Catalog) -> None:
     many = [data_file(table, number, 20100 + number) for number in range(10, 260)]
     table = table.commit_write(table.begin_write(), "append", many)
     table = table.delete([("day", "=", dt.date(2024, 10, 4))])
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     catalog.rename_table("sales.orders", "sales.receipts")
     catalog.create_table("sales.dropped", schema_from_spark(SCHEMA))
     catalog.drop_table("sales.dropped")

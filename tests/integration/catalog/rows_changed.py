@@ -52,13 +52,13 @@ def ids_in(table: Table, path: str) -> list[int]:
     import pyarrow.parquet as pq
 
     physical = table.schema.find(("id",)).physical
-    with table._tracked.store.open_input(f"{table._tracked.prefix}/{path}".lstrip("/")) as source:
+    with table.head.tracked.store.open_input(f"{table.head.tracked.prefix}/{path}".lstrip("/")) as source:
         found: list[int] = pq.read_table(source, columns=[physical])[physical].to_pylist()
     return found
 
 
 def files_of(table: Table, write: WriteRef, rows: pa.Table) -> list[DataFile]:
-    return written_files(table._tracked, table.metadata, write, rows) if rows.num_rows else []
+    return written_files(table.head.tracked, table.metadata, write, rows) if rows.num_rows else []
 
 
 def deleted(table: Table, ids: Sequence[int], **more: Any) -> Table:
@@ -93,7 +93,7 @@ def live_rows(table: Table, path: str) -> pa.Table:
     plan = table.plan()
     one = plan.filter(pa.array([each == path for each in plan["path"].to_pylist()]))
     schema, batches = read_files(
-        table._tracked.store, table._tracked.prefix, one, table.schema, table.metadata.specs
+        table.head.tracked.store, table.head.tracked.prefix, one, table.schema, table.metadata.specs
     )
     return pa.Table.from_batches(list(batches), schema=schema)
 

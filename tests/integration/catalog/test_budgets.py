@@ -143,7 +143,7 @@ def test_what_changes_names_writes_what_it_has_to(
 def test_tags_and_branches_of_the_newest_version_are_one_put_whatever_the_table_has(counted: Counted) -> None:
     catalog = counted.client()
     table = catalog.create_table("t", SCHEMA).append(rows(1)).append(rows(2))
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     # A client that has not read the lists of files.
     table = counted.client().load_table("t")
     with counted.cost(requests=1, rounds=1, puts=1):

@@ -138,7 +138,7 @@ def quick(warehouse: str) -> Catalog:
 def look(catalog: Catalog) -> Look:
     """All that a client can see; fails where it sees half of something."""
     seen: Look = {}
-    pending = [()]
+    pending: list[tuple[str, ...]] = [()]
     while pending:
         namespace = pending.pop()
         seen[".".join(namespace)] = catalog.load_namespace(namespace)

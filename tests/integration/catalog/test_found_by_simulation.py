@@ -62,7 +62,7 @@ def test_the_past_is_never_shown_as_of_another_moment_than_was_asked_for(
     assert past.load_table("one").row_count == 0
     late.load_table("one").append(rows(1))
     for _ in range(2):
-        with pytest.raises(CommitConflict, match="start again"):
+        with pytest.raises(CommitConflict, match="Start again"):
             past.load_table("two")
     again = Catalog(warehouse, as_of=two.timestamp_us)
     assert [again.load_table(name).row_count for name in ("one", "two", "three")] == [1, 1, 0]
@@ -79,7 +79,7 @@ def test_a_transaction_does_not_begin_before_what_its_own_client_has_committed(
     assert tx.load_table("one").row_count == 0
     catalog.load_table("one").append(rows(1))
     # As of one moment there was never no row in the one table and one in the other: by time, this came later.
-    with pytest.raises(CommitConflict, match="start again"):
+    with pytest.raises(CommitConflict, match="Start again"):
         tx.load_table("two")
     tx.rollback()
     assert [early.begin().load_table(name).row_count for name in ("one", "two")] == [1, 1]
@@ -143,7 +143,7 @@ def test_a_transaction_refuses_at_once_to_drop_what_it_has_restored(catalog: Cat
     catalog.drop_table("t")
     with catalog.transaction() as tx:
         tx.undrop_table("t")
-        with pytest.raises(Unsupported, match="restored in this very transaction"):
+        with pytest.raises(Unsupported, match="restored in the same transaction"):
             tx.drop_table("t")
     assert client().list_tables() == [("t",)]
 

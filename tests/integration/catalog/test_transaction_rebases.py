@@ -61,7 +61,7 @@ def test_what_was_prepared_before_a_drop_and_its_undrop_is_a_conflict(
     other.drop_namespace("n", cascade=True)
     other.undrop_namespace("n")
     changes: list[Callable[[], object]] = [
-        *(lambda stage=stage: catalog.commit_stage(stage) for stage in (*stages, create)),  # type: ignore[misc]
+        *(lambda stage=stage: catalog.commit_stage(stage) for stage in (*stages, create)),
         lambda: held.overwrite(rows(2)),
         lambda: held.alter([SetProperty(key="k", value="v")], token=token),
         lambda: catalog.rename_table("n.t", "n.v", token=renaming),
@@ -83,7 +83,7 @@ def test_a_change_that_meets_a_purged_table_says_so(catalog: Catalog, other: Cat
     other.drop_table("t")
     other.vacuum(dropped_older_than=dt.timedelta(0), older_than=dt.timedelta(0), dry_run=False)
     with pytest.raises(LogSealed, match="was purged at version"):
-        held._tracked.log.commit(held._view, lambda view, passed: Draft())
+        held.head.tracked.log.commit(held.head.view, lambda view, passed: Draft())
     with pytest.raises(NotFound, match="dropped"):
         held.append(rows(2))
 
@@ -112,9 +112,10 @@ def test_what_a_transaction_decides_anew_is_about_the_version_that_it_meets_also
     catalog.create_table("t", SCHEMA).append(rows(1))
     with pytest.raises(ConflictError), catalog.transaction() as tx:
         table = tx.load_table("t").overwrite(rows(2))
-        tracked = table._tracked
+        tracked = table.head.tracked
         client().load_table("t").append(rows(3))
-        read, look = type(tracked).read, []
+        look: list[object] = []
+        read = type(tracked).read
 
         def expiring(self: object, view: object, ask: Callable[[object], object]) -> object:
             def once(seen: object) -> object:
@@ -247,7 +248,7 @@ def test_a_cascade_that_meets_something_new_at_the_end_is_a_conflict_that_says_s
 ) -> None:
     catalog.create_namespace("n")
     with (
-        pytest.raises(CommitConflict, match="something was linked in `n`") as caught,
+        pytest.raises(CommitConflict, match="names were added to `n`") as caught,
         catalog.transaction() as tx,
     ):
         tx.drop_namespace("n", cascade=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, col
+from lakelog.catalog import Catalog, CatalogNames, CommitConflict, NoSuchTable, col
 from lakelog.catalog.errors import LocationTaken
 from lakelog.catalog.logs import places
 from lakelog.catalog.schema.predicate import ALWAYS_TRUE
@@ -36,7 +36,7 @@ def other(client: Client, catalog: Catalog) -> Catalog:
     return client()
 
 
-def ids(catalog: Catalog, name: str = "t") -> list[int]:
+def ids(catalog: CatalogNames, name: str = "t") -> list[int]:
     return sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
 
 
@@ -155,7 +155,7 @@ def test_one_place_is_one_table_in_a_transaction_too(
     assert ids(other, "a") == [1, 2]
     with catalog.transaction() as tx:
         tx.drop_table("a")
-        with pytest.raises(Unsupported, match="in this very transaction"):
+        with pytest.raises(Unsupported, match="in the same transaction"):
             tx.create_table("b", SCHEMA, location=place)
     with catalog.transaction() as tx:
         tx.create_table("b", SCHEMA, location=place).append(rows(9))
@@ -254,7 +254,7 @@ def test_a_table_replaced_by_drop_and_create_in_one_transaction_is_there_at_ever
     from lakelog.catalog.logs import cache
 
     catalog.load_table("t")
-    refresh, late = cache.refresh_many, [True]
+    refresh, late = cache.refresh_many, [True]  # type: ignore[attr-defined]
 
     def namespace_first(pairs: Any) -> list[Any]:
         views = []

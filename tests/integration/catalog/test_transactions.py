@@ -9,7 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, CommitConflict, NamespaceExists, NoSuchTable, TableExists, col
+from lakelog.catalog import (
+    Catalog,
+    CatalogNames,
+    CommitConflict,
+    NamespaceExists,
+    NoSuchTable,
+    TableExists,
+    col,
+)
 from lakelog.catalog.logs import cache
 from lakelog.catalog.logs.cache import LogChange
 from lakelog.log import ConflictError, Draft, InvalidInput, LogOptions, NotFound, Unsupported
@@ -22,7 +30,7 @@ def rows(*pairs: tuple[int, int]) -> pa.Table:
     return pa.table({"id": [i for i, _ in pairs], "amount": [a for _, a in pairs]}, schema=SCHEMA)
 
 
-def total(catalog: Catalog, *names: str) -> int:
+def total(catalog: CatalogNames, *names: str) -> int:
     return sum(sum(catalog.load_table(name).to_arrow()["amount"].to_pylist()) for name in names)
 
 
@@ -330,7 +338,9 @@ def test_only_a_serializable_reader_does_not_pass_over_what_is_about_to_be_decid
     for name in ("a", "b"):
         table = catalog.load_table(name)
         decide = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
-        changes.append(LogChange(table._tracked, table._view, lambda view, passed, draft=decide: draft))
+        changes.append(
+            LogChange(table.head.tracked, table.head.view, lambda view, passed, draft=decide: draft)  # type: ignore[misc]
+        )
     logs.commit_together(changes, validate=read_meanwhile)
     assert len(seen) == attempts
     assert seen[0] == 0
@@ -343,7 +353,7 @@ def test_what_was_read_in_one_round_is_checked_before_the_next_question(
     """The namespace was read before another transaction, the table after it, both for the first question."""
     reader, other = client(), client()
     reader.load_table("bank.savings")
-    refresh = cache.refresh_many
+    refresh = cache.refresh_many  # type: ignore[attr-defined]
     late: list[bool] = []
 
     def one_after_another(pairs: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -199,7 +200,7 @@ def test_what_nothing_names_is_noted(folder: Folder) -> None:
 # Unfinished things
 
 
-def both(folder: Folder) -> tuple[LogCache, list[Part[object]]]:
+def both(folder: Folder) -> tuple[LogCache, list[Part[Any]]]:
     logs = folder.logs()
     tracked = [
         logs.table(logs.location(folder.catalog.load_table(f"a.{n}").location)) for n in ("one", "two")
@@ -309,7 +310,7 @@ def test_a_definition_that_cannot_be_decoded_is_named_and_believed_by_nobody(
     with mock.patch.object(
         namespace_state, "namespace_events", return_value=[]
     ):  # a client that does not look
-        tracked.commit(tracked.current(), lambda view, passed: Draft(events=[event]))
+        tracked.commit(tracked.current(), lambda view, passed: Draft(events=(event,)))
     [found] = folder.check().of(Severity.DAMAGE)
     assert (found.kind, found.where) == ("commit-disagrees", str(place / "_log/00000000000000000003.json"))
     assert "`$.definition" in found.what

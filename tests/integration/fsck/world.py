@@ -209,7 +209,7 @@ def build() -> World:
                 tracked.location,
                 tracked.log,
                 tracked.current(),
-                lambda view, passed, n=n: altered(f"together {n}"),
+                lambda view, passed, n=n: altered(f"together {n}"),  # type: ignore[misc]
             )
             for tracked in both
         ]

@@ -42,8 +42,8 @@ class ChangesModel(RowsModel):
         }
         metadata = table.metadata
         return write_files(
-            table._tracked.store,
-            table._tracked.prefix,
+            table.head.tracked.store,
+            table.head.tracked.prefix,
             write,
             pa.table(data).to_reader(),
             metadata.schema,
@@ -57,15 +57,16 @@ class ChangesModel(RowsModel):
     def overwrite(self, client: int, count: int) -> None:
         ids = [next(self.numbers) for _ in range(count)]
         table = self.table(client).overwrite(pa.table({"id": ids, "name": ["over"] * count}, schema=SCHEMA))
-        self.next_row = table._view.state.next_row
+        self.next_row = table.head.view.state.next_row
         self.committed(table, seen(table))
         assert self.rows.keys() == set(ids)
 
     @rule(client=st.integers(0, 1), data=st.data())
     def change_columns(self, client: int, data: st.DataObject) -> None:
         table = self.table(client)
-        extra = table.schema.names[2:]
-        if extra and data.draw(st.booleans()):
+        extra: list[str] = list(table.schema.names[2:])
+        removes: bool = data.draw(st.booleans())
+        if extra and removes:
             change: dict[str, Any] = {"change": "delete-column", "name": [data.draw(st.sampled_from(extra))]}
         else:
             name = f"c{next(self.columns)}"
@@ -87,7 +88,7 @@ class ChangesModel(RowsModel):
         table.commit_rows(table.begin_write(), "delete", deletes=deletes_of(table, [gone]))
         tx.commit()
         table = self.table(client)
-        self.next_row = table._view.state.next_row
+        self.next_row = table.head.view.state.next_row
         rows = self.rows | {id: ("step 0", self.rows[id][1], table.version) for id in ids}
         rows[again] = ("step 1", self.rows[again][1], table.version)
         del rows[gone]
@@ -166,7 +167,7 @@ def rows_at(table: Table, version: int, columns_of: int) -> dict[int, Row]:
 
 
 def read(table: Table, plan: pa.Table, log: Changelog, columns: Sequence[str] | None = None) -> pa.Table:
-    tracked = table._tracked
+    tracked = table.head.tracked
     schema, batches = read_files(
         tracked.store, tracked.prefix, plan, log.schema, (), columns=columns, row_ids=True
     )

@@ -44,7 +44,7 @@ class Line:
 
 
 def paths(table: Table, files: FileSet) -> frozenset[str]:
-    return frozenset(files.table(table._tracked.log.read_blobs)["path"].to_pylist())
+    return frozenset(files.table(table.head.tracked.log.read_blobs)["path"].to_pylist())
 
 
 class LinesModel(RuleBasedStateMachine):
@@ -175,7 +175,7 @@ class LinesModel(RuleBasedStateMachine):
     def all_is_as_the_model_has_it(self) -> None:
         for client in (0, 1) if hasattr(self, "clients") else ():
             table = self.table(client)
-            found = {name: paths(table, table._view.state.on(name).files) for name in (MAIN, *table.refs)}
+            found = {name: paths(table, table.head.view.state.on(name).files) for name in (MAIN, *table.refs)}
             assert found == {name: line.files for name, line in self.lines.items()}
 
 

@@ -104,7 +104,7 @@ def replace(world: World, catalog: Catalog, name: str, pick: int) -> None:
     def staged(table: Table, n: int) -> Table:
         stage = catalog.stage("replace", name, SCHEMA)
         metadata = msgspec.structs.replace(table.metadata, schema=stage.schema, specs=(stage.spec,))
-        return catalog.commit_stage(stage, written_files(table._tracked, metadata, stage.write, rows(n)))
+        return catalog.commit_stage(stage, written_files(table.head.tracked, metadata, stage.write, rows(n)))
 
     change(world, catalog, name, staged, lambda old, n: [n])
 
@@ -114,7 +114,7 @@ def begin(world: World, catalog: Catalog, name: str, pick: int) -> None:
     world.number += 1
     table = catalog.load_table(name)
     ref = table.begin_write()
-    files = written_files(table._tracked, table.metadata, ref, rows(world.number))
+    files = written_files(table.head.tracked, table.metadata, ref, rows(world.number))
     world.writes.append(Write(table, ref, files, world.number))
 
 

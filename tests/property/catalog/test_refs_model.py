@@ -207,9 +207,9 @@ class RefsModel(RuleBasedStateMachine):
             )
         tx.commit()
         lines = dict(self.now.lines)
-        for name, rows in ((one, lambda rows: rows | new), (other, lambda rows: rows - frozenset(gone))):
+        for name, become in ((one, lambda rows: rows | new), (other, lambda rows: rows - frozenset(gone))):
             if name == one or gone:
-                lines[name] = Contents(rows(lines[name].rows), lines[name].changes | {next(self.numbers)})
+                lines[name] = Contents(become(lines[name].rows), lines[name].changes | {next(self.numbers)})
         self.committed(self.table(client), lines)
 
     @rule(client=st.integers(0, 1), joins=st.booleans())

@@ -66,8 +66,8 @@ class RowsModel(RuleBasedStateMachine):
         columns = [ids, [name] * len(ids), [self.rows[id][1] for id in ids], [None] * len(ids)]
         metadata = table.metadata
         return write_files(
-            table._tracked.store,
-            table._tracked.prefix,
+            table.head.tracked.store,
+            table.head.tracked.prefix,
             write,
             pa.table(columns, schema=schema).to_reader(),
             metadata.schema,
@@ -101,7 +101,7 @@ class RowsModel(RuleBasedStateMachine):
     def delete_by_filter(self, client: int, data: st.DataObject) -> None:
         ids = self.chosen(data)
         table = self.table(client).delete(col("id").is_in(ids))
-        self.next_row = table._view.state.next_row  # copies take some
+        self.next_row = table.head.view.state.next_row  # copies take some
         self.committed(table, {id: row for id, row in self.rows.items() if id not in ids})
 
     @precondition(lambda self: self.rows)
@@ -113,7 +113,7 @@ class RowsModel(RuleBasedStateMachine):
         if stale:
             other = data.draw(st.sampled_from(sorted(self.rows)))
             theirs = self.table(1 - client).delete(col("id") == other)
-            self.next_row = theirs._view.state.next_row
+            self.next_row = theirs.head.view.state.next_row
             self.committed(theirs, {id: row for id, row in self.rows.items() if id != other})
         rows = pa.table({"id": new, "name": ["over"] * count}, schema=SCHEMA)
         try:
@@ -126,7 +126,7 @@ class RowsModel(RuleBasedStateMachine):
         added = {id: now[id] for id in new}
         assert min([row_id for _, row_id, _ in added.values()], default=self.next_row) >= self.next_row
         assert {version for _, _, version in added.values()} <= {table.version}
-        self.next_row = table._view.state.next_row
+        self.next_row = table.head.view.state.next_row
         self.committed(table, {id: row for id, row in self.rows.items() if id not in gone} | added)
 
     @precondition(lambda self: self.rows)
@@ -136,7 +136,7 @@ class RowsModel(RuleBasedStateMachine):
         write = table.begin_write()
         files = self.written(table, write, ids, name)
         table = table.commit_rows(write, "update", files, deletes=deletes_of(table, ids))
-        self.next_row = table._view.state.next_row
+        self.next_row = table.head.view.state.next_row
         self.committed(table, self.rows | {id: (name, self.rows[id][1], table.version) for id in ids})
 
     @precondition(lambda self: self.rows)
@@ -149,7 +149,7 @@ class RowsModel(RuleBasedStateMachine):
         nothing = bind(ALWAYS_FALSE, table.schema)
         files = copied_files(table.head, some, nothing, write)
         table = table.commit_rows(write, "compact", files, removed=removed)
-        self.next_row = table._view.state.next_row
+        self.next_row = table.head.view.state.next_row
         self.committed(table, dict(self.rows))
 
     @rule(client=st.integers(0, 1), data=st.data(), rows_only=st.booleans())
@@ -175,7 +175,7 @@ class RowsModel(RuleBasedStateMachine):
         now, gone = seen(table), {*first, *second}
         added = {id: now[id] for id in new[1:]}
         assert all(row_id >= self.next_row for _, row_id, _ in added.values())
-        self.next_row = table._view.state.next_row
+        self.next_row = table.head.view.state.next_row
         self.committed(table, {id: row for id, row in self.rows.items() if id not in gone} | added)
 
     @precondition(lambda self: self.rows)

@@ -48,7 +48,7 @@ def test_the_first_rows_are_in_the_files_that_are_kept(parts, name, ascending, n
     kept = set(table.plan(top=top)["path"].to_pylist())
     assert kept <= set(table.plan()["path"].to_pylist())
     _, batches = read_files(
-        table._tracked.store, table._tracked.prefix, table.plan(top=top), table.schema, table.specs
+        table.head.tracked.store, table.head.tracked.prefix, table.plan(top=top), table.schema, table.specs
     )
     held = pa.Table.from_batches(batches, SCHEMA)
     assert first(held, name, ascending, nulls_first, limit) == first(

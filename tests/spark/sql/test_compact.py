@@ -307,7 +307,8 @@ def test_a_kill_in_the_middle_of_its_commit_loses_and_doubles_nothing(make_lake,
 def test_rows_that_are_changed_all_the_time_are_neither_lost_nor_doubled(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, p BIGINT) PARTITIONED BY (p)")
     table = lake.catalog.load_table("t")
-    done, failed, expected = threading.Event(), [], set()
+    done, failed = threading.Event(), []
+    expected: set[int] = set()
 
     def change():
         try:

@@ -47,9 +47,9 @@ def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
 
 def shown(frame: DataFrame) -> str:
     """Return what `show(truncate=False)` prints; a text of several lines that stands alone is shown as it is."""
-    if len(frame.columns) == 1 and len(rows := frame.collect()) == 1 and "\n" in str(rows[0][0]):
-        return str(rows[0][0])
-    return frame._show_string(1000, False)
+    if len(frame.columns) == 1 and len(rows := frame.collect()) == 1 and "\n" in (text := str(rows[0][0])):
+        return text
+    return str(frame._show_string(1000, False))  # type: ignore[operator]
 
 
 def run(session: SparkSession, statement: Statement, warehouse: str) -> None:

@@ -129,7 +129,7 @@ def test_expired_versions_are_in_no_list(shop):
 
 def test_manifests_list_the_files(shop):
     table = shop.catalog.load_table("a.t")
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     fresh = shop.catalog.load_table("a.t").inspect("manifests").read_all().to_pylist()
     files = shop.sql("SELECT count(*) FROM lake.a.t.files")[0][0]
     assert [row["entries_count"] for row in fresh] == [files]

@@ -153,7 +153,7 @@ def test_a_table_that_stands_at_a_place_gets_a_name(lake, tmp_path):
     assert another_session(lake).sorted("SELECT * FROM lake.a.t") == [(1,), (2,)]
     assert lake.catalog.load_table("a.t").row_count == 2
     for call, message in {
-        f"register_table('u', '{place}')": "has a name already, `t`",
+        f"register_table('u', '{place}')": "already has the name `t`",
         f"register_table('a.t', '{place}')": "there is a table `a`.`t` already",
         f"register_table('b.t', '{place}')": "b",
         f"register_table('u', '{place}x')": "no table at",

@@ -29,7 +29,7 @@ def literal(value: int | str | None) -> str:
 
 def values(rows: list[Row]) -> str:
     """Return a relation of these rows, of which there is at least one, with the table's types."""
-    listed = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+    listed = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows)
     return (
         "(SELECT CAST(id AS BIGINT) AS id, CAST(k AS STRING) AS k, CAST(v AS INT) AS v "
         f"FROM VALUES {listed} AS r(id, k, v))"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import expr, lit
@@ -232,7 +234,7 @@ def test_all_columns_and_fields_that_a_merge_adds_come_with_its_rows(lake, mode,
         "MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT id, named_struct('a', 20, 'b', 'x') AS s, 'n' AS n, "
         f"id * 1.5D AS d FROM VALUES (2L), (3L) AS v(id)) AS v ON t.id = v.id {' '.join(clauses)}"
     )
-    rows = {1: (1, (1, None), None, None), 2: (2, (2, None), None, None)}
+    rows: dict[int, tuple[Any, ...]] = {1: (1, (1, None), None, None), 2: (2, (2, None), None, None)}
     if "UPDATE" in "".join(clauses):
         rows[2] = (2, (20, "x"), "n", 3.0)
     if "INSERT" in "".join(clauses):

@@ -111,6 +111,7 @@ def test_types_of_public_calls_are_exported() -> None:
 
 def test_errors_are_exported() -> None:
     def below(cls: type) -> Iterator[type]:
+        each: type
         for each in cls.__subclasses__():
             yield each
             yield from below(each)

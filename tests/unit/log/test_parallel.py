@@ -12,9 +12,13 @@ from lakelog.log import Decisions, Draft, LocalStore, Log, Part, commit_together
 from lakelog.log.parallel import run_in_parallel
 
 
+def _wait(meeting: threading.Barrier) -> None:
+    meeting.wait()
+
+
 def test_all_of_them_run_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=10)
-    run_in_parallel([lambda: meeting.wait() and None] * 3)
+    run_in_parallel([lambda: _wait(meeting)] * 3)
     run_in_parallel([])
 
 

@@ -386,4 +386,4 @@ def test_nothing_and_a_single_part_are_what_they_are_without_a_transaction() -> 
     assert together([a], "x", commit_id="c")[0].version == 2 and entry_at(a, 2).intent is None
     assert commit_together([], decisions=Decisions(store)) == []
     with pytest.raises(ConflictError):
-        commit_together([], decisions=Decisions(store), validate=lambda: refuse(a.load(), ()) and None)
+        commit_together([], decisions=Decisions(store), validate=lambda: refuse(a.load(), ()))  # type: ignore[arg-type]

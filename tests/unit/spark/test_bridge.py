@@ -6,7 +6,7 @@ import io
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import Any, BinaryIO, cast
 from unittest.mock import patch
 
 import msgspec
@@ -407,7 +407,7 @@ bridge.main()
 """
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        write_frame(process.stdin, request(1, "procedures"))
+        write_frame(cast(BinaryIO, process.stdin), request(1, "procedures"))
         assert process.wait(30) == 1
         assert b"MemoryError" in process.stderr.read()
 

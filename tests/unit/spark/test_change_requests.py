@@ -68,6 +68,6 @@ def test_changes_up_to_a_version_are_loaded_where_some_expired_and_refused_where
     assert [found[name] for name in ("first", "last", "may_carry", "end")] == [
         1, 4, True, {"last": 4},
     ]  # fmt: skip
-    with pytest.raises(NotFound, match="no changes from version 1 to 4 any more"):
+    with pytest.raises(NotFound, match="from version 1 to 4 can no longer be read"):
         files(dispatch, "plan_changes", found, first=1, last=4)
     assert files(dispatch, "plan_changes", found, first=4, last=4) == 1

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import struct
+from typing import BinaryIO, cast
 
 import pytest
 
@@ -45,7 +46,7 @@ class Trickle(io.RawIOBase):
 def test_a_frame_that_comes_in_pieces_is_put_together():
     pipe = io.BytesIO()
     write_frame(pipe, Frame(3, b"{}", b"abc"))
-    assert read_frame(Trickle(pipe.getvalue())) == Frame(3, b"{}", b"abc")
+    assert read_frame(cast(BinaryIO, Trickle(pipe.getvalue()))) == Frame(3, b"{}", b"abc")
 
 
 @pytest.mark.parametrize("kept", [1, 7, 9, 15, 17, 20])

@@ -110,7 +110,7 @@ def test_a_table_that_was_altered_takes_no_rows_that_were_made_for_it_before(fre
     facts, _ = create(dispatch, "t")
     column = {"change": "add-column", "name": ["more"], "type": "long"}
     ask(dispatch, "alter_table", identifier=["t"], changes=[column], token=None)
-    with pytest.raises(CommitConflict, match="it has other columns now.*start the query again"):
+    with pytest.raises(CommitConflict, match="it has other columns now.*Restart the query"):
         write(dispatch, facts, 0)
 
 

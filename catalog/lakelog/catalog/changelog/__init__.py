@@ -1,7 +1,7 @@
 """Changes of a table's rows between versions, and tables as streams: read from commits and from files that exist.
 
-Rule: what lies between two positions is the same whenever it is asked for.
-It must not write to any log, and it knows no engine: it returns files to be read, and what each row of them means.
+Rule: the changes between two positions are the same at every request.
+It must not write to any log, and it knows no engine: it returns files to be read, and what each of their rows means.
 """
 
 from lakelog.catalog.changelog.change_stream import (

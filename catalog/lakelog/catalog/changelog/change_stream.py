@@ -1,8 +1,8 @@
 """Reading the changes of a table as a stream: its contents once as inserts, or from some version on, then all changes.
 
-A version is in one batch as a whole. Where changes are compared with each other, Spark takes the time of a version for
-event time, and what is late for lost: so each batch has later times than all before it, in milliseconds, which is what
-Spark counts in. Otherwise it moves as a stream of what is added does.
+A version is in one batch as a whole. Where changes are compared with each other, Spark uses the time of a version as
+event time, and drops late rows: so each batch has later times than all before it, in milliseconds, which is Spark's
+unit. Otherwise it moves like a stream of added rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import msgspec
 import pyarrow as pa
 
-from lakelog.catalog.changelog.changelog import INSERT, Changelog, told
+from lakelog.catalog.changelog.changelog import INSERT, Changelog, as_change
 from lakelog.catalog.changelog.file_diffs import ENTRY, entries
 from lakelog.catalog.changelog.stream_positions import Limits, Position, Spent
 from lakelog.catalog.changelog.stream_source import Stream
@@ -23,7 +23,7 @@ from lakelog.log.errors import NotFound
 
 
 class ChangePosition(Position, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a stream of changes goes on. `time_ms` is the latest time that any change before it has."""
+    """The position at which a stream of changes continues. `time_ms` is the latest time of any change before it."""
 
     reads: ClassVar[str] = "changes"
 
@@ -52,7 +52,7 @@ ready(ChangePosition)
 class ChangeStream(Stream):
     """A stream of changes of `table`, up to those of the version `last` or of the time `last_us` where it has an end.
 
-    `compared`: who reads them compares changes with each other, and has times in milliseconds.
+    `compared`: the reader compares changes with each other, and has times in milliseconds.
     """
 
     kind: ClassVar[type[Position]] = ChangePosition
@@ -63,7 +63,7 @@ class ChangeStream(Stream):
 
     @property
     def _oldest(self) -> int:
-        # What a replace did to rows cannot be told; that of a version which created the table, too, was done to none.
+        # The changes of rows by a replace are not known; a version that also created the table changed none.
         generation = self.newest.metadata.generation
         return generation + 1 if generation > 1 else generation
 
@@ -71,7 +71,7 @@ class ChangeStream(Stream):
         return self._first(self._last + 1)
 
     def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
-        """As `Stream.next`, at the end of a version always: one that is larger than `limits` is a batch of its own."""
+        """As `Stream.next`, but always at the end of a version: one larger than `limits` is a batch of its own."""
         assert isinstance(position, ChangePosition)
         self._check_same(position)
         last = self._last if until is None else min(self._last, until.version - 1)
@@ -99,7 +99,7 @@ class ChangeStream(Stream):
         assert isinstance(start, ChangePosition) and isinstance(end, ChangePosition)
         self._check_same(end)
         if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
-            # A first batch that is asked for again, by a process that does not know where it began.
+            # A retry of the first batch, by a process that does not know where it began.
             start = end.origin()
         found = [ENTRY.empty_table()]
         first = start.version
@@ -116,7 +116,7 @@ class ChangeStream(Stream):
 
     @property
     def _last(self) -> int:
-        """The last of the versions that there are, and that the stream is to read."""
+        """The last existing version that the stream reads."""
         newest = self.newest.version if self.last is None else min(self.newest.version, self.last)
         if self.last_us is None or self.newest.time_us <= self.last_us:
             return newest
@@ -126,15 +126,15 @@ class ChangeStream(Stream):
         self, here: ChangePosition, start: ChangePosition, version: int, time_us: int
     ) -> ChangePosition:
         """Return the position behind the changes of a version, in the batch that begins at `start`."""
-        time_ms = max(here.time_ms, self._told_us(start, time_us) // 1000)
+        time_ms = max(here.time_ms, self._shown_us(start, time_us) // 1000)
         return msgspec.structs.replace(here, version=version + 1, index=0, whole=False, time_ms=time_ms)
 
-    def _told_us(self, start: ChangePosition, time_us: int) -> int:
-        """Return the time by which a version is told of in the batch that begins at `start`."""
+    def _shown_us(self, start: ChangePosition, time_us: int) -> int:
+        """Return the time that a version has in the batch that begins at `start`."""
         if not self.compared:
             return time_us
-        # Rounded up: a watermark in milliseconds then is not before the last version, and lets go of it. Several
-        # versions may have one time so, but only in one batch.
+        # Rounded up: then a watermark in milliseconds is not before the last version, and releases it. So several
+        # versions may have one time, but only in one batch.
         return max(-(-time_us // 1000), start.time_ms + 1) * 1000
 
     def _time_us(self, version: int) -> int:
@@ -142,16 +142,17 @@ class ChangeStream(Stream):
 
     def _inserts(self, start: ChangePosition) -> pa.Table:
         version = start.version
-        time_us = self._told_us(start, self._time_us(version))
-        rows = [told(entry, INSERT, version, time_us, self.name) for entry in entries(self._whole(version))]
+        time_us = self._shown_us(start, self._time_us(version))
+        rows = [
+            as_change(entry, INSERT, version, time_us, self.name) for entry in entries(self._whole(version))
+        ]
         return pa.Table.from_pylist(rows, schema=ENTRY)
 
     def _changes(self, start: ChangePosition, first: int, last: int) -> pa.Table:
         try:
             log = Changelog(self.newest, first, last, columns_of_newest=True)
-            return log.plan(time_of=lambda diff: self._told_us(start, diff.time_us))
+            return log.plan(time_of=lambda diff: self._shown_us(start, diff.time_us))
         except NotFound as error:
             raise StreamStopped(
-                f"{error}. Changes may be missing for good: start the query with a new checkpoint, from the present "
-                "contents"
+                f"{error}. Changes may be lost. Start the query with a new checkpoint, from the present contents"
             ) from error

@@ -1,9 +1,9 @@
-"""Changes of a table's rows: which of them each version inserted and deleted, planned as files to be read.
+"""Changes of a table's rows: which rows each version inserted and deleted, planned as files to be read.
 
-A row that was deleted is read from the file that it was in, with all other rows of that marked as deleted. An update is
-a delete and an insert of the same id in one version; a row that was only copied comes as a delete and an insert of the
-same id and version. What became of what is for others to say (`net_changes`, Spark). Rows have the columns that the
-table has at the end of the versions, and five more.
+A deleted row is read from the file that it was in, with all other rows of that file marked as deleted. An update is a
+delete and an insert of the same id in one version; a row that was only copied is a delete and an insert of the same id
+and version. Combining them is not done here (see `net_changes`, and Spark). Rows have the columns that the table has at
+the end of the versions, and five more.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ADDED = tuple(
         (2_000_000_003, COMMIT_TIMESTAMP, "timestamp"),
     )
 )
-"""Columns that no file has: their values stand in the entries that changes are read by, by ids that no column has."""
+"""Columns that no file has: their values are in the entries by which changes are read, with ids that no column has."""
 
 INSERT, DELETE = "insert", "delete"
 _VECTORS_AT_ONCE = 16
@@ -64,7 +64,7 @@ _VECTORS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Between which versions, or times in microseconds, changes are asked for; each end counts or does not.
+    """The versions, or times in microseconds, between which changes are requested; each end is included or not.
 
     Without an end, it is the newest version. `start_latest`: from the next version on.
     """
@@ -82,51 +82,51 @@ class Asked:
         ends = (self.end_version, self.end_us)
         if starts.count(None) != 2 or ends.count(None) == 0:
             raise InvalidInput(
-                "changes are asked for from a version or from a time on: give one of them, and one end at most"
+                "changes start at a version or at a time: give exactly one start, and at most one end"
             )
         if self.start_latest and self.end_version is not None:
             raise InvalidInput(
-                f"changes from the latest version on begin with the next one, and version {self.end_version} is before "
-                "that: leave out the end"
+                f"changes from the latest version on begin with the next version, and version {self.end_version} is "
+                "before that: leave out the end"
             )
         for start, end in ((self.start_version, self.end_version), (self.start_us, self.end_us)):
             if start is not None and end is not None and start > end:
-                raise InvalidInput(f"changes are asked for from {start} to {end}, which is before that")
+                raise InvalidInput(f"changes cannot start at {start} and end at {end}, which is before that")
 
     @property
     def last_us(self) -> int | None:
-        """The last time at which a version may be among them, where they end by a time."""
+        """The last time of a version among them, where they end by a time."""
         return None if self.end_us is None else self.end_us - (not self.with_end)
 
 
 def changelog_of(table: HasHead, asked: Asked) -> Changelog:
-    """Return the changes of a table, or branch, that are asked for: in a transaction, without what that has changed.
+    """Return the requested changes of a table or branch: in a transaction, without the transaction's own.
 
-    InvalidInput for those of a tag.
+    InvalidInput for a tag.
     """
     first, last = asked_versions(table, asked)
     return Changelog(table.head.at_version(table.head.version), first, last)
 
 
 def asked_versions(table: HasHead, asked: Asked) -> tuple[int, int]:
-    """As `versions_of`, of a table or branch. InvalidInput for a tag."""
+    """As `versions_of`, for a table or branch. InvalidInput for a tag."""
     head = table.head
     if head.is_tag:
         raise InvalidInput(
-            f"{head.name} is on {head.ref}, which is a tag and never changes: ask for the changes of the table, or "
-            "of a branch"
+            f"{head.name} is on {head.ref}, which is a tag and never changes: read the changes of the table or of a "
+            "branch"
         )
     return versions_of(asked, head)
 
 
 def versions_of(asked: Asked, head: TableHead) -> tuple[int, int]:
-    """Return the first and the last version whose changes are asked for; the last is before the first where none are.
+    """Return the first and the last version of the requested changes; the last is before the first if there are none.
 
     NotFound for a version that does not exist.
     """
     tracked, newest, name = head.tracked, head.version, head.name
     if tracked.transaction.creates_log:
-        raise NotFound(f"{name} has no version yet: it is created by this transaction")
+        raise NotFound(f"{name} has no version yet: this transaction creates it")
     for version in (asked.start_version, asked.end_version):
         if version is not None and not 1 <= version <= newest:
             raise NotFound(f"{name} has no version {version}: its versions are 1 to {newest}")
@@ -154,16 +154,16 @@ def versions_of(asked: Asked, head: TableHead) -> tuple[int, int]:
 
 
 def changes_schema(schema: Schema) -> Schema:
-    """Return a table's columns, and those that tell of each change.
+    """Return a table's columns, and those that describe each change.
 
-    All may be NULL: a row that is gone may be of before a column had to have values. InvalidInput where the table has a
+    All are nullable: a deleted row may be from before a column became NOT NULL. InvalidInput where the table has a
     column of one of those names.
     """
     taken = {field.name.lower() for field in schema.fields}
     for field in _ADDED:
         if field.name in taken:
             raise InvalidInput(
-                f"the table has a column {field.name}, which is what changes call one of theirs: rename it to read them"
+                f"the table's column {field.name} has the name of a column of its changes: rename it to read them"
             )
     return Schema(fields=(*map(_may_be_null, schema.fields), *_ADDED), last_id=schema.last_id)
 
@@ -177,12 +177,11 @@ def _may_be_null(field: Field) -> Field:
 
 
 class Changelog:
-    """What the versions from `first` to `last` of a table changed, or of the branch that `newest` is on.
+    """The changes of the versions from `first` to `last` of a table, or of the branch that `newest` is on.
 
     Changes have the columns of `newest` with `columns_of_newest`, else those of `last`.
 
-    NotFound where a version was let go of, InvalidInput where rows of different versions cannot be those
-    of one table.
+    NotFound where a version has expired, InvalidInput where rows of different versions cannot be those of one table.
     """
 
     def __init__(
@@ -202,18 +201,18 @@ class Changelog:
         else:
             self._end = newest.at(newest.tracked.view_at(last))
             if self._end.id != newest.id:
-                raise NotFound(f"version {last} at the place of {newest.name} is of another table")
+                raise NotFound(f"version {last} at the place of {newest.name} belongs to another table")
         self.schema = changes_schema(self.metadata.schema)
         self._diffs = self._compared()
 
     @classmethod
     def of(cls, table: HasHead, first: int, last: int) -> Changelog:
-        """Return those of a table, or of the branch that it is on."""
+        """Return the changelog of a table, or of the branch that it is on."""
         return cls(table.head, first, last)
 
     @property
     def metadata(self) -> Metadata:
-        """That of the version whose columns the changes have."""
+        """The metadata of the version whose columns the changes have."""
         return self._end.metadata
 
     @property
@@ -227,7 +226,7 @@ class Changelog:
 
     @property
     def may_carry(self) -> bool:
-        """Whether there may be rows that are deleted and inserted as they were."""
+        """Whether there may be rows that are deleted and inserted unchanged."""
         return any(diff.may_carry for diff in self._diffs)
 
     @property
@@ -248,11 +247,11 @@ class Changelog:
         versions: Collection[int] | None = None,
         time_of: Callable[[FileDiff], int] = attrgetter("time_us"),
     ) -> pa.Table:
-        """Return the files that hold the changes of these versions (None: all), in order, as far as they may match.
+        """Return the files with the changes of these versions (None: all), in order, without those that cannot match.
 
-        They have the columns of `plan_scan`, and are to be read by `schema`. Only versions and times are compared
-        with the predicate. `time_of` tells the time of a version in microseconds. Reads the vectors of files of which
-        other rows are deleted than before.
+        They have the columns of `plan_scan`, and are to be read by `schema`. Only kinds of change, versions and times
+        are compared with the predicate. `time_of` returns the time of a version in microseconds. Reads the vectors of
+        files whose deleted rows changed.
         """
         bound = None if predicate is None else bind(as_predicate(predicate), self.schema)
         wanted = [
@@ -261,7 +260,7 @@ class Changelog:
             if versions is None or diff.version in versions
         ]
         rows = [
-            told(entry, change, diff.version, time_of(diff), self.newest.name)
+            as_change(entry, change, diff.version, time_of(diff), self.newest.name)
             for diff, change, found in in_order(wanted, self._entries, _VECTORS_AT_ONCE)
             for entry in found
         ]
@@ -302,7 +301,7 @@ class Changelog:
                 yield diff, change, [_only(new, rows)]
 
     def _difference(self, old: Entry, new: Entry) -> tuple[BitMap, BitMap]:
-        """Return the positions of the rows that are deleted in the second only, and in the first only."""
+        """Return the positions of the rows that are deleted only in `new`, and only in `old`."""
         before, after = (
             read_vector(
                 self.newest.tracked.store,
@@ -314,33 +313,33 @@ class Changelog:
         )
         return after - before, before - after
 
-    # What there is
+    # Comparing versions
 
     def _compared(self) -> Sequence[FileDiff]:
         if self.last < self.first:
             return ()
         name, expired = self.newest.name, self.newest.state.expired
         if self.first <= expired != 1:
-            # Of the oldest version that is kept, there are the rows, and no commit.
+            # Of the oldest version that is kept, there are the rows, but no commit.
             raise NotFound(
-                f"what version {self.first} of {name} changed is not known any more: versions before {expired} "
-                f"were let go of by expire. Ask for changes from version {expired + 1} on, and let expire keep more"
+                f"the changes of version {self.first} of {name} are no longer known: versions before {expired} "
+                f"have expired. Read changes from version {expired + 1} on, and let expire keep more versions"
             )
         try:
             found = file_diffs(self.newest, self.first, self.last, self._before)
         except NotFound as error:
             raise NotFound(
-                f"{name} has no changes from version {self.first} to {self.last} any more: {error}"
+                f"the changes of {name} from version {self.first} to {self.last} can no longer be read: {error}"
             ) from error
         if found.made is not None:
             raise InvalidInput(
-                f"{name} is on a branch that was made in version {found.made}: ask for its changes after that "
-                "version, and for those of before of the table itself"
+                f"{name} is on a branch that was created in version {found.made}: read its changes after that "
+                "version, and earlier ones of the table itself"
             )
         if found.replaced:
             at = found.replaced[-1]
             raise InvalidInput(
-                f"{name} was replaced in version {at}: rows of before have none of its columns. Ask for the "
+                f"{name} was replaced in version {at}: earlier rows have none of its columns. Read the "
                 f"changes up to version {at - 1}, or after version {at}"
             )
         self._check_types(found)
@@ -350,7 +349,7 @@ class Changelog:
         assert self.first > 1, "the first version removes nothing"
         before = self.newest.at(self.newest.tracked.view_at(self.first - 1))
         if before.id != self.newest.id:
-            raise NotFound(f"version {self.first - 1} is of another table")
+            raise NotFound(f"version {self.first - 1} belongs to another table")
         return before
 
     def _check_types(self, found: Diffs) -> None:
@@ -359,19 +358,19 @@ class Changelog:
             if wider is not None:
                 raise InvalidInput(
                     f"rows of version {version} of {self.newest.name} do not fit the columns that it has at version "
-                    f"{self.end_version}: {wider}. Ask for the changes up to a version before it went back"
+                    f"{self.end_version}: {wider}. Read the changes up to a version before its rollback"
                 )
 
 
-def told(entry: Entry, change: str, version: int, time_us: int, name: str) -> Entry:
-    """Return the entry of a file all of whose rows are changes of one kind, of one version of the table `name`.
+def as_change(entry: Entry, change: str, version: int, time_us: int, name: str) -> Entry:
+    """Return the entry of a file whose rows are all changes of one kind, of one version of the table `name`.
 
     InvalidInput where its rows have no ids.
     """
     if entry[FIRST_ROW] is None:
         raise InvalidInput(
             f"version {version} of {name} changed rows that have no ids: the file {entry['path']} was written by a "
-            "lakelog that did not number rows. Ask for the changes of later versions"
+            "lakelog that did not number rows. Read the changes of later versions"
         )
     constants = {} if entry[CONSTANTS] is None else constants_from_json(entry[CONSTANTS])
     values: tuple[str | int, ...] = (change, version, time_us)
@@ -387,7 +386,7 @@ def _physical_rows(entry: Entry) -> int:
 
 
 def _only(entry: Entry, rows: BitMap) -> Entry:
-    """Return the entry of a file of which these rows are there and no others."""
+    """Return the entry of a file with only these rows live."""
     from pyroaring import BitMap
 
     physical = _physical_rows(entry)

@@ -1,7 +1,7 @@
-"""How each version's files differ from those of the version before: what it removed, added, and deleted rows of.
+"""How each version's files differ from those of the version before: removed, added, or with other deleted rows.
 
-What one commit does in several steps counts by its outcome: a file that it adds and removes again was never there.
-Files are told as dictionaries with the columns of `ENTRY`.
+Of the steps of one commit, only the result counts: a file that it adds and removes again does not appear.
+Files are dictionaries with the columns of `ENTRY`.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ _FRESH = {
     Operation.OVERWRITE_PARTITIONS.value,
     Operation.TRUNCATE.value,
 }
-"""What they add are new rows, with ids that no row has had."""
+"""Operations whose added rows are all new, with ids that no row has had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDiff:
-    """What the version `version` made of the files of the one before.
+    """The changes of files by one version.
 
-    `changed` are files of which other rows are deleted than before, as they were and as they are. `fresh`: all rows
-    that it added are new ones. `backwards`: it went back to an older version, or became what a branch is that may have
-    gone back, so that rows which were deleted may be there again.
+    `changed` are files whose deleted rows changed, before and after. `fresh`: all rows that it added are new ones.
+    `backwards`: it was a rollback, or a fast-forward to a branch that may have been rolled back, so that deleted rows
+    may be live again.
     """
 
     version: int
@@ -75,7 +75,7 @@ class FileDiff:
 
     @property
     def takes_rows(self) -> bool:
-        """Whether it may have taken rows away."""
+        """Whether it may have removed rows."""
         return bool(self.removed or self.changed)
 
     @property
@@ -84,22 +84,22 @@ class FileDiff:
 
     @property
     def may_update(self) -> bool:
-        """Whether a row of one id may have gone and come."""
+        """Whether a row of one id may have been deleted and inserted."""
         return self.takes_rows and self.brings_rows and not self.fresh
 
     @property
     def may_carry(self) -> bool:
-        """Whether a row may have gone and come as it was: copied, rather than updated."""
+        """Whether a row may have been deleted and inserted unchanged: copied, rather than updated."""
         # Rows that are deleted by their positions are never copied by the same operation.
         return self.may_update and (bool(self.removed) or self.backwards)
 
 
 @dataclass(frozen=True, slots=True)
 class Diffs:
-    """Those of the versions from `first` to `last`, in order.
+    """The diffs of the versions from `first` to `last`, in order.
 
     `schemas` are those that their files have been written for, with versions that had them; `replaced` are the versions
-    that made it another table, and `made` is the one that made the branch: then there are no diffs.
+    that replaced the table, and `made` is the one that created the branch: where there are any, there are no diffs.
     """
 
     diffs: Sequence[FileDiff]
@@ -109,11 +109,12 @@ class Diffs:
 
 
 def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], TableHead]) -> Diffs:
-    """Return the diffs of versions that exist, of a table or of the branch that `head` is on.
+    """Return the diffs of existing versions, of a table or of the branch that `head` is on.
 
-    `before` gives the version before `first`, and is asked only where a file of it is removed or changed.
+    `before` returns the version before `first`, and is called only where one of its files is removed or changed, or
+    where the table was rolled back.
 
-    NotFound where a version has expired, or is of another table. Costs a GET for each version.
+    NotFound where a version has expired, or belongs to another table. Costs a GET for each version.
     """
     steps: list[_Step] = []
     schemas: list[tuple[int, Schema]] = []
@@ -123,7 +124,7 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
     for files in files_of_commits(head.tracked, first, last):
         is_created = any(isinstance(event, TableCreated) for event in files.events)
         if files.commit.log_id != head.id:
-            raise NotFound(f"version {files.commit.version} is of another table")
+            raise NotFound(f"version {files.commit.version} belongs to another table")
         steps.append(_step(files))
         for event in files.events:
             if isinstance(event, RefSet) and event.id == head.ref_id:
@@ -137,9 +138,9 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
                 replaced.append(files.commit.version)
     if replaced or made is not None:
         return Diffs((), schemas, replaced, made)
-    needed = _of_before(steps)
+    needed = _needed_before(steps)
     live: dict[str, Entry] = {}
-    # Going back is what makes columns of the first versions unlike all that are told of here.
+    # After a rollback, the columns of the first versions may be unlike all schemas that are known from the commits.
     if needed or (goes_back and first > 1):
         then = before()
         schemas.append((then.version, then.schema))
@@ -148,7 +149,7 @@ def file_diffs(head: TableHead, first: int, last: int, before: Callable[[], Tabl
 
 
 def entries(files: pa.Table) -> list[Entry]:
-    """Return files (in the form of `data_file`) as entries."""
+    """Return files (in the form of `FileSet.chunks`) as entries."""
     columns = [
         files[field.name].cast(field.type)
         if field.name in files.column_names
@@ -180,10 +181,10 @@ def _step(files: CommitFiles) -> _Step:
     backwards = False
     for event in files.events:
         if isinstance(event, TableReplaced):
-            # Only one that the same commit created is told of: nobody ever saw what was in it.
+            # The same commit created the table: no reader ever saw its earlier contents.
             removed.clear()
             added.clear()
-        # A branch may have gone back before the table became what it is.
+        # A branch may have been rolled back before the fast-forward to it.
         backwards = backwards or isinstance(event, RolledBack | FastForwarded)
         if isinstance(event, FilesChanged):
             operations[event.operation] = None
@@ -196,8 +197,8 @@ def _step(files: CommitFiles) -> _Step:
     return _Step(commit.version, commit.time_us, removed, added, operations, backwards)
 
 
-def _of_before(steps: Sequence[_Step]) -> set[str]:
-    """Return which files the first version has to have had."""
+def _needed_before(steps: Sequence[_Step]) -> set[str]:
+    """Return which files must have existed before the first step."""
     needed: set[str] = set()
     come: set[str] = set()
     for step in steps:
@@ -219,7 +220,7 @@ def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff
         gone = [live.pop(path) for path in step.removed]
         live.update(step.added)
         if set(step.operations) == {Operation.COMPACT.value}:
-            # Rows have moved, each with its id and its version, and that is all.
+            # Rows have only moved, each with its id and its version.
             continue
         changed = [
             (old, new) for old in gone if (new := step.added.get(old["path"])) and _is_same_file(old, new)
@@ -237,5 +238,5 @@ def _paired(steps: Sequence[_Step], live: dict[str, Entry]) -> Iterator[FileDiff
 
 
 def _is_same_file(old: Entry, new: Entry) -> bool:
-    """Tell whether a path that is removed and added is the same file: one of elsewhere can be added once more."""
+    """Return whether a path that is removed and added is the same file: one from elsewhere can be added again."""
     return bool(old["write"] == new["write"] and old[FIRST_ROW] == new[FIRST_ROW])

@@ -1,6 +1,6 @@
-"""What changes of rows amount to: without rows that were only copied, as updates, or net. Pure, over Arrow.
+"""Combining changes of rows: without rows that were only copied, as updates, or net. Pure, over Arrow.
 
-All of them tell rows apart by their ids. In one version a row is deleted at most once, and inserted at most once.
+Rows are identified by their ids. In one version a row is deleted at most once, and inserted at most once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ BEFORE_UPDATE, AFTER_UPDATE = "update_preimage", "update_postimage"
 
 
 def without_copies(changes: pa.Table) -> pa.Table:
-    """Return the changes of one version without the rows that went and came with the same version of theirs."""
+    """Return the changes of one version without the rows that were deleted and inserted with the same row version."""
     copied = _twice(changes, [ROW_ID, ROW_VERSION])
     return changes if not len(copied) else changes.filter(_not_in(changes, copied))
 
 
 def as_updates(changes: pa.Table) -> pa.Table:
-    """Return the changes of one version with what went and came called by what it was: a row before and after."""
+    """Return the changes of one version with rows that were deleted and inserted named as the halves of an update."""
     updated = _twice(changes, [ROW_ID])
     if not len(updated):
         return changes
@@ -32,9 +32,9 @@ def as_updates(changes: pa.Table) -> pa.Table:
 
 
 def net(changes: pa.Table, *, updates: bool) -> pa.Table:
-    """Return how the rows differ after all versions from those before: of each row one change, or its two halves.
+    """Return the difference of the rows after all versions to those before: for each row one change, or two halves.
 
-    A row that came and went is none. `changes` have no copied rows and no updates.
+    A row that was inserted and deleted again is no change. `changes` have no copied rows and no updates.
     """
     count = changes.num_rows
     if not count:
@@ -50,7 +50,7 @@ def net(changes: pa.Table, *, updates: bool) -> pa.Table:
     kept = np.zeros(count, dtype=bool)
     kept[first[was_there]] = True
     kept[last[is_there]] = True
-    # A row that was there before and after has two halves, by whatever name.
+    # A row that existed before and after has two halves, whether or not these are named as such.
     both = np.zeros(count, dtype=bool)
     both[first[was_there & is_there]] = True
     both[last[was_there & is_there]] = True
@@ -70,7 +70,7 @@ def _with_types(changes: pa.Table, types: pa.ChunkedArray) -> pa.Table:
 
 
 def _twice(changes: pa.Table, columns: list[str]) -> pa.ChunkedArray:
-    """Return the ids of the rows that are there twice with the same values of `columns`."""
+    """Return the ids of the rows that occur twice with the same values of `columns`."""
     counted = changes.select(columns).group_by(columns).aggregate([([], "count_all")])
     return counted.filter(pc.equal(counted["count_all"], 2))[ROW_ID]
 

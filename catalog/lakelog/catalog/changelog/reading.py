@@ -14,11 +14,11 @@ from lakelog.log.errors import InvalidInput
 
 
 class Changes:
-    """Changes that are prepared to be read: nothing is requested for their rows before it is asked for.
+    """Changes that are prepared to be read: no data file is requested before its rows are needed.
 
     Each is a row with the table's columns, `_change_type` (`insert` or `delete`; with `updates` also `update_preimage`
     and `update_postimage`, the two halves of an update), `_commit_version` and `_commit_timestamp`, and the row's
-    `_row_id` and `_row_version`. Those of a version come after those of all versions before it.
+    `_row_id` and `_row_version`. Changes of a version come after those of all earlier versions.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Changes:
         updates: bool,
     ) -> None:
         if columns is not None and not columns:
-            raise InvalidInput("changes of no columns are not possible: name at least one, or leave them out")
+            raise InvalidInput("changes need at least one column: name one, or leave the columns out")
         schema = log.schema
         self._log = log
         self._net = net
@@ -41,8 +41,7 @@ class Changes:
         for field in ID_FIELDS:
             if field.name in taken:
                 raise InvalidInput(
-                    f"the table has a column {field.name}, which is what changes call one of theirs: rename it to "
-                    "read them"
+                    f"the table's column {field.name} has the name of a column of its changes: rename it to read them"
                 )
 
     @property
@@ -50,7 +49,7 @@ class Changes:
         return self.to_reader().schema
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return the changes as a reader of record batches. Holds those of one version at most, or all if `net`."""
+        """Return the changes as a reader of record batches. Holds at most those of one version, or all if `net`."""
         schema, _ = self._read([])
         chosen = self._chosen(schema)
         return pa.RecordBatchReader.from_batches(chosen, self._batches(schema))
@@ -61,13 +60,13 @@ class Changes:
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         if self._net and self._log.may_repeat:
             whole = pa.concat_tables([schema.empty_table(), *self._by_version(schema, updates=False)])
-            yield from self._given(net(whole, updates=self._updates))
+            yield from self._selected(net(whole, updates=self._updates))
             return
         for changes in self._by_version(schema, updates=self._updates):
-            yield from self._given(changes)
+            yield from self._selected(changes)
 
     def _by_version(self, schema: pa.Schema, *, updates: bool) -> Iterator[pa.Table]:
-        """Yield the changes in parts, those of a version that may have two of one row in one."""
+        """Yield the changes in parts; a version that may have two changes of one row is in one part."""
         for run in _runs(self._log.diffs):
             _, batches = self._read(run)
             if not run[0].may_update:
@@ -91,7 +90,7 @@ class Changes:
             row_ids=True,
         )
 
-    def _given(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _selected(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         chosen = changes if self._columns is None else changes.select(self._columns)
         yield from chosen.to_batches()
 
@@ -105,7 +104,7 @@ def _name(name: str, log: Changelog) -> str:
 
 
 def _runs(diffs: Sequence[FileDiff]) -> Iterator[list[FileDiff]]:
-    """Yield the versions one by one where a row may be in one twice, and those between them together."""
+    """Yield each version that may have two changes of one row by itself, and the versions in between together."""
     run: list[FileDiff] = []
     for diff in diffs:
         if diff.may_update:

@@ -1,4 +1,4 @@
-"""How far a stream has read a table: what a checkpoint keeps, as JSON. Pure."""
+"""How far a stream has read a table: the contents of a checkpoint, as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FORMAT = 1
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a stream goes on: at the file `index` of `version`.
+    """The position at which a stream continues: at the file `index` of `version`.
 
     The files of a version are those that it added, or, with `whole`, all that the table had. `table` and `generation`
-    tell apart which table that is. `begun` and `begun_whole` are the version and `whole` of the stream's first
-    position: whoever has lost that finds it in all later ones.
+    identify the table. `begun` and `begun_whole` are the version and `whole` of the stream's first position, which all
+    later ones have, so that a process that has lost the first finds it.
     """
 
     reads: ClassVar[str] = "rows that are added"
@@ -42,8 +42,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the position that `to_json` wrote. FormatError for another text, InvalidInput for that of a stream
-        which reads something else."""
+        """Return the position that `to_json` wrote. FormatError for another text, InvalidInput for the position of
+        another kind of stream."""
         try:
             position = msgspec.json.decode(text, type=cls)
         except msgspec.MsgspecError as error:
@@ -51,11 +51,11 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             for other in kinds:
                 if other is not cls and _is_position(text, other):
                     raise InvalidInput(
-                        f"the checkpoint is of a stream that reads {other.reads}, and this one reads {cls.reads}: "
+                        f"the checkpoint is of a stream that reads {other.reads}, but this stream reads {cls.reads}: "
                         "start it with a new checkpoint"
                     ) from None
             raise FormatError(
-                f"the checkpoint says {text!r}, which is no position in a lakelog table ({error}): it is of another "
+                f"the checkpoint has {text!r}, which is not a position in a lakelog table ({error}): it is of another "
                 "source, or of a newer lakelog"
             ) from None
         if position.format != FORMAT:
@@ -83,7 +83,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def order(self) -> tuple[int, bool, int]:
-        """What is larger for a later position of the same stream."""
+        """A key that is larger for a later position of the same stream."""
         return self.version, not self.whole, self.index
 
 
@@ -100,7 +100,7 @@ ready(Position)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one batch may have; None: any number. It has a file at least, however large that is."""
+    """The limits of one batch; None: no limit. It has at least one file, however large that is."""
 
     files: int | None = None
     bytes: int | None = None
@@ -110,12 +110,12 @@ class Limits:
         for name in ("files", "bytes", "rows"):
             limit = getattr(self, name)
             if limit is not None and limit < 1:
-                raise InvalidInput(f"a batch of at most {limit} {name} has nothing: give 1 or more")
+                raise InvalidInput(f"a batch of at most {limit} {name} would be empty: give 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a batch has so far."""
+    """The size of a batch so far."""
 
     files: int = 0
     bytes: int = 0
@@ -125,7 +125,7 @@ class Spent:
         return replace(self, files=self.files + 1, bytes=self.bytes + size_bytes, rows=self.rows + rows)
 
     def with_change(self, event: FilesChanged) -> Spent:
-        """Return this with all that an operation added, removed and deleted rows of."""
+        """Return this with all files that an operation added, removed or deleted rows of."""
         return self + Spent(
             event.added_files + event.removed_files + event.changed_files,
             event.added_bytes + event.removed_bytes,

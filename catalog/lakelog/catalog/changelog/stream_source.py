@@ -1,8 +1,8 @@
-"""Reading a table as a stream: its contents once, or from some version on, and then whatever is added.
+"""Reading a table as a stream: its contents once, or from some version on, and then all added rows.
 
-A stream moves from position to position; what lies between two of them is a list of files, the same whenever it is
-asked for. It delivers rows that were added. A version that takes rows away, or changes some, stops it, unless such
-versions are passed over; a compaction changes none. Nothing here is kept between two requests but a cache.
+A stream moves from position to position; between two of them lies a list of files, the same at every request. It
+delivers rows that were added. A version that removes or changes rows stops it, unless such versions are skipped; a
+compaction changes none. Nothing here is kept between two requests except a cache.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LOOKED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A stream over a table, whose newest version is `table`, as far as the request at hand is concerned.
+    """A stream over a table, whose newest version for the present request is `table`.
 
-    The query reads columns of the form `form` (see `form_of`), which they have had since before version `since`; `name`
-    is what it calls the table. `skips_changes`: versions that change rows are passed over, with all that they add.
+    The query reads columns of the form `form` (see `form_of`), which the table has had since `since` or before; `name`
+    is the query's name of the table. `skips_changes`: versions that change rows are skipped, with all that they add.
     """
 
     kind: ClassVar[type[Position]] = Position
@@ -45,24 +45,24 @@ class Stream:
     def __post_init__(self) -> None:
         if self.newest.ref != MAIN:
             raise Unsupported(
-                f"a stream follows a table itself, and {self.name} is on {self.newest.ref}: leave that out"
+                f"a stream reads the table itself, but {self.name} is on {self.newest.ref}: leave {self.newest.ref} out"
             )
 
     @property
     def newest(self) -> TableHead:
-        """The newest version of the table, by the name that the query has for it."""
+        """The newest version of the table, with the name that the query has for it."""
         return replace(self.table.head, name=self.name)
 
-    # Where it begins, and what there is
+    # The first position
 
     def position(self, text: str) -> Position:
-        """Return the position that a checkpoint has. FormatError for another text, InvalidInput for that of a stream
-        which reads something else."""
+        """Return the position that a checkpoint has. FormatError for another text, InvalidInput for the position of
+        another kind of stream."""
         return self.kind.from_json(text)
 
     def start(self, *, version: int | str | None = None, timestamp_us: int | None = None) -> Position:
-        """Return the first position: before all that the table has now; or before what a version added, or the first
-        version that is not older than a time, or the next version to come (`latest`).
+        """Return the first position: before the present contents; or before the rows that a version added, or the first
+        version that is not older than a time, or the next version (`latest`).
 
         InvalidInput, StreamStopped where the stream cannot begin there.
         """
@@ -83,25 +83,25 @@ class Stream:
             )
         if version < self._oldest:
             raise InvalidInput(
-                f"the stream is to start from version {version} of {self.name}, which was replaced in version "
+                f"the stream cannot start from version {version} of {self.name}, which was replaced in version "
                 f"{self.newest.metadata.generation}: start from version {self._oldest} or a later one"
             )
         if version <= self._expired != 1:
-            # Of the oldest version that is kept, there are the rows, and not what it added.
+            # Of the oldest version that is kept, there are all rows, but not which of them it added.
             raise InvalidInput(
-                f"the stream is to start from version {version} of {self.name}, but versions before {self._expired} "
-                f"were let go of by expire: start from version {self._expired + 1} or a later one, or without "
-                "startingVersion and startingTimestamp, from the present contents"
+                f"the stream cannot start from version {version} of {self.name}: versions before {self._expired} "
+                f"have expired. Start from version {self._expired + 1} or a later one, or without startingVersion and "
+                "startingTimestamp, from the present contents"
             )
         return self._first(version)
 
     def head(self) -> Position:
-        """Return the position after all that there is."""
+        """Return the position after all versions."""
         return self._first(self.newest.version + 1)
 
     @property
     def _oldest(self) -> int:
-        """The first version that the stream can have read, as far as the table is the one that it is now."""
+        """The first version of the present table: a replace begins another one."""
         return self.newest.metadata.generation
 
     def _first(self, version: int, *, whole: bool = False) -> Position:
@@ -117,13 +117,13 @@ class Stream:
     def _expired(self) -> int:
         return self.newest.state.expired
 
-    # Going on
+    # Batches
 
     def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
-        """Return where a batch ends that begins at `position`: within `limits`, and not after `until`.
+        """Return the end of a batch that begins at `position`: within `limits`, and not after `until`.
 
         It ends before a version at which the stream has to stop; StreamStopped where it begins there. Costs a GET for
-        each version that no stream of this process has asked about.
+        each version that no stream of this process has read yet.
         """
         self._check_same(position)
         last = min(self.newest.version, until.version - 1) if until is not None else self.newest.version
@@ -148,10 +148,10 @@ class Stream:
         return here if here.version > last else here.moved(last + 1)
 
     def files(self, start: Position, end: Position) -> pa.Table:
-        """Return the files (in the form of `plan_scan`) between two positions, in the order in which they come."""
+        """Return the files (in the form of `plan_scan`) between two positions, in the order of the stream."""
         self._check_same(end)
         if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
-            # A first batch that is asked for again, by a process that does not know where it began.
+            # A retry of the first batch, by a process that does not know where it began.
             start = end.origin()
         if start.order >= end.order:
             return joined([])
@@ -172,9 +172,9 @@ class Stream:
         return joined(found)
 
     def _taken(self, files: pa.Table, index: int, spent: Spent, limits: Limits) -> tuple[int | None, Spent]:
-        """Return before which of `files` the batch ends, None where all from `index` on are in it, and what it has."""
+        """Return before which of `files` the batch ends, None where all from `index` on are in it, and its size."""
         at = index
-        # Bit by bit: most batches end long before the contents of a large table do.
+        # Part by part: most batches end long before the contents of a large table do.
         while at < files.num_rows:
             some = files.slice(at, LOOKED_AT_ONCE)
             for size, rows in zip(some["size"].to_pylist(), some["rows"].to_pylist(), strict=True):
@@ -191,10 +191,10 @@ class Stream:
             return reason
         if seen.changes and not self.skips_changes:
             return StreamStopped(
-                f"version {seen.version} of {self.name} ({seen.operation}; by {seen.author}) changed rows, or took "
-                "some away, and a stream reads those that are added. Start the query again with the option "
-                "skipChangeCommits = true, and it passes over such versions with all that they add; or read changes "
-                "(spark.readStream.changes); or start it with a new checkpoint, "
+                f"version {seen.version} of {self.name} ({seen.operation}; by {seen.author}) changed or removed rows, "
+                "but a stream reads only added rows. Restart the query with the option skipChangeCommits = true, to "
+                "skip such versions with all that they add; or read changes (spark.readStream.changes); or start it "
+                "with a new checkpoint, "
                 f"from the present contents or from version {seen.version + 1} on (startingVersion)"
             )
         return None
@@ -207,8 +207,8 @@ class Stream:
     def _other_columns(self, when: str) -> StreamStopped:
         return StreamStopped(
             f"the columns of {self.name} were changed {when}, after the query had begun to read it. All rows before "
-            "that were delivered: read the table anew and start the query again, with the same checkpoint, and it goes "
-            "on with the columns of now"
+            "that were delivered. Load the table again and restart the query with the same checkpoint, to continue "
+            "with the present columns"
         )
 
     def _check_same(self, position: Position) -> None:
@@ -220,7 +220,7 @@ class Stream:
         generation = self.newest.metadata.generation
         if position.generation != generation:
             raise StreamStopped(
-                f"{self.name} was replaced in version {generation}, and the stream has read of it what it was before: "
+                f"{self.name} was replaced in version {generation}, but the stream has read the table before that: "
                 "start the query with a new checkpoint"
             )
         if position.version > self.newest.version + 1:

@@ -1,4 +1,4 @@
-"""What each version of a table is to a stream that reads it: files with new rows, a change of rows, or nothing."""
+"""The versions of a table as a stream sees them: files with new rows, a change of rows, or nothing."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from lakelog.catalog.state import (
 from lakelog.log.errors import NotFound
 
 CACHED_FILES = 200_000
-"""So many files of versions are remembered, for a version is asked about when a batch is cut, and when it is read."""
+"""This many files of versions are cached: a version is needed when a batch is planned, and when it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One version: the files that it added (in the form of `plan_scan`, as far as they have rows), in order.
+    """One version: the files with rows that it added (in the form of `plan_scan`), in order.
 
-    `changes` tells whether it took rows away or brought some back; `form` is that of its schema where it gave the table
-    one (see `form_of`). `spent` counts what it added, removed and changed, for who reads all of that.
+    `changes` says whether it removed or restored rows; `form` is that of its schema where it gave the table one (see
+    `form_of`). `spent` counts all that it added, removed and changed, for a stream that reads all of that.
     """
 
     version: int
@@ -49,7 +49,7 @@ class Seen:
 
 
 class Versions:
-    """The versions that streams of this process have asked about. Safe to share between threads."""
+    """The versions that streams of this process have read. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str, int, bool], Seen | pa.Table] = OrderedDict()
@@ -58,7 +58,7 @@ class Versions:
         self._lock = threading.Lock()
 
     def seen(self, head: TableHead, first: int, last: int) -> Iterator[Seen]:
-        """Yield the versions from `first` to `last`, without those that were aborted. Costs a GET for each that is new.
+        """Yield the versions from `first` to `last`, without aborted ones. Costs a GET for each that is not cached.
 
         NotFound where one has expired.
         """
@@ -76,7 +76,7 @@ class Versions:
             return
 
     def at_time(self, head: TableHead, time_us: int) -> int:
-        """Return the newest version at or before a time that has passed: there is a later version. 0 for none."""
+        """Return the newest version at or before a time that is earlier than an existing version's. 0 for none."""
         key = (head.tracked.location, head.id, time_us)
         known = self._times.get(key)
         if known is None:
@@ -99,7 +99,7 @@ class Versions:
                 newest if newest is not None and newest.version == version else tracked.log.view_at(version)
             )
             if view.log_id != head.id:
-                raise NotFound(f"version {version} is of another table")
+                raise NotFound(f"version {version} belongs to another table")
             # Names begin with the version that a write started from, so that older rows come first.
             known = _with_rows(head.at(view).all_files()).sort_by("path")
             self._put(key, known, known.num_rows)
@@ -132,7 +132,7 @@ def _seen(read: CommitFiles) -> Seen:
             case SchemaChanged():
                 form = form_of(event.schema)
             case TableReplaced():
-                # What the same transaction did before that was done to another table.
+                # Earlier changes of the same transaction were to another table.
                 form, changes, spent = form_of(event.schema), False, Spent()
                 added.clear()
                 rewritten.clear()
@@ -149,7 +149,7 @@ def _seen(read: CommitFiles) -> Seen:
                 pass
     files = _with_rows(joined(added))
     if rewritten and not changes:
-        # Rows that the same transaction added and compacted stand in files together with others.
+        # Rows that the same transaction added and compacted are in files together with others.
         own = set(files["path"].to_pylist())
         changes = any(own & paths for paths in rewritten)
     return Seen(
@@ -171,13 +171,13 @@ def _moves_rows(event: object) -> bool:
 
 
 def _with_rows(files: pa.Table) -> pa.Table:
-    """Return those of `files` that are more than partitions without rows."""
+    """Return `files` without those that stand for partitions without rows."""
     return files.filter(pc.greater(files["rows"], 0)) if files.num_rows else empty()
 
 
 def expired(name: str, version: int) -> StreamStopped:
     return StreamStopped(
-        f"the stream is to go on from version {version} of {name}, which was let go of by expire before it was read: "
-        "rows of it may be missing for good. Start the query with a new checkpoint, from the present contents or from "
-        "a version that there is (startingVersion), and let expire keep more than the streams lag behind"
+        f"version {version} of {name}, from which the stream has to continue, has expired before it was read: rows of "
+        "it may be lost. Start the query with a new checkpoint, from the present contents or from an existing version "
+        "(startingVersion), and let expire keep more versions than the streams lag behind"
     )

@@ -1,6 +1,6 @@
 """Namespaces, tables, views, functions: created, staged, registered, renamed, dropped, restored; saved cuts of them.
 
-Rule: a name leads to a log by a link in its namespace; whatever spans several logs is one transaction.
+Rule: a name leads to a log by a link in its namespace; a change of several logs is one transaction.
 It must not know rows: contents of a staged table come as finished entries of files.
 """
 
@@ -70,8 +70,8 @@ __all__ = [
     "drop_namespace",
     "drop_table",
     "drop_table_at",
-    "list_dropped",
     "find_definition",
+    "list_dropped",
     "load_definition",
     "needed_versions",
     "register_table",

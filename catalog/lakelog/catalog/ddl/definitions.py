@@ -1,4 +1,4 @@
-"""Changes of views and functions: each is an event of the namespace that has the name."""
+"""Changes of views and functions: each is an event of the namespace that holds the name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from lakelog.log.errors import NotFound
 
 
 def find_definition(tree: NameTree, kind: str, identifier: Identifier) -> Defined | None:
-    """Return what a name stands for, as it is now; None where there is nothing of that kind."""
+    """Return the present definition under a name; None where there is no definition of that kind."""
     space, name = SPACES[kind], identifier[-1]
     found = tree.find_namespace(identifier[:-1])
     if found is None:
@@ -50,7 +50,7 @@ def find_definition(tree: NameTree, kind: str, identifier: Identifier) -> Define
 
 
 def load_definition(tree: NameTree, kind: str, identifier: Identifier) -> Defined:
-    """Return what a name stands for. NoSuchView, NoSuchFunction."""
+    """Return the present definition under a name. NoSuchView, NoSuchFunction."""
     found = find_definition(tree, kind, identifier)
     if found is None:
         raise_missing(kind, identifier)
@@ -67,10 +67,10 @@ def define(
     expected: Definition | None,
     token: Token | None,
 ) -> None:
-    """Let a name stand for `definition`: a new one if `create`, instead of the present one if `replace`.
+    """Give a name the `definition`: a new name if `create`, in place of the present definition if `replace`.
 
-    ViewExists, FunctionExists, NoSuchView, NoSuchFunction, TableExists, NoSuchNamespace. CommitConflict when something
-    else than `expected` is there.
+    ViewExists, FunctionExists, NoSuchView, NoSuchFunction, TableExists, NoSuchNamespace. CommitConflict when the
+    present definition is not `expected`.
     """
     check_definition(definition)
     kind = kind_of(definition)
@@ -91,7 +91,7 @@ def define(
             raise_exists(kind, identifier)
         if expected is not None and there is not None and there.definition != expected:
             raise CommitConflict(
-                f"the {kind} {quoted(identifier)} was changed by somebody else meanwhile: run the statement again",
+                f"the {kind} {quoted(identifier)} was changed by another client meanwhile: run the statement again",
                 version=view.version,
             )
         id = there.id if there is not None else new_id
@@ -101,7 +101,7 @@ def define(
 
 
 def drop_definition(tree: NameTree, kind: str, identifier: Identifier, token: Token | None) -> bool:
-    """Drop a view or function; False where there is none. It can be restored until vacuum purges it."""
+    """Drop a view or function; False where it does not exist. It can be restored until vacuum purges it."""
     space, name = SPACES[kind], identifier[-1]
     namespace = tree.find_namespace(identifier[:-1])
     if namespace is None:
@@ -176,7 +176,7 @@ def undrop_definition(
     to: Identifier | None,
     token: Token | None,
 ) -> Identifier:
-    """Restore what was dropped last under that name (or with that id); return its name now."""
+    """Restore the definition that was dropped last under that name (or with that id); return its name now."""
     tree.logs.check_writable()
     target = to or identifier
     check_name(target[-1], kind)
@@ -192,7 +192,7 @@ def undrop_definition(
     def check(view: View[NamespaceState]) -> None:
         if key not in view.state.dropped_definitions:
             raise NotFound(
-                f"{quoted(identifier)} was restored or purged by somebody else meanwhile: look at it again"
+                f"{quoted(identifier)} was restored or purged by another client meanwhile: look it up again"
             )
 
     def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
@@ -226,7 +226,7 @@ def check_free(state: NamespaceState, kind: str, identifier: Identifier) -> None
 
 
 def raise_missing(kind: str, identifier: Identifier) -> NoReturn:
-    message = f"there is no {kind} {quoted(identifier)}: list its namespace to see what there is"
+    message = f"there is no {kind} {quoted(identifier)}: list its namespace to see which exist"
     raise NoSuchView(message) if kind == VIEW else NoSuchFunction(message)
 
 

@@ -1,7 +1,7 @@
-"""Drops. What is dropped is sealed in its own log and unlinked in its namespace by one commit across both.
+"""Drops. A dropped table or namespace is sealed in its own log and unlinked in its namespace by one commit of both.
 
-So nobody sees a name that leads nowhere, or half of a namespace, and whoever still holds a table that was dropped
-learns it from its next write. The namespace remembers what was dropped: it can be restored until it is purged.
+So readers never see a name that leads nowhere, or half of a namespace, and a writer that still holds a dropped table
+finds out at its next write. The namespace keeps a list of dropped objects, which can be restored until they are purged.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ LOOKS_MAX = 3
 
 
 def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
-    """Drop a table. False where there is none."""
+    """Drop a table. False where it does not exist."""
     for _ in range(LOOKS_MAX):
         try:
             return _drop_table(tree, identifier, token)
         except (NoSuchTable, LogSealed, ConflictError) as error:
-            # It was read long ago. What happened since may have expired, it was dropped and restored, or the name was
-            # given to another table: look anew.
+            # It was read long ago: commits since then may have expired, the table may have been dropped and restored,
+            # or the name may have been given to another table. Look the name up anew.
             if tree.find_table(identifier) is None:
                 if isinstance(error, NoSuchTable | LogSealed):
                     return was_applied_anywhere(tree.logs, token)
@@ -81,12 +81,13 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> 
     if view is not None and not view.sealed:
         changes.append(_sealing_table(tracked, view, entry, identifier, token))
     commit_changes(tree.logs, changes, token)
-    # Without a log, somebody removed it behind the catalog's back, and what was left to drop was the name.
+    # Without a log, it was deleted outside of the catalog, and only the name was left to drop.
     return view is None or not view.sealed
 
 
 def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:
-    """Drop the table whose log is at a place; False where there is none. A name that led to it leads nowhere then."""
+    """Drop the table whose log is at a place; False where it does not exist. A name that led to it then leads
+    nowhere."""
     tracked = tree.logs.table(location)
     try:
         view = tracked.at_its_place()
@@ -103,9 +104,9 @@ def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:
 
 
 def drop_namespace(tree: NameTree, namespace: Identifier, *, cascade: bool, token: Token | None) -> bool:
-    """Drop a namespace, with `cascade` and all that is below it. False where there is none.
+    """Drop a namespace, with `cascade` also all that is below it. False where it does not exist.
 
-    NamespaceNotEmpty unless `cascade`: a thing linked in between counts.
+    NamespaceNotEmpty unless `cascade`, also for names that were linked in the meantime.
     """
     if not namespace:
         raise InvalidInput("the root namespace cannot be dropped: remove the warehouse itself")
@@ -126,7 +127,7 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
         return was_applied_anywhere(tree.logs, token)
     tracked = tree.logs.namespace(entry.location)
     if was_applied_elsewhere(tree.logs, tracked, token) or (cascade and was_applied(tracked, token)):
-        # The token knows nothing of what is below, so all of it cannot be asked for again: it may be back by now.
+        # The token has no versions of the logs below, so their drop cannot be retried: they may have been restored.
         return True
     view = tracked.current()
     if view.sealed or view.log_id != entry.id:
@@ -139,11 +140,11 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
         commit_changes(tree.logs, changes, token)
     except (NoSuchTable, NoSuchNamespace, LogSealed, ConflictError) as error:
         if isinstance(error, ConflictError) and error.version is None:
-            raise  # others aborted it as often as it was tried
+            raise  # other clients aborted each of its attempts
         if tree.find_namespace(namespace) is not None:
-            # Something below was dropped by itself meanwhile, or the name was given to another namespace.
+            # An object below was dropped by itself meanwhile, or the name was given to another namespace.
             raise CommitConflict(
-                f"what {quoted(namespace)} holds keeps changing while it is dropped: drop it again ({error})",
+                f"the contents of {quoted(namespace)} keep changing while it is dropped: drop it again ({error})",
                 version=getattr(error, "version", 0),
             ) from error
         return was_applied_anywhere(tree.logs, token)
@@ -197,7 +198,7 @@ def _reading(tracked: TrackedLog[Any]) -> Any:
 
 
 def _head(tracked: TrackedLog[Any], entry: Entry) -> View[Any] | None:
-    """Return the newest view of the very log that `entry` means; None where there is no such log any more."""
+    """Return the newest view of the log that `entry` links; None where that log no longer exists."""
     try:
         view = tracked.known or tracked.current()
         if view.log_id != entry.id or view.sealed:
@@ -215,7 +216,7 @@ def _unlinking(
     dropped: TrackedLog[Any],
     token: Token | None,
 ) -> LogChange[NamespaceState]:
-    # What the same transaction created never was there for others, and cannot be restored.
+    # An object that the same transaction created was never visible to other clients, and cannot be restored.
     event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.transaction.creates_log)
     unlinked = Draft(events=encode([event]))
 
@@ -255,7 +256,7 @@ def _sealing_namespace(
     token: Token | None,
 ) -> LogChange[NamespaceState]:
     collected, collected_at = _linked(view.state), view.version
-    # What the same transaction created will never be there: it must not come back with the namespace.
+    # Objects that the same transaction created will never exist: they must not be restored with the namespace.
     events: list[NamespaceEvent] = [
         EntryUnlinked(space=space, name=name, id=entry.id)
         for space, entries in collected.items()
@@ -273,8 +274,8 @@ def _sealing_namespace(
             raise _not_empty(namespace, view.state)
         if cascade and (_linked(view.state) != collected or _linked_after(collected_at, passed)):
             raise CommitConflict(
-                f"something was linked in {quoted(namespace)}, or removed from it, after its contents were looked at "
-                "to be dropped with it. Nothing was changed: drop it again",
+                f"names were added to {quoted(namespace)}, or removed from it, after its contents were listed for "
+                "the drop. Nothing was changed: drop it again",
                 version=view.version,
             )
         return sealed
@@ -287,7 +288,7 @@ def _linked(state: NamespaceState) -> dict[str, dict[str, Entry]]:
 
 
 def _linked_after(version: int, passed: Sequence[Commit]) -> bool:
-    """Tell whether something was linked since: it may be what was collected as dropped already, and is back."""
+    """Return whether a name was linked since: it may be of an object that was collected as dropped, and restored."""
     return any(
         isinstance(event, EntryLinked)
         for commit in passed
@@ -301,5 +302,5 @@ def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpt
     names = [name for entries in spaces for name in entries]
     shown = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
     return NamespaceNotEmpty(
-        f"the namespace {quoted(namespace)} is not empty, it holds {shown}: drop these first, or use CASCADE"
+        f"the namespace {quoted(namespace)} is not empty: it holds {shown}. Drop these first, or use CASCADE"
     )

@@ -1,4 +1,4 @@
-"""What was dropped and can be restored: since when, by whom, and until when."""
+"""Dropped objects that can be restored: when and by which writer they were dropped, and how long they are kept."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ D = TypeVar("D", Dropped, DroppedDefinition)
 class DroppedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A table, namespace, view or function that can be restored.
 
-    `name` is what it was called; several can have had the same. A view or function has no `location`.
+    `name` is its former name, which several may have had. A view or function has no `location`.
 
-    `kept_until_us` is when vacuum may purge it if it is run as usual; nothing happens by itself then. `writer` is what
-    is known of who dropped it, empty where that commit has expired.
+    `kept_until_us` is when a vacuum with default settings may purge it; no purge happens by itself. `writer` has the
+    facts about the writer that dropped it, empty where that commit has expired.
     """
 
     id: str
@@ -42,10 +42,10 @@ class DroppedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = False) -> list[DroppedEntry]:
-    """Return what was dropped in a namespace, the latest drop first; with `recursive`, in all below it too.
+    """Return the dropped objects of a namespace, the latest drop first; with `recursive`, of all below it too.
 
-    What lies in a dropped namespace comes back with that and is not listed by itself. NoSuchNamespace. Costs a look at
-    the log of each thing that is listed.
+    Objects in a dropped namespace are restored with it and are not listed by themselves. NoSuchNamespace. Costs a read
+    of the log of each listed object.
     """
     found = tree.find_namespace(()) if not namespace else tree.namespace(namespace)
     if found is None:
@@ -61,7 +61,7 @@ def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = Fal
             if recursive:
                 children = state.entries.get(NAMESPACE, {})
                 below += [((*path, name), entry.location) for name, entry in children.items()]
-        # One that was dropped since its parent was read is sealed: its parent tells of it the next time.
+        # One that was dropped since its parent was read is sealed: the next read of its parent reports it.
         loaded = tree.logs.in_parallel(lambda one: (one[0], tree.logs.namespace(one[1]).current()), below)
         level = [(path, view.state) for path, view in loaded if not view.sealed]
     entries = tree.logs.in_parallel(lambda one: _entry(tree, *one), known)
@@ -71,9 +71,9 @@ def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = Fal
 def dropped_last(
     gone: Mapping[str, D], space: str, name: Identifier, id: str | None, *, what: str
 ) -> tuple[str, D]:
-    """Return what was dropped last under a name, or has that id, of all by their ids that a namespace remembers.
+    """Return the id and the entry that was dropped last under a name, or has that id, of a namespace's dropped ones.
 
-    NotFound, naming what there is; `what` begins it: `nothing`, or `no view`.
+    NotFound, with the names that there are; `what` begins its message: `nothing`, or `no view`.
     """
     known = {key: each for key, each in gone.items() if each.space == space}
     meant = {
@@ -81,11 +81,14 @@ def dropped_last(
     }
     if not meant:
         names = sorted({quoted([each.name]) for each in known.values()})
-        hint = f"there are {', '.join(names[:10])}" if names else "there is nothing that can be restored"
+        hint = (
+            f"its namespace has {', '.join(names[:10])}"
+            if names
+            else "its namespace has nothing that can be restored"
+        )
         wanted = quoted(name) + (f" with the id {id}" if id is not None else "")
         raise NotFound(
-            f"{what} named {wanted} was dropped and can be restored: in its namespace {hint}. "
-            "`lakelog dropped` lists all"
+            f"{what} named {wanted} was dropped and can be restored: {hint}. `lakelog dropped` lists all"
         )
     return max(meant.items(), key=lambda pair: pair[1].time_us)
 
@@ -103,7 +106,7 @@ def _entry(tree: NameTree, name: Identifier, id: str, gone: Dropped) -> DroppedE
 
 
 def _defined(path: Identifier, id: str, gone: DroppedDefinition) -> DroppedEntry:
-    # Who dropped it stands in the namespace's log, among all that happened there: the audit tells.
+    # The writer that dropped it is in the namespace's log, among all of its commits: the audit reports it.
     return DroppedEntry(
         id=id,
         kind=kind_of(gone.definition),
@@ -116,11 +119,11 @@ def _defined(path: Identifier, id: str, gone: DroppedDefinition) -> DroppedEntry
 
 
 def _who_dropped(tree: NameTree, id: str, gone: Dropped) -> dict[str, Json]:
-    """Return what the commit says of its writer that sealed the log: its newest, as a rule."""
+    """Return the facts about the writer of the commit that sealed the log, which usually is its newest commit."""
     log = tree.logs.unread(gone.location).log
     try:
         newest = log.load().version
-        # A restore that did not happen may stand after the seal; another table at its place does seldom.
+        # An aborted restore may be after the seal, and in rare cases another table at its place.
         for version in range(newest, 0, -1):
             entry = log.replay.entry(version, log.replay.get_versions([version])[0] or b"")
             if isinstance(entry, Commit) and entry.seals and entry.log_id == id:
@@ -128,6 +131,6 @@ def _who_dropped(tree: NameTree, id: str, gone: Dropped) -> dict[str, Json]:
             if isinstance(entry, Tombstone):
                 break
     except (FormatError, NotFound):
-        # That it can be listed does not depend on it; restoring it will say what is wrong.
+        # The entry is listed anyway; restoring it reports the problem.
         pass
     return {}

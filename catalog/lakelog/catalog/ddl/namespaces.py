@@ -1,4 +1,4 @@
-"""Changes of namespaces: create and alter. Each is decided in one commit of one log. Drops are in `dropping`."""
+"""Changes of namespaces: create and alter. Each is decided in one commit of one log. Drops are in `drop`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def create_namespace(
         raise _exists(namespace)
     if was_applied_elsewhere(tree.logs, parent.tracked, token):
         return
-    # The same token gives the same id, so that asking again finds the log that was made the first time.
+    # The same token gives the same id, so that a retry finds the log of the first attempt.
     id = token.commit_id if token is not None else tree.logs.new_id()
     folder = f"n-{id}"
     location = f"{parent.tracked.location}/{folder}" if parent.tracked.location else folder
@@ -88,7 +88,7 @@ def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]
         check_text(key, value)
         if key.startswith("lakelog."):
             raise InvalidInput(
-                f"the property {key!r} is in lakelog's reserved space, and there is none of that name"
+                f"{key!r} is not a property of namespaces: choose a name that does not begin with lakelog."
             )
     if LOCATION not in properties:
         return properties

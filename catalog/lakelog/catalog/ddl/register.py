@@ -1,4 +1,4 @@
-"""Giving a name to a table that has none: its log stands at some place, and no namespace leads to it."""
+"""Giving a name to a table without one: its log exists at a place, and no namespace leads to it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from lakelog.log.errors import FormatError, InvalidInput, NotFound, Unsupported
 def register_table(
     tree: NameTree, identifier: Identifier, location: str, take_over: bool, token: Token | None
 ) -> None:
-    """Let `identifier` lead to the table at `location`, a URL or folder, with its history.
+    """Give the name `identifier` to the table at `location`, a URL or folder, with its history.
 
-    One commit of the namespace and the table. A table that was dropped, and that nothing remembers as dropped any more,
-    goes on. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
+    One commit of the namespace and the table. A dropped table that is no longer in a namespace's list of dropped ones
+    is restored. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
     """
     check_name(identifier[-1], "table")
     if was_applied_anywhere(tree.logs, token):
@@ -72,7 +72,8 @@ def register_table(
     def move(now: View[TableState], passed: Sequence[Commit]) -> Draft:
         if now.log_id != view.log_id or now.sealed != view.sealed or _links(passed):
             raise TableExists(
-                f"the table at {location} was registered, dropped or moved by somebody else meanwhile: look at it again"
+                f"the table at {location} was registered, dropped or moved by another client meanwhile: look it up "
+                "again"
             )
         into: dict[str, Any] = {"namespace": goal.tracked.location, "name": identifier[-1]}
         if view.sealed:
@@ -89,7 +90,7 @@ def _there(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> Vi
         raise NoSuchTable(f"there is no table at {location}: check the path") from error
     if view.purged:
         raise NoSuchTable(
-            f"there is no table at {location} any more: it was dropped, and its files are deleted"
+            f"the table at {location} was dropped, and its files are deleted: it cannot be registered"
         )
     if not view.sealed:
         check_at_place(tracked.location, view, tree.logs)
@@ -105,8 +106,8 @@ def _check_unlinked(
 ) -> None:
     """Refuse a table that a name leads to, or that can be restored under one.
 
-    Its log says where it was linked last; only that namespace can know. One that this warehouse does not have is
-    another warehouse's, where nobody here can look.
+    Its log has the namespace that linked it last; only that one knows whether a name leads to it. A namespace that
+    this warehouse does not have belongs to another warehouse, which cannot be read from here.
     """
     last = _last_link(tracked, view)
     if last is None:
@@ -119,9 +120,9 @@ def _check_unlinked(
     if found is None:
         if not (take_over or view.sealed):
             raise TableExists(
-                f"the table at {location} says that a namespace of another warehouse links it, as {last.name}: drop it "
-                "there first (its data stays), or take it over with take_over => true where nothing uses it there any "
-                "more"
+                f"the log of the table at {location} names a namespace of another warehouse, which links it as "
+                f"{last.name}: drop it there first (its data stays), or, if it is no longer used there, take it over "
+                "with take_over => true"
             )
         return
     linked = [
@@ -130,10 +131,10 @@ def _check_unlinked(
     for name, entry in linked:
         if not view.sealed:
             raise TableExists(
-                f"the table at {location} has a name already, {quoted([name])} in the namespace that links it: use or "
-                "rename that"
+                f"the table at {location} already has the name {quoted([name])}, in the namespace that links it: use "
+                "or rename that"
             )
-        # It was dropped by its place: the name leads nowhere, and must not lead to what is restored here.
+        # It was dropped by its place: the name leads nowhere, and must not lead to the table that is restored here.
         tree.unlink(Found(namespace, namespace.current()), RELATION, name, entry)
     if view.log_id in found.dropped:
         raise TableExists(
@@ -143,16 +144,16 @@ def _check_unlinked(
 
 
 def _check_nowhere(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> None:
-    """Refuse a table that any name in the warehouse leads to, where its own log does not tell any more."""
+    """Refuse a table that any name in the warehouse leads to, where the link in its own log has expired."""
     everything = chosen_scope(tree, None, None)
     for target in everything.tables:
         if target.tracked.location == tracked.location:
             raise TableExists(
-                f"the table at {location} has a name already, {target.name}: use or rename that"
+                f"the table at {location} already has the name {target.name}: use or rename that"
             )
     for unreadable in everything.unreadable:
         raise FormatError(
-            f"whether {location} has a name already cannot be seen, as {unreadable.name} cannot be read: "
+            f"whether {location} already has a name is not known, as {unreadable.name} cannot be read: "
             f"{unreadable.error}"
         )
 
@@ -167,7 +168,7 @@ def _state_of(namespace: TrackedLog[NamespaceState]) -> NamespaceState | None:
 def _last_link(
     tracked: TrackedLog[TableState], view: View[TableState]
 ) -> TableCreated | TableMoved | TableRestored | None:
-    """Return what the log says last of where the table is linked; None where that has expired."""
+    """Return the last event of the log that says where the table is linked; None where it has expired."""
     for commit in tracked.log.commits(last=view.version, newest_first=True):
         if commit.log_id != view.log_id:
             break

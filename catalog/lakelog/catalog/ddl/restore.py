@@ -1,4 +1,4 @@
-"""Undoing drops: what was sealed goes on as it was, and is linked again, by one commit across all logs concerned."""
+"""Undoing drops: sealed logs continue as they were, and are linked again, by one commit across all of these logs."""
 
 from __future__ import annotations
 
@@ -65,14 +65,16 @@ def undrop_namespace(
 ) -> Identifier:
     """Restore a namespace with all that was dropped together with it; return its name now."""
     if not namespace:
-        raise InvalidInput("the root namespace is never dropped: name another one")
+        raise InvalidInput("the root namespace cannot be dropped or restored: name another one")
     tree.logs.check_writable()
     target = to or namespace
     check_namespace(target)
     if was_applied_anywhere(tree.logs, token):
         return target
     if tree.logs.is_a_cut:
-        raise Unsupported("a namespace cannot be restored in a transaction: it is one of its own")
+        raise Unsupported(
+            "a namespace cannot be restored in a transaction: restore it before or after the transaction"
+        )
     source, id, dropped = _dropped(tree, namespace, NAMESPACE, id)
     goal = tree.namespace(target[:-1])
     tracked = tree.logs.namespace(dropped.location)
@@ -88,7 +90,7 @@ def undrop_namespace(
 def _below(
     tree: NameTree, tracked: TrackedLog[NamespaceState], drop_id: str, token: Token | None
 ) -> list[LogChange[Any]]:
-    """Return the changes that restore what is below a namespace and was sealed by the same drop as it was."""
+    """Return the changes that restore the objects below a namespace that were sealed by the same drop."""
     changes: list[LogChange[Any]] = []
     for name, entry in tracked.current().state.entries.get(RELATION, {}).items():
         table = tree.logs.table(entry.location)
@@ -107,7 +109,7 @@ def _below(
 
 
 def _lost(tree: NameTree, state: NamespaceState) -> list[EntryUnlinked]:
-    """Return that names lead nowhere whose place, chosen by a user, is another table's by now."""
+    """Return the removal of names whose place, chosen by a user, now belongs to another table."""
     return [
         EntryUnlinked(space=RELATION, name=name, id=entry.id)
         for name, entry in state.entries.get(RELATION, {}).items()
@@ -134,7 +136,7 @@ def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str) -> bool:
 def _sealed_by(tracked: TrackedLog[Any]) -> str:
     """Return the id of the commit that sealed a log: one drop has one id in all of its logs."""
     version = tracked.current().version
-    # Little follows a seal. Where it has expired, its tombstone still says whose it was.
+    # Few entries follow a seal. Where it has expired, its tombstone still has the commit's id.
     last = list(tracked.log.replay.effects(max(1, version - LOOK_BACK), version))
     return next((entry.commit_id for entry in reversed(last) if entry.seals), "")
 
@@ -142,7 +144,8 @@ def _sealed_by(tracked: TrackedLog[Any]) -> str:
 def _dropped(
     tree: NameTree, identifier: Identifier, space: str, id: str | None
 ) -> tuple[Found[NamespaceState], str, Dropped]:
-    """Return the namespace that remembers the drop, and what was dropped. NotFound, naming what there is."""
+    """Return the namespace of the drop, and the id and entry that were dropped. NotFound, with the names that there
+    are."""
     parent = tree.namespace(identifier[:-1])
     key, dropped = dropped_last(parent.view.state.dropped, space, identifier, id, what="nothing")
     return parent, key, dropped
@@ -154,13 +157,13 @@ def _restoring(
     try:
         view = tracked.current()
     except NotFound as error:
-        raise NotFound(f"{title} cannot be restored: its log is gone ({error})") from error
+        raise NotFound(f"{title} cannot be restored: its log is missing ({error})") from error
 
     def decide(view: View[Any], passed: Sequence[Commit]) -> Draft:
         if view.log_id != id:
             raise NotFound(f"{title} cannot be restored: another table was created at its place since")
         if view.purged:
-            raise NotFound(f"{title} cannot be restored any more: it was purged at version {view.version}")
+            raise NotFound(f"{title} can no longer be restored: it was purged at version {view.version}")
         return draft
 
     return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))
@@ -196,7 +199,7 @@ def _linking(
     def check(view: View[NamespaceState]) -> None:
         if id not in view.state.dropped:
             raise CommitConflict(
-                f"{quoted(target)} was restored or purged by somebody else meanwhile: look at it again",
+                f"{quoted(target)} was restored or purged by another client meanwhile: look it up again",
                 version=view.version,
             )
 

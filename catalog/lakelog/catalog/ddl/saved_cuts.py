@@ -1,7 +1,7 @@
-"""Saved cuts: a name for the version that every log had at one moment, so that the catalog can be seen as of then.
+"""Saved cuts: a name for the version that every log had at one moment, so that the catalog can be read as of then.
 
-The versions stand in an object of their own, `_cut/<id>.json`, which is written first; the root namespace's log names
-it, with its hash. Expiry keeps what saved cuts need.
+The versions are in an object of their own, `_cut/<id>.json`, which is written first; the root namespace's log names
+it, with its hash. Expiry keeps the versions that saved cuts need.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     tree.logs.check_writable()
     check_name(name, "cut")
     if is_time(name):
-        raise InvalidInput(f"{name!r} would be taken for a time: choose another name for the cut")
+        raise InvalidInput(f"{name!r} would be read as a time: choose another name for the cut")
     found = tree.root()
     versions = collect(tree.logs)
     id = token.commit_id if token is not None else tree.logs.new_id()
@@ -52,7 +52,7 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     store = tree.logs.places.store(tree.logs.warehouse)
     data = msgspec.json.encode(CutVersions(format=FORMAT, name=name, logs=versions))
     if not store.put_if_absent(key, data):
-        # Asked again: what the first asking wrote is what its commit means.
+        # A retry: the commit means the object that the first attempt wrote.
         data = store.get(key) or data
         versions = msgspec.json.decode(data, type=CutVersions).logs
     saved = CutSaved(name=name, object=f"{id}.json", hash=_hash(data), logs=len(versions))
@@ -66,16 +66,16 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     _check_kept(tree, name, saved.object, versions)
     cut = all_cuts(tree).get(name)
     if cut is None or cut.object != saved.object:
-        raise NotFound(f"the cut {name!r} was saved, and dropped since by somebody else: save it again")
+        raise NotFound(f"the cut {name!r} was saved, and dropped since by another client: save it again")
     return cut
 
 
 def _check_kept(tree: NameTree, name: str, object: str, versions: Mapping[str, int]) -> None:
-    """Take a cut back that came too late: what it is of was let go of before it was saved.
+    """Drop a cut that came too late: a version of it expired before the cut was saved. CommitConflict.
 
-    Expiry says in a log what it lets go of, then looks for saved cuts; here the cut is saved first. So one of both sees
-    the other; what was said in a log that gave way to another one at its place is not known any more, and counts as let
-    go of. CommitConflict.
+    Expiry commits to a log which versions expire, then reads the saved cuts; here the cut is saved first. So one of
+    both sees the other. The versions of a log that was replaced by another one at its place are no longer known, and
+    count as expired.
     """
     known: list[TrackedLog[Any]] = [
         tracked
@@ -99,7 +99,7 @@ def _check_kept(tree: NameTree, name: str, object: str, versions: Mapping[str, i
 
 
 def drop_cut(tree: NameTree, name: str, token: Token | None) -> None:
-    """Forget a saved cut: expiry may let go of what only it needed. NotFound where there is none."""
+    """Forget a saved cut: versions that only it needed may expire. NotFound where it does not exist."""
     _drop(tree, name, None, token)
 
 
@@ -111,7 +111,7 @@ def _drop(tree: NameTree, name: str, object: str | None, token: Token | None) ->
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
         cut = _cut_named(view.state.cuts, name)
         if object is not None and cut.object != object:
-            raise NotFound(f"the saved cut {name!r} is another one now")
+            raise NotFound(f"the saved cut {name!r} was dropped and saved again by another client")
         gone[:] = [cut.object]
         return Draft(events=encode([CutDropped(name=name)]))
 
@@ -119,7 +119,7 @@ def _drop(tree: NameTree, name: str, object: str | None, token: Token | None) ->
     try:
         tree.logs.places.store(tree.logs.warehouse).delete([_key(each) for each in gone])
     except StorageError:
-        return  # the cut is dropped all the same, and fsck tells of the object
+        return  # the cut is dropped anyway, and fsck reports the object
 
 
 def all_cuts(tree: NameTree) -> Mapping[str, SavedCut]:
@@ -129,13 +129,13 @@ def all_cuts(tree: NameTree) -> Mapping[str, SavedCut]:
 
 
 def versions_of_cut(tree: NameTree, name: str) -> dict[str, int]:
-    """Return the version of each log that the cut is of. NotFound where there is no such cut."""
+    """Return the version of each log in the cut. NotFound where it does not exist."""
     cut = _cut_named(all_cuts(tree), name)
     key = _key(cut.object)
     data = tree.logs.places.store(tree.logs.warehouse).get(key)
     if data is None and all_cuts(tree).get(name) != cut:
         raise NotFound(
-            f"the saved cut {name!r} was dropped meanwhile, or is another one now: look at it again"
+            f"the saved cut {name!r} was dropped meanwhile, or dropped and saved again: open the catalog again"
         )
     if data is None or _hash(data) != cut.hash:
         what = "is missing" if data is None else "was altered"
@@ -152,7 +152,7 @@ def needed_versions(tree: NameTree) -> dict[str, int]:
         try:
             versions = versions_of_cut(tree, name)
         except NotFound:
-            return needed_versions(tree)  # dropped while this looked
+            return needed_versions(tree)  # dropped after the names were read
         for location, version in versions.items():
             needed[location] = min(version, needed.get(location, version))
     return needed
@@ -161,8 +161,8 @@ def needed_versions(tree: NameTree) -> dict[str, int]:
 def collect(logs: LogCache) -> dict[str, int]:
     """Return a version of every log that a name leads to, all as of one moment.
 
-    Where something moves while this looks, the moment is put before it, and everything is looked at again as of then;
-    but not before anything that this process had seen.
+    Where a log moves during the collection, the moment is put before that, and all logs are read again as of then; but
+    not before anything that this process had seen.
     """
     at_us, seen_us = FOREVER_US, logs.seen_us
     for _ in range(COLLECTIONS_MAX):
@@ -177,10 +177,10 @@ def collect(logs: LogCache) -> dict[str, int]:
         except (InvalidInput, NotFound):
             if at_us == FOREVER_US:
                 raise
-            at_us = FOREVER_US  # what was there at that moment has expired meanwhile
+            at_us = FOREVER_US  # versions of that moment have expired meanwhile
             continue
         return {location: view.version for location, view in views.items()}
-    raise CommitConflict("the catalog kept changing while its versions were collected: try again", version=0)
+    raise CommitConflict("the catalog kept changing while its versions were collected: retry", version=0)
 
 
 def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: dict[str, View[Any]]) -> None:
@@ -213,7 +213,7 @@ def _choose_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any
 def _cut_named(cuts: Mapping[str, SavedCut], name: str) -> SavedCut:
     if name not in cuts:
         known = ", ".join(sorted(cuts)[:10]) or "none"
-        raise NotFound(f"there is no saved cut {name!r}: there are {known}")
+        raise NotFound(f"there is no saved cut {name!r}: the saved cuts are {known}")
     return cuts[name]
 
 

@@ -1,7 +1,7 @@
-"""Staged changes: a table that is prepared in full before anybody can see it.
+"""Staged changes: a table that is prepared in full before readers can see it.
 
-A `Stage` is a plain value that can be stored or sent, so its client may ask again after a crash: the ids in it make
-the commit the same commit. Nothing is visible before `commit_stage`, which shows the table with its metadata and
+A `Stage` is a plain value that can be stored or sent, so its client may retry after a crash: the ids in it make the
+commit the same commit. Nothing is visible before `commit_stage`, which makes the table visible with its metadata and
 its files at one moment: the link in its namespace for a new table, the commit in its own log for a replaced one.
 """
 
@@ -58,10 +58,10 @@ KINDS = (CREATE, REPLACE, CREATE_OR_REPLACE)
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table to be: everything that its commit needs, decided when it was staged.
+    """A prepared table: everything that its commit needs, decided when it was staged.
 
-    `identifier` is None for a table that is only known by its place. `replaced` is the version of the table that gives
-    way, None for a new table. `url` is where its files go, under `data/`, with `write.id` in their names.
+    `identifier` is None for a table that is only known by its place. `replaced` is the version of the table that is
+    replaced, None for a new table. `url` is where its files go, under `data/`, with `write.id` in their names.
     """
 
     kind: str
@@ -99,7 +99,7 @@ def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Fou
     """
     check_written_by(files, stage.write)
     if files:
-        refuse_identity(stage.schema, "create the table without rows, and then write them")
+        refuse_identity(stage.schema, "create the table without rows, and write the rows afterwards")
     files = of_write(files, stage.write)
     check_files(files, stage.schema, (stage.spec,))
     namespace = _namespace(tree, stage)
@@ -120,9 +120,9 @@ def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Fou
 
 
 def _namespace(tree: NameTree, stage: Stage) -> Found[NamespaceState] | None:
-    """Return the very namespace that was staged in, whatever its name leads to by now; None without a name.
+    """Return the namespace of the stage, even if its name leads to another one now; None without a name.
 
-    As it was when it was staged in, at least: the commit that links a new table in it finds out what happened since.
+    It is as of the staging or newer: the commit that links a new table in it checks what was committed since.
     """
     if stage.namespace is None:
         return None
@@ -136,7 +136,7 @@ def _namespace(tree: NameTree, stage: Stage) -> Found[NamespaceState] | None:
 def _committed_before(
     tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None
 ) -> Found[TableState] | None:
-    """Return what an earlier commit of this stage made. The commit's id tells, for names may have moved on."""
+    """Return the table that an earlier commit of this stage made, by the commit's id, as names may change."""
     if stage.replaced is not None:
         tracked = tree.logs.table(stage.location)
         head = tracked.current()
@@ -158,11 +158,13 @@ def _committed_before(
 
 
 def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
-    """Tell whether the name still leads to the table that was staged against. TableExists where it leads elsewhere."""
+    """Return whether the name still leads to the table to replace. TableExists where it leads to another one."""
     assert stage.identifier is not None
     entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
     if entry is not None and entry.id != stage.table_id:
-        raise TableExists(f"{stage.title} is another table now: it was dropped and created again meanwhile")
+        raise TableExists(
+            f"{stage.title} was dropped and re-created since it was staged: run the statement again"
+        )
     return entry is not None
 
 
@@ -201,9 +203,10 @@ def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[T
 def _replace_what_is_gone(
     tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
 ) -> Found[TableState]:
-    """The table was dropped meanwhile: REPLACE fails, CREATE OR REPLACE creates a new one.
+    """Handle a table that was dropped meanwhile: REPLACE fails, CREATE OR REPLACE creates a new one.
 
-    Its files stand under the dropped table; they are copied, which costs as much as writing them, but is rare.
+    The staged files are in the dropped table's folder; they are copied, which costs as much as writing them, but is
+    rare.
     """
     if stage.kind == REPLACE:
         raise (
@@ -213,7 +216,7 @@ def _replace_what_is_gone(
         )
     if stage.own_location or stage.identifier is None:
         raise NoSuchTable(f"{stage.title} was dropped while it was being replaced: run the statement again")
-    # The commit's id becomes the table's, so that whoever commits this stage again makes the same table.
+    # The commit's id becomes the table's, so that a retried commit of this stage makes the same table.
     location = table_places.new_table(tree.logs, namespace, stage.commit_id)
     write = WriteRef(id=stage.write.id, version=0)
     source, target = tree.logs.table(stage.location), tree.logs.table(location)
@@ -222,7 +225,7 @@ def _replace_what_is_gone(
         data = source.store.get(_key(source.prefix, file.path))
         if data is None:
             raise NoSuchTable(
-                f"{stage.title} and its files were removed while it was being replaced: run it again"
+                f"{stage.title} and its files were removed while it was being replaced: run the statement again"
             )
         path = file_path(write, f"{number:05d}")
         target.store.put(_key(target.prefix, path), data)
@@ -239,7 +242,7 @@ def _replace_what_is_gone(
 
 
 def _beside(stage: Stage) -> list[TableEvent]:
-    """Return what a new table has beside that which every table has."""
+    """Return the events of a new table for its optional clustering and constraints."""
     clustering = [ClusteringChanged(columns=stage.clustering)] if stage.clustering else []
     return [*clustering, *(ConstraintAdded(constraint=each) for each in stage.constraints)]
 
@@ -271,15 +274,15 @@ def _create(
         _check_free(tree, stage, namespace)
     elif tree.logs.is_a_cut:
         raise Unsupported(
-            f"a table without a name, at {stage.url}, cannot be created in a transaction: no name would make it appear "
-            "together with the rest. Give it a name, or create it before"
+            f"a table without a name, at {stage.url}, cannot be created in a transaction, which can only make "
+            "tables with names visible: give it a name, or create it before the transaction"
         )
     try:
         view = tracked.create(draft, log_id=stage.table_id, commit_id=stage.commit_id)
     except AlreadyExists as error:
         raise LocationTaken(
             f"there is a table's log at {stage.url} already: choose another place. If no name leads to that table, "
-            f"give it one by CALL <catalog>.system.register_table('<name>', '{stage.url}'), or drop it by its place: "
+            f"register it by CALL <catalog>.system.register_table('<name>', '{stage.url}'), or drop it by its place: "
             f"DROP TABLE <catalog>.{quoted([stage.url])}"
         ) from error
     if view.sealed or view.log_id != stage.table_id:
@@ -289,7 +292,7 @@ def _create(
             _link(stage, namespace)
         except (TableExists, NoSuchNamespace):
             if stage.own_location:
-                # Nothing will ever lead to this log: let its place be used again.
+                # No name will ever lead to this log: release its place.
                 sealed = Draft(events=encode([TableDropped()]), seals=True)
                 tracked.commit(view, lambda _view, _passed: sealed)
             raise
@@ -297,7 +300,7 @@ def _create(
 
 
 def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) -> None:
-    """Fail before anything is written where the commit would fail anyway."""
+    """Fail before anything is written where the commit would certainly fail."""
     assert stage.identifier is not None
     check_no_view(namespace.view.state, stage.identifier)
     taken = namespace.view.state.entry(RELATION, stage.identifier[-1]) is not None
@@ -327,18 +330,18 @@ def table_exists(identifier: Identifier) -> TableExists:
 
 
 def check_free(state: NamespaceState, identifier: Identifier) -> None:
-    """Raise ViewExists or TableExists where a name that a table is to get is taken."""
+    """Raise ViewExists or TableExists where the new name of a table is taken."""
     check_no_view(state, identifier)
     if state.entry(RELATION, identifier[-1]) is not None:
         raise table_exists(identifier)
 
 
 def check_no_view(state: NamespaceState, identifier: Identifier) -> None:
-    """Raise ViewExists where the name of a table is a view's: they share a space of names."""
+    """Raise ViewExists where the name of a table is taken by a view: they share a space of names."""
     if state.definition(RELATION, identifier[-1]) is not None:
         raise ViewExists(f"there is a view {quoted(identifier)} already: drop it, or choose another name")
 
 
 def check_kind(kind: str) -> None:
     if kind not in KINDS:
-        raise InvalidInput(f"{kind!r} is not a kind of staged change: it is one of {', '.join(KINDS)}")
+        raise InvalidInput(f"{kind!r} is not a kind of staged change: use one of {', '.join(KINDS)}")

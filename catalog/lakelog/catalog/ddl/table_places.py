@@ -1,8 +1,9 @@
-"""Where the catalog puts the tables that it chooses the place for.
+"""The places of tables that the catalog chooses.
 
-That is the folder `t-<id>` below the namespace's own; or, where the namespace has the property `location`, below
-`<location>/n-<the namespace's id>`. The id keeps the tables of several namespaces apart whose location is the same, so
-that what is found there says whose it is. The namespace's own log stays where it is, whatever the property says.
+A table's place is the folder `t-<id>` below the namespace's own; or, where the namespace has the property `location`,
+below `<location>/n-<the namespace's id>`. The id separates the tables of namespaces with the same location, so that a
+folder there shows which namespace it belongs to. The namespace's own log stays at its place, regardless of the
+property.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _OWN_FOLDER = re.compile(r"(_log|_txn|_cut|data|[nt]-[a-z2-7]{26})")
 
 
 def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id: str) -> str:
-    """Return the location of a table to be in that namespace; None is the root of a warehouse that is not there yet."""
+    """Return the location of a new table in that namespace; None is the root of a warehouse that does not exist yet."""
     if namespace is None:
         return f"t-{table_id}"
     folder = _chosen(logs, namespace.view) or namespace.tracked.location
@@ -31,9 +32,9 @@ def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id:
 
 
 def table_folders(logs: LogCache, location: str, view: View[NamespaceState]) -> Iterator[str]:
-    """Yield the locations below which the namespace at `location` has put tables, as far as it knows.
+    """Yield the known locations below which the namespace at `location` has put tables.
 
-    A former one is known as long as it holds a table that the namespace leads to or has dropped.
+    A former one is known as long as it has a table that the namespace leads to or has dropped.
     """
     state = view.state
     places = {entry.location for names in state.entries.values() for entry in names.values()}
@@ -49,7 +50,7 @@ def _chosen(logs: LogCache, view: View[NamespaceState]) -> str | None:
 
 
 def checked(logs: LogCache, url: str) -> str:
-    """Return the one spelling of a place that is to be a namespace's `location`. InvalidInput where it cannot be."""
+    """Return the canonical spelling of a namespace's new `location`. InvalidInput where it cannot be one."""
     if not url.startswith("/") and "://" not in url and not url.startswith("file:/"):
         raise InvalidInput(f"the location {url!r} is relative: give an absolute path or a URL")
     spelled = canonical_url(url)
@@ -61,7 +62,7 @@ def checked(logs: LogCache, url: str) -> str:
     inside = logs.url(location) != location
     if inside and (not location or _OWN_FOLDER.fullmatch(location.split("/")[0])):
         raise InvalidInput(
-            f"the location {url} is the warehouse itself or lies inside of what lakelog keeps there: choose a folder "
-            "of its own"
+            f"the location {url} is the warehouse itself, or inside of lakelog's own folders in it: choose a separate "
+            "folder"
         )
     return spelled

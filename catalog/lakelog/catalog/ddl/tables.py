@@ -1,4 +1,4 @@
-"""Changes of which tables there are: what is staged and renamed. Drops are in `dropping`."""
+"""Staging and renaming of tables. Drops are in `drop`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ LOOKS_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequest:
-    """What is wanted of a staged table, as it was said."""
+    """The arguments of a staged table, as the caller gave them."""
 
     kind: str
     identifier: Identifier | None
@@ -78,7 +78,7 @@ class StageRequest:
 
 
 def stage_table(tree: NameTree, request: StageRequest) -> Stage:
-    """Decide everything about the table to be, against what there is now. Nothing of it can be seen yet."""
+    """Decide everything about the new table, from the present state. It is not visible yet."""
     staging.check_kind(request.kind)
     check_properties(request.properties)
     check_alterable(request.properties)
@@ -134,9 +134,9 @@ def _creating(tree: NameTree, request: StageRequest) -> Stage:
 
 
 def _last_version(tree: NameTree, location: str) -> int:
-    """Return the version that a dropped table's log ended with at a place, 0 where there is none.
+    """Return the version that a dropped table's log ended with at a place, 0 without one.
 
-    A write into a new table there starts from that: a fence of the old one is not meant for it.
+    A write into a new table there starts from that: a fence of the old table does not apply to it.
     """
     try:
         return tree.logs.table(location).at_its_place().version
@@ -145,10 +145,10 @@ def _last_version(tree: NameTree, location: str) -> int:
 
 
 def _chosen(tree: NameTree, url: str) -> str:
-    """Return the location of a place that the user chose. InvalidInput for one that is lakelog's own."""
+    """Return the location of a place that the user chose. InvalidInput for one of lakelog's own."""
     location = tree.logs.location(url)
     if not location:
-        raise InvalidInput(f"the location {url} is the warehouse itself: choose a folder of its own")
+        raise InvalidInput(f"the location {url} is the warehouse itself: choose a separate folder")
     if len(url.encode()) > LOCATION_LIMIT_BYTES:
         raise InvalidInput(
             f"the location {url[:60]}… is longer than {LOCATION_LIMIT_BYTES} bytes: choose a shorter one"
@@ -156,17 +156,15 @@ def _chosen(tree: NameTree, url: str) -> str:
     parts = location.split("/")
     inside = tree.logs.url(location) != location
     if "_log" in parts or (inside and re.fullmatch(r"[nt]-[a-z2-7]{26}", parts[0])):
-        raise InvalidInput(
-            f"the location {url} lies inside of what lakelog keeps there: choose a folder of its own"
-        )
+        raise InvalidInput(f"the location {url} is inside of lakelog's own folders: choose a separate folder")
     foreign = _foreign_content(tree, location)
     if foreign is not None:
         raise InvalidInput(
-            f"the location {url} holds {foreign!r}, which is not of a lakelog table, and a new table would not show "
-            "it: choose an empty or new folder, and insert from those files"
+            f"the location {url} holds {foreign!r}, which is not part of a lakelog table: choose an empty or new "
+            "folder, and insert the rows of the present files"
         )
     if inside:
-        # Set the warehouse up first: a table alone in it would look like something foreign.
+        # Create the warehouse first: a table alone in it would look like foreign content.
         tree.root()
     return location
 
@@ -179,7 +177,7 @@ def _foreign_content(tree: NameTree, location: str) -> str | None:
         own = next((folder for folder in ("_log", "data") if key.startswith(f"{prefix}{folder}/")), None)
         if own is None:
             return key.removeprefix(prefix)
-        # The character after the slash in order: so the next key is behind that folder.
+        # "0" is the character that sorts after the slash: so the next key is behind that folder.
         after = f"{prefix}{own}0"
     return None
 
@@ -189,7 +187,7 @@ def _replacing(tree: NameTree, request: StageRequest, existing: Found[TableState
     url = tree.logs.url(existing.tracked.location)
     if request.location is not None and canonical_url(request.location) != url:
         raise Unsupported(
-            f"a replace cannot move the table from {url} to {request.location}: leave the location out, or drop the "
+            f"REPLACE cannot move the table from {url} to {request.location}: leave the location out, or drop the "
             "table and create it there"
         )
     namespace = tree.known_namespace(request.identifier[:-1]) if request.identifier is not None else None
@@ -209,7 +207,7 @@ def _stage(
     *,
     begun: int = 0,
 ) -> Stage:
-    """Ids go on from the replaced table's, so that no physical name is ever used for two columns of one log."""
+    """Return the stage. Its ids continue those of the replaced table: no physical name is used for two columns."""
     schema = _schema(request.schema, metadata.schema.last_id if metadata is not None else 0)
     specs = metadata.specs if metadata is not None else ()
     commit_id = tree.logs.new_id()
@@ -250,7 +248,7 @@ def _stage(
 
 def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
     if isinstance(schema, pa.Schema):
-        # Only Python's users bring Arrow schemas; engines need not load it to stage a table.
+        # Only users of Python pass Arrow schemas; engines need not load Arrow to stage a table.
         from lakelog.catalog.schema import schema_from_arrow
 
         return schema_from_arrow(schema, after_id)
@@ -261,16 +259,16 @@ def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
 
 
 def rename_table(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
-    """Let another name lead to a table: by one commit within a namespace, across two by one of three logs.
+    """Give a table another name: by one commit within a namespace, across two by one of three logs.
 
-    The table's objects stay where they are, and with them who may access them.
+    The table's objects stay at their place, and so do the permissions for them.
     """
     check_name(new[-1] if new else "", "table")
     for _ in range(LOOKS_MAX):
         try:
             return _rename(tree, old, new, token)
         except NoSuchTable as error:
-            # The name may have been given to another table meanwhile: then it is that one's turn.
+            # The name may have been given to another table meanwhile: then that one is renamed.
             if tree.find_table(old) is None:
                 raise
             failure = error
@@ -325,7 +323,7 @@ def _move(
     def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         staging.check_free(view.state, new)
         if found.tracked.transaction.creates_log:
-            # It was to be linked elsewhere by the same transaction, and this is where it appears.
+            # The same transaction had linked it elsewhere, and here it becomes visible.
             check_not_forgotten(view.state, found.view.log_id, quoted(new))
         linked = EntryLinked(
             space=RELATION,

@@ -1,7 +1,7 @@
 """Logs as this process knows them: cached views, names, moments of many logs, branches and transactions as logs.
 
 Rule: every read of a log and every commit goes through here, so that rebasing, tokens and lost answers have one place.
-It must not know how rows are stored in data files, or what a statement wants to change.
+It must not know how rows are stored in data files, or what a statement changes.
 """
 
 from lakelog.catalog.logs.branch_log import (

@@ -1,8 +1,8 @@
-"""A table's log as it is seen on a tag or branch: so all that reads and changes a table works there as it is.
+"""A table's log as it is seen on a tag or branch, so that all code that reads and changes a table works there.
 
 A view on a branch has the branch's files in the place of the table's (see `TableState.on`). What is decided on such
-views becomes a change of the branch before it is committed; of what others have committed, their changes of the same
-branch are shown as such of the table, and those of other lines are left out, for they do not meet.
+views becomes a change of the branch before it is committed. Of other writers' commits, changes of the same branch are
+shown as changes of the table, and those of other lines are left out, as they cannot conflict.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def seen_on(view: View[TableState], name: str, id: str | None = None) -> View[Ta
     """Return a view as it is seen on a tag or branch, or on main. NoSuchRef, also for one of another id."""
     seen = view.state.on(name)
     if id is not None and name != MAIN and seen.refs[name].id != id:
-        raise NoSuchRef(f"the tag or branch {name} is another one: it was dropped or replaced")
+        raise NoSuchRef(f"the tag or branch {name} was dropped or replaced")
     return replace(view, state=seen)
 
 
 class LineLog(TrackedLog[TableState]):
-    """The log of a table on one tag or branch, told apart from others of the same name by its id.
+    """The log of a table on one tag or branch, distinguished from others of the same name by its id.
 
-    All that returns a view raises NoSuchRef where that does not have it.
+    All methods that return a view raise NoSuchRef where that view does not have the tag or branch.
     """
 
     def __init__(self, under: TrackedLog[TableState], name: str, id: str) -> None:
@@ -101,18 +101,18 @@ class LineLog(TrackedLog[TableState]):
     ) -> Committed[TableState]:
         def decide_here(view: View[TableState], passed: Sequence[Commit]) -> Draft:
             draft = decide(self._here(view), [self.seen_here(commit) for commit in passed])
-            return replace(draft, events=self._as_said(draft.events))
+            return replace(draft, events=self._as_of_branch(draft.events))
 
         done = self.under.commit(seen_on(view, MAIN), decide_here, commit_id=commit_id, base=base)
         try:
             return Committed(self._here(done.view), done.version)
         except (NoSuchRef, LogSealed) as gone:
-            # It happened, and the branch is gone since.
+            # It happened, and the branch was dropped since.
             try:
                 return Committed(self.view_at(done.version), done.version)
             except NotFound:
                 raise CommitUnknown(
-                    f"commit {commit_id} happened in version {done.version} of {self.location}, which has expired, and "
+                    f"commit {commit_id} happened in version {done.version} of {self.location}, which has expired; "
                     f"since then: {gone}",
                     commit_id=commit_id or "",
                     location=self.location,
@@ -123,19 +123,19 @@ class LineLog(TrackedLog[TableState]):
         outside = self.under.outside
         return self if outside is self.under else outside
 
-    def _as_said(self, events: Sequence[dict[str, Json]]) -> tuple[dict[str, Json], ...]:
+    def _as_of_branch(self, events: Sequence[dict[str, Json]]) -> tuple[dict[str, Json], ...]:
         """Return the events of a change of the table as those of a change of the branch."""
-        # Who goes back takes the table's line to an older version: the branch's line is told by its files.
-        said = [event for event in events if event["event"] != "rolled-back"]
+        # A rolled-back event takes the table's own line to an older version; for a branch, the changed files suffice.
+        kept = [event for event in events if event["event"] != "rolled-back"]
         return tuple(
             {**event, "event": "branch-files-changed", "branch": self.name}
             if event["event"] == "files-changed"
             else event
-            for event in said
+            for event in kept
         )
 
     def seen_here(self, commit: Commit) -> Commit:
-        """Return a commit with the changes of this line as such of the table, and none of any other line."""
+        """Return a commit with the changes of this line as changes of the table, and none of any other line."""
         return msgspec.structs.replace(
             commit, events=tuple(each for event in commit.events for each in self._event_seen(event))
         )

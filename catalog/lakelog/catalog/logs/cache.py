@@ -58,10 +58,10 @@ class _Unread:
         return None
 
     def dump(self, state: None, version: int) -> Dump:
-        raise AssertionError("nobody commits through a log that is not read")
+        raise AssertionError("a log that is not read is not committed to")
 
     def stored(self, dump: Dump) -> None:
-        raise AssertionError("nobody commits through a log that is not read")
+        raise AssertionError("a log that is not read is not committed to")
 
     def load(self, root: Json) -> None:
         return None
@@ -71,7 +71,7 @@ class LogCache:
     """Opens the logs of one warehouse, and of the places that users chose, under one configuration.
 
     A commit's time is later than all that this process has read, so that a cut by time never holds an effect without
-    its cause, whatever the clocks say.
+    its cause, even if clocks are wrong.
     """
 
     def __init__(self, places: Places, writer: Mapping[str, Json], log_options: LogOptions) -> None:
@@ -81,7 +81,7 @@ class LogCache:
         clock_us, in_parallel = log_options.clock_us, log_options.in_parallel
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
-            # Threads do not inherit who is writing.
+            # Threads do not inherit the writer's facts.
             in_parallel([as_here(work) for work in works])
 
         self.log_options = replace(
@@ -123,7 +123,7 @@ class LogCache:
         return self._tracked(self._tables, location, TableProjection(fetch))
 
     def unread(self, location: str) -> TrackedLog[None]:
-        """Return the log at a location without a word about what it is of: to look for commits in it."""
+        """Return the log at a location, whatever it is of, to look for commits in it."""
         return self._tracked({}, location, _Unread())
 
     def _tracked(
@@ -145,8 +145,8 @@ class LogCache:
         return tracked
 
     def _believable_us(self, own_us: int) -> int:
-        """Return the store's time for a clock that differs too much: else the log would put it, and what was seen by
-        this process with it, aside."""
+        """Return the store's time for a clock that differs too much: else the log would discard the clock's time, and
+        with it the times that this process has seen."""
         store_us = self.places.store(self.warehouse).now_us()
         return own_us if store_us is None or abs(own_us - store_us) <= CLOCK_TOLERANCE_US else store_us
 
@@ -157,7 +157,7 @@ class LogCache:
     # Several logs at once
 
     def in_parallel(self, work: Callable[[T], U], inputs: Sequence[T]) -> list[U]:
-        """Return what `work` makes of each of the inputs, several of them at a time."""
+        """Return what `work` returns for each of the inputs, several of them at a time."""
         results: dict[int, U] = {}
 
         def run(index: int) -> None:
@@ -167,7 +167,7 @@ class LogCache:
         return [results[index] for index in range(len(inputs))]
 
     def check_writable(self) -> None:
-        """Refuse a change where everything is as of the past. Unsupported."""
+        """Refuse a change where all logs are as of the past. Unsupported."""
 
     @property
     def is_a_cut(self) -> bool:
@@ -175,7 +175,7 @@ class LogCache:
         return False
 
     def refresh(self, logs: Sequence[TrackedLog[Any]]) -> None:
-        """Bring every log that is known up to date, in one parallel round of GETs when nothing moved."""
+        """Bring every known log up to date, in one parallel round of GETs when nothing moved."""
         pairs = [(tracked, tracked.known) for tracked in logs]
         known = [(tracked, view) for tracked, view in pairs if view is not None]
         views = refresh_many([(tracked.log, view) for tracked, view in known])
@@ -183,10 +183,10 @@ class LogCache:
             tracked.offer(view)
 
     def check_cut(self) -> None:
-        """Make sure that what was read is as of one moment, where that is what is shown. CommitConflict."""
+        """Check, where all logs are shown as of one moment, that what was read is as of one. CommitConflict."""
 
     def prepare_path(self, namespace: Identifier, table: str | None) -> None:
-        """Prepare a walk down that path: a cut reads all levels that are known in one round."""
+        """Prepare a walk down that path: a cut reads all known levels in one round."""
 
     def commit_together(
         self,

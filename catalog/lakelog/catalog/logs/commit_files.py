@@ -1,4 +1,4 @@
-"""What commits did to a table's files: read from the commits alone, for streams and for changes of rows."""
+"""The changes of a table's files by commits: read from the commits alone, for streams and for changes of rows."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from lakelog.log.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class CommitFiles:
-    """The events of one commit, and the files that those of them tell which are `FilesChanged`."""
+    """The events of one commit, and the files of those that are `FilesChanged`."""
 
     commit: Commit
     events: tuple[TableEvent, ...]
     _blobs: list[bytes] | None
 
     def added(self, event: FilesChanged) -> pa.Table:
-        """Return the files that an event adds, without statistics and partitions where these stand in the event."""
+        """Return the files that an event adds, without statistics and partitions where the event itself has them."""
         if event.added_sidecar is not None:
             assert self._blobs is not None
             return with_version(decode_files(self._blobs[event.added_sidecar]), self.commit.version)
-        # What is known of columns and partitions is of no use to who reads all rows.
+        # Statistics and partition values are of no use to a reader of all rows.
         plain = [msgspec.structs.replace(file, stats={}, partition={}) for file in event.added]
         return files_to_arrow(with_version(plain, self.commit.version), Schema(fields=(), last_id=0), ())
 
@@ -41,8 +41,8 @@ class CommitFiles:
 
 
 def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:
-    """Yield the commits from `first` to `last`, all of which exist, without those that were aborted, as a tag or branch
-    sees them where the log is on one. Costs a GET for each, and those of its sidecars.
+    """Yield the commits from `first` to `last`, all of which exist, without aborted ones, as seen on a tag or branch
+    where the log is on one. Costs a GET for each, and those of its sidecars.
 
     NotFound where one has expired.
     """

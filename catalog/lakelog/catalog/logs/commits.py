@@ -1,4 +1,4 @@
-"""What commits to a table have in common: tokens, events of changed files, and the conflict matrix put to work."""
+"""The common parts of commits to a table: tokens, events of changed files, and checks by the conflict matrix."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ SIDECAR_FROM_FILES = 200
 
 
 class NothingToDo(LakelogError):
-    """Ends a commit that would change nothing. No user sees it: whoever drafts so catches it."""
+    """Ends a commit that would change nothing. No user sees it: the caller of the commit catches it."""
 
     kind = "nothing-to-do"
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes a request that is asked again the same request: the commit id, and each log's version at the first asking.
+    """Makes a retry the same request as the first try: the commit id, and each log's version at the first try.
 
-    Whoever may have to ask again (after a crash of its own, or of the process that answers) gets a token first.
+    A client that may have to retry (after a crash of its own, or of the process that answers) gets a token first.
     """
 
     commit_id: str
     bases: dict[str, int]
 
     def base(self, tracked: TrackedLog[Any]) -> int:
-        """Return the version that the first asking knew; 0 for a log that did not exist then."""
+        """Return the version that the first try knew; 0 for a log that did not exist then."""
         return self.bases.get(tracked.location, 0)
 
 
@@ -67,21 +67,21 @@ ready(Token)
 
 
 def new_token(cache: LogCache, logs: Sequence[TrackedLog[Any]]) -> Token:
-    """Return a token over `logs`, as far as their version is known."""
+    """Return a token over those of `logs` whose version is known."""
     bases = {tracked.location: tracked.known.version for tracked in logs if tracked.known is not None}
     return Token(commit_id=cache.new_id(), bases=bases)
 
 
 def base_of(token: Token | None, tracked: TrackedLog[Any]) -> int | None:
-    """Return the version that the first asking knew; None where this is the first asking as far as is known."""
+    """Return the version that the first try knew; None where no earlier try is known."""
     return token.base(tracked) if token is not None and tracked.location in token.bases else None
 
 
 def base_past_seals(token: Token | None, tracked: TrackedLog[Any], view: View[Any]) -> int | None:
-    """As `base_of`; where others sealed the log since, and the request is not among what followed, that seal's version.
+    """As `base_of`; where others sealed the log since, and the request is not in a later commit, that seal's version.
 
-    A token tells what its client knew, which can be older than a drop and its undrop. Who drops or restores does not
-    build on what was there before, as those who write rows do. Costs nothing where nothing happened since.
+    A token has the versions that its client knew, which can be older than a drop and its undrop. Unlike a write of
+    rows, a drop or restore does not build on what was there before. Costs nothing where nothing happened since.
     """
     base = base_of(token, tracked)
     if token is None or base is None or base >= view.version:
@@ -106,7 +106,7 @@ def commit_changes(logs: LogCache, changes: Sequence[LogChange[Any]], token: Tok
 
 
 def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
-    """Tell whether the request of `token` has been committed in this log already. Costs 1 GET when nothing has."""
+    """Return whether the request of `token` has been committed in this log already. Costs 1 GET if nothing was."""
     if token is None:
         return False
     try:
@@ -117,10 +117,10 @@ def was_applied(tracked: TrackedLog[Any], token: Token | None) -> bool:
 
 
 def was_applied_elsewhere(cache: LogCache, tracked: TrackedLog[Any], token: Token | None) -> bool:
-    """Tell whether the request of `token`, which now leads to `tracked`, was applied to what it led to at first.
+    """Return whether the request of `token`, which now leads to `tracked`, was applied to the log it led to at first.
 
-    A log that is not in the token was put at that name since the first asking, and is not to be changed on its behalf
-    when a log that is in it has the commit.
+    A log that is not in the token was put at that name since the first try, and must not be changed by the retry when a
+    log that is in the token has the commit.
     """
     if token is None or tracked.location in token.bases:
         return False
@@ -128,20 +128,20 @@ def was_applied_elsewhere(cache: LogCache, tracked: TrackedLog[Any], token: Toke
 
 
 def was_applied_anywhere(cache: LogCache, token: Token | None) -> bool:
-    """Tell whether the request of `token` has been committed in any of its logs, whatever names lead to by now."""
+    """Return whether the request of `token` has been committed in any of its logs, wherever names lead now."""
     if cache.is_a_cut:
-        return False  # in a transaction there is nothing to ask again but the whole
+        return False  # a transaction is retried only as a whole
     locations = token.bases if token is not None else ()
     return any(was_applied(cache.unread(location), token) for location in locations)
 
 
 @contextmanager
 def gone_as_no_such_table(name: str) -> Iterator[None]:
-    """Inside, a log that turns out to be sealed means that there is no such table any more."""
+    """Inside, a log that turns out to be sealed means that the table was dropped."""
     try:
         yield
     except LogSealed as error:
-        raise NoSuchTable(f"there is no table {name} any more: it was dropped") from error
+        raise NoSuchTable(f"there is no table {name}: it was dropped") from error
 
 
 def files_event(
@@ -152,9 +152,9 @@ def files_event(
     filter_text: str | None = None,
     changed: Sequence[tuple[DataFile, DataFile]] = (),
 ) -> tuple[FilesChanged, tuple[bytes, ...]]:
-    """Return the event that adds and removes these files, and the sidecars that it refers to (bulk goes there).
+    """Return the event that adds and removes these files, and the sidecars that it refers to (for many files).
 
-    `changed` files get another vector of deleted rows; each is given as it was and as it is.
+    `changed` files get another vector of deleted rows; each is given before and after the change.
     """
     blobs: list[bytes] = []
     added_sidecar = removed_sidecar = None
@@ -192,18 +192,18 @@ def _is_bulk(files: Sequence[DataFile] | Sequence[RemovedFile]) -> bool:
 
 
 def no_rows(change: ChangeKind) -> str | None:
-    """What `Written.touched` is for operations that the matrix never asks about rows."""
-    raise AssertionError(f"the matrix asks nothing about rows where another commit {change.value}")
+    """`Written.touched` of operations for which the matrix never checks rows."""
+    raise AssertionError(f"the matrix checks no rows where another commit {change.value}")
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an operation brings along, for the rules that look closer: its base, and what it replaces.
+    """The facts of an operation that rules of the matrix check: its base, and what it replaces.
 
-    `replaced` tells whether any of some files (in the form of `FileSet.chunks`), which were added or removed since the
-    base, may hold rows that the operation replaces; the argument says which of the two. `touched` says, of an operation
-    on rows, why it cannot go on over files that were added or removed; None where it can. `schema` is the one of the
-    files that it wrote, None where it wrote none. `values` are those that it took of identity columns.
+    `replaced` returns whether any of the files (in the form of `FileSet.chunks`) that were added or removed since the
+    base may hold rows that the operation replaces; the argument is which of the two. `touched` returns, for an
+    operation on rows, why it cannot be rebased over files that were added or removed; None where it can. `schema` is
+    that of the files that it wrote, None where it wrote none. `values` are those that it took of identity columns.
     """
 
     version: int
@@ -214,14 +214,14 @@ class Written:
 
 
 def no_files(change: ChangeKind) -> bool:
-    """What `Written.replaced` is for operations that the matrix never asks about files."""
-    raise AssertionError(f"the matrix asks nothing about {change.value} here")
+    """`Written.replaced` of operations for which the matrix never checks files."""
+    raise AssertionError(f"the matrix checks no files where another commit {change.value}")
 
 
 def check_conflicts(
     operation: Operation, view: View[TableState], passed: Sequence[Commit], written: Written, name: str
 ) -> None:
-    """Hold `operation` against what was committed since its base. CommitConflict names the other and its author."""
+    """Check `operation` against all commits since its base. CommitConflict names the other commit and its author."""
     for commit in passed:
         if commit.version > written.version:
             for event in table_events(commit):
@@ -260,30 +260,28 @@ def _check(
         case Rule.FAIL:
             raise conflict(operation, change, commit, name, None)
         case Rule.GONE:
-            raise NoSuchTable(
-                f"there is no table {name} any more: it was dropped in version {commit.version}"
-            )
+            raise NoSuchTable(f"there is no table {name}: it was dropped in version {commit.version}")
         case _:
             assert_never(verdict)
 
 
 def taken_events(view: View[TableState], values: Sequence[ValuesTaken], name: str) -> list[IdentityTaken]:
-    """Return the events that say which values a commit to `view` takes. ValuesGone where these are taken already.
+    """Return the events that record which values a commit to `view` takes. ValuesGone where these are taken already.
 
-    Values of a column that was dropped since are nobody's.
+    Values of a column that was dropped since are not recorded.
     """
     known = {field.id for field, _ in identity_fields(view.state.current.schema)}
     live = [each for each in values if each.column in known]
     gone = _gone(view.state, live)
     if gone is not None:
         raise ValuesGone(
-            f"the write to {name} cannot be committed: {gone}. Run it again", version=view.version
+            f"the write to {name} cannot be committed: {gone}. Run the statement again", version=view.version
         )
     return [IdentityTaken(column=each.column, first=each.first, last=each.last) for each in live]
 
 
 def _gone(state: TableState, values: Sequence[ValuesTaken]) -> str | None:
-    """Say which of these values were taken before, None where they are all beyond what is taken."""
+    """Return which of these values were taken before, None where they are all beyond the taken ones."""
     identities = {
         field.id: (field.name, identity) for field, identity in identity_fields(state.current.schema)
     }
@@ -292,7 +290,7 @@ def _gone(state: TableState, values: Sequence[ValuesTaken]) -> str | None:
             name, identity = identities[each.column]
             last = state.identities.get(each.column)
             if not is_beyond(identity, each.first, last):
-                return f"it has values of {name} from {each.first} on, and those up to {last} are taken"
+                return f"it has values of {name} from {each.first} on, but those up to {last} are taken"
     return None
 
 
@@ -304,7 +302,7 @@ def conflict(
     if not commit.commit_id:
         return CommitConflict(
             f"the {operation.word} of {name} conflicts with an earlier change in the same transaction, which "
-            f"{change.value}{reason}: it was prepared before that. Load the table again in the transaction",
+            f"{change.value}{reason}: it was prepared before that change. Load the table again in the transaction",
             version=commit.version,
         )
     return CommitConflict(
@@ -317,12 +315,12 @@ def conflict(
 
 
 def _misfit(base: Schema, current: Schema) -> str | None:
-    """Say why files written with the schema `base` do not fit `current`, or None where they do."""
+    """Return why files written with the schema `base` do not fit `current`, or None where they do."""
     known = {field.id: field for _, field in base.walk()}
     for path, field in current.walk():
         before = known.get(field.id, field)
         if isinstance(before.type, AtomicType) and before.type != field.type:
-            # Bounds and partition values are read by the type of their commit: days would be taken for microseconds.
+            # Bounds and partition values are read by the type of their commit: days would be read as microseconds.
             return f"the column {dotted(path)} is a {field.type} now, and was a {before.type}"
         if before.nullable and not field.nullable:
             return f"the column {dotted(path)} is NOT NULL now"

@@ -3,7 +3,7 @@
 Each log's times strictly increase, and a transaction has one time in all of its logs, so all versions with times up to
 some moment are a state that the catalog could have been in. A cut is known as an interval of such moments: not before
 the newest version that was chosen, and before the first version that was left out. Choosing another log first re-checks
-those chosen so far, for only a log that has not moved since is known to have nothing more to show.
+those chosen so far, because only a log that has not moved since is known to have no newer version in the interval.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class _Chosen:
     tracked: TrackedLog[Any]
     view: View[Any]
     is_head: bool
-    """Whether nothing newer was there when it was looked at last."""
+    """Whether the log had no newer version at its last check."""
 
 
 class Cut:
-    """Versions of logs, chosen as they are asked for. Safe to share between threads.
+    """Versions of logs, chosen on first use. Safe to share between threads.
 
-    `at_us` puts it at a moment of the past; `versions` says them all, by location. Without either, it is not before
-    anything that this process has seen, its own commits included: the clocks of others may be behind. `waits` says, by
-    its newest view, whether a log is read only once nothing stands undecided in it: a serializable reader that passed
-    over a transaction which is about to be committed could see what follows from it, in a log that it only read.
+    `at_us` is a moment of the past; `versions` has all versions, by location. Without either, the cut is not before
+    anything that this process has seen, its own commits included: other clients' clocks may be behind. `waits` returns,
+    by its newest view, whether a log is read only once nothing in it is undecided: a serializable reader that skipped
+    a transaction which is about to be committed could see an effect of it, in a log that it only read.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Cut:
         self._lock = threading.RLock()
 
     def begin_batch(self) -> None:
-        """What is chosen from here on is read for one question. CommitConflict where there is no such cut any more.
+        """Begin one request: logs chosen from here on are read for it. CommitConflict where the cut no longer exists.
 
-        A question is answered without a check among what is read for it, for most ask no other; the next one, which may
-        be about what is known already, comes after that check.
+        The logs read for one request are not checked within it, as most callers make only one; the next request, which
+        may use what is known already, begins with that check.
         """
         with self._lock:
             self._batch.clear()
@@ -75,7 +75,7 @@ class Cut:
     def view_of(self, tracked: TrackedLog[S], *, fresh: bool = False) -> View[S]:
         """Return the log's view at this cut. NotFound where there was none; CommitConflict where there is no such cut.
 
-        `fresh` says that what is known of the log was read after the question was asked.
+        `fresh` says that the known view of the log was read after the request began.
         """
         with self._lock:
             chosen = self._chosen.get(tracked.location)
@@ -104,11 +104,11 @@ class Cut:
 
     @property
     def last_us(self) -> int:
-        """The last moment that the cut may be of, as far as is known."""
+        """The last moment that the cut may be of, as far as known."""
         return self._last_us
 
     def check(self) -> None:
-        """Look whether the logs chosen so far moved, in one round of GETs. CommitConflict where that tears the cut."""
+        """Check whether the logs chosen so far moved, in one round of GETs. CommitConflict where that tears the cut."""
         self._is_unchecked = False
         heads = [chosen for chosen in self._chosen.values() if chosen.is_head]
         self._logs.refresh([chosen.tracked for chosen in heads])
@@ -121,14 +121,14 @@ class Cut:
                 continue
             chosen.is_head = False
             self._last_us = min(self._last_us, moved_us - 1)
-        # A moment that was asked for is that moment: what turns out to have happened before it cannot be left out.
+        # A requested moment is exact: a version that turns out to be from before it cannot be left out.
         if self._last_us < max(self._first_us, self._asked_us if self._asked_us < FOREVER_US else 0):
             moved = ", ".join(
                 self._logs.url(chosen.tracked.location) for chosen in heads if not chosen.is_head
             )
             raise CommitConflict(
-                f"what was read together cannot be shown as of one moment, for it changed meanwhile ({moved}): "
-                "start again",
+                f"the objects read together cannot be shown as of one moment: they changed meanwhile ({moved}). "
+                "Start again",
                 version=0,
             )
 
@@ -140,24 +140,25 @@ class Cut:
         assert self._versions is not None
         version = self._versions.get(tracked.location)
         if version is None:
-            raise NotFound(f"there was no log at {self._logs.url(tracked.location)} when the cut was saved")
+            raise NotFound(f"when the cut was saved, there was no log at {self._logs.url(tracked.location)}")
         return _Chosen(tracked, self._view_at(tracked, version), False)
 
     def _view_at(self, tracked: TrackedLog[S], version: int) -> View[S]:
         try:
             return tracked.log.view_at(version)
         except NotFound as error:
-            # Not the same as a log that was not there: that may be shown as nothing, this may not.
+            # Unlike a log that did not exist, this must not be shown as nothing.
             if self._asked_us == FOREVER_US and self._versions is None:
                 raise CommitConflict(
-                    f"what was read together expired while it was read ({error}): start again", version=0
+                    f"a version of the objects read together expired meanwhile ({error}). Start again",
+                    version=0,
                 ) from error
             when = "" if self._versions is not None else f" as of {_text(self._asked_us)}"
-            raise InvalidInput(f"the catalog{when} cannot be shown any more: {error}") from error
+            raise InvalidInput(f"the catalog{when} can no longer be shown: {error}") from error
 
 
 def _moved_us(chosen: _Chosen) -> int | None:
-    """Return when the first change after what was chosen happened, None where there is none."""
+    """Return the time of the first change after the chosen version, None where there is none."""
     now, then = chosen.tracked.known, chosen.view
     if now is None or now.version <= then.version:
         return None

@@ -1,4 +1,4 @@
-"""Single files of a view as a commit says them again: with what is known of them, in the types of now."""
+"""Single files of a view as entries for a new commit: with all that is known of them, in the present types."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def entries_of(
     found = joined([chunk.filter(pc.is_in(chunk["path"], value_set=wanted)) for chunk in chunks])
     specs = {spec.id: spec for spec in metadata.specs}
     entries: dict[str, DataFile] = {}
-    for file in files_from_arrow(_of_now(found, metadata)):
-        # A value that is left out is NULL here: what is stored says so.
+    for file in files_from_arrow(_in_present_types(found, metadata)):
+        # A missing value is NULL: the stored entry has it explicitly.
         partition = {field.id: file.partition.get(field.id) for field in specs[file.spec_id].fields}
-        # What this very transaction has added gets its version when that is committed.
+        # A file that the same transaction has added gets its version at the commit.
         version = None if file.version == UNCOMMITTED else file.version
         entries[file.path] = msgspec.structs.replace(file, partition=partition, version=version)
     return entries
@@ -63,9 +63,9 @@ def with_deletes(
     files: Mapping[str, DataFile],
     vectors: Mapping[str, BitMap],
 ) -> tuple[list[RemovedFile], list[tuple[DataFile, DataFile]]]:
-    """Return what becomes of `files` when all rows in `vectors` are deleted, those of before among them, by path.
+    """Return how `files` change when all rows in `vectors` are deleted, which include those deleted before, by path.
 
-    First those of which no row is left; then those with more deleted rows than before, each as it was and as it is.
+    First the files without a live row; then those with more deleted rows than before, each before and after.
     Costs a PUT where vectors are too large for entries.
     """
     gone, left = [], {}
@@ -79,10 +79,10 @@ def with_deletes(
     return gone, [(files[path], with_vector(files[path], each)) for path, each in written.items()]
 
 
-def _of_now(files: pa.Table, metadata: Metadata) -> pa.Table:
-    """Return `files` with bounds and partition values in the types of now, by which the literals of a commit are read.
+def _in_present_types(files: pa.Table, metadata: Metadata) -> pa.Table:
+    """Return `files` with bounds and partition values in the present types, by which the literals of a commit are read.
 
-    What is known of columns that the table does not have any more is left out, as are bounds that cannot be converted.
+    Statistics of dropped columns are left out, as are bounds that cannot be converted.
     """
     types = {f"p{field.id}": value_type(field.result) for spec in metadata.specs for field in spec.fields}
     for index, name in reversed(list(enumerate(files.column_names))):

@@ -1,6 +1,6 @@
-"""What a log is asked about the transaction that it is looked at in, and what it is told for that one.
+"""The part of a log's interface that is about its transaction: what that has done, and notes of what it has read.
 
-Beside `TrackedLog`, whose users need not know whether there is a transaction: outside of all, the answer is nothing.
+Beside `TrackedLog`, whose users need not know whether there is a transaction: outside of one, all answers are empty.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ class InTransaction(Protocol[S]):
 
     @property
     def is_open(self) -> bool:
-        """Whether what is committed is a step of a transaction, which may have read and done other things."""
+        """Whether a commit is a step of a transaction, which may have read and done other things."""
         ...
 
     @property
     def creates_log(self) -> bool:
-        """Whether the log is only being created by the transaction, which is not committed yet."""
+        """Whether the transaction, which is not committed yet, creates the log."""
         ...
 
     def own_since(self, view: View[S]) -> Sequence[Commit]:
-        """Return what the transaction did after `view`, as commits; outside of transactions, nothing."""
+        """Return the transaction's steps after `view`, as commits; outside of transactions, none."""
         ...
 
     def note_staged(self, commit_id: str, view: View[S]) -> None:
-        """Take note that what will be committed under this id is prepared on `view`."""
+        """Note that the commit of this id is prepared on `view`."""
         ...
 
     def own_since_staged(self, commit_id: str) -> Sequence[Commit]:
-        """As `own_since`, after the view that `note_staged` was told."""
+        """As `own_since`, after the view that `note_staged` was given."""
         ...
 
     def note_rows_read(self, predicate: Filter | None) -> None:
-        """Take note, to validate it later, that the rows which match were read; None stands for all rows."""
+        """Note, for later validation, that the rows which match were read; None stands for all rows."""
         ...
 
     def note_rows_of_line_read(self, name: str, id: str, predicate: Filter | None) -> None:
@@ -48,12 +48,12 @@ class InTransaction(Protocol[S]):
         ...
 
     def note_name_read(self, space: str, name: str | None) -> None:
-        """Take note that this name was looked up in this namespace; None stands for all names of the space."""
+        """Note that this name was looked up in this namespace; None stands for all names of the space."""
         ...
 
 
 class NoTransaction(Generic[S]):
-    """What a log answers that is looked at outside of transactions."""
+    """The answers of a log outside of transactions."""
 
     @property
     def is_open(self) -> bool:

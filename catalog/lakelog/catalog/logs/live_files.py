@@ -1,4 +1,4 @@
-"""The data files of a view: all of them, those that another view does not have, and what tells them apart."""
+"""The data files of a view: all of them, those that another view does not have, and the keys that identify them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Tab
 def files_only_in(
     tracked: TrackedLog[TableState], here: View[TableState], there: View[TableState]
 ) -> pa.Table:
-    """Return the files of one view that the other does not have, or has by another write, as other columns perhaps, or
-    with other rows deleted."""
+    """Return the files of one view that the other does not have, or has by another write (perhaps with other columns),
+    or with other deleted rows."""
     if here.state.files is there.state.files:
         return empty()
     files, others = (all_files(tracked, view) for view in (here, there))
@@ -33,7 +33,7 @@ def files_only_in(
 
 
 def file_keys(files: pa.Table) -> pa.Array:
-    """Return what tells files with the same rows from others: path, write and vector."""
+    """Return keys that are equal for files with the same rows: path, write and vector."""
     deletes = (
         pc.fill_null(files[DELETES].combine_chunks(), "")
         if DELETES in files.column_names
@@ -45,7 +45,7 @@ def file_keys(files: pa.Table) -> pa.Array:
 
 
 def as_removed(chunk: pa.Table) -> list[RemovedFile]:
-    """Return files (in the form of `FileSet.chunks`) as what takes them out."""
+    """Return files (in the form of `FileSet.chunks`) as removed ones."""
     columns = (chunk[name].to_pylist() for name in ("path", "rows", "size"))
     return [
         RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)

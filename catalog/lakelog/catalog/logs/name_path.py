@@ -1,8 +1,8 @@
-"""The way down a path of names, from the root namespace's log: each namespace's log says where the next one is.
+"""The walk down a path of names, from the root namespace's log: each namespace's log says where the next one is.
 
-One walker for all who follow a path. What differs is how a namespace is looked at, which the caller says: as this
-process knows it, brought up to date, as of a cut, or read from its log alone. It must not know what is done with what
-is found, and writes nothing.
+One walker for all callers that follow a path. The caller decides how a namespace is viewed: as this process knows it,
+brought up to date, as of a cut, or read from its log alone. It must not know what callers do with the result, and
+writes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lakelog.log import View
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A namespace on the way, as it was looked at. `entry` is what its parent says of it; None for the root."""
+    """A namespace on the path, as it was viewed. `entry` is its entry in its parent; None for the root."""
 
     path: Identifier
     entry: Entry | None
@@ -33,7 +33,7 @@ Look = Callable[[Identifier, Entry | None, TrackedLog[NamespaceState]], View[Nam
 
 
 def follow(logs: LogCache, namespace: Identifier, look: Look) -> Iterator[Level]:
-    """Yield the namespaces that a path leads through, the root first; each is looked at when its turn comes.
+    """Yield the namespaces that a path leads through, the root first; `look` is called for each in its turn.
 
     The last one is `namespace`, or the one that does not have the next name, or the one before `look` returned None.
     """
@@ -51,7 +51,7 @@ def follow(logs: LogCache, namespace: Identifier, look: Look) -> Iterator[Level]
 
 
 def known_on_path(logs: LogCache, namespace: Identifier, table: str | None = None) -> list[TrackedLog[Any]]:
-    """Return the logs that lead to a namespace, or to a table in it, as far as they are known: no request."""
+    """Return the logs that lead to a namespace, or to a table in it, as far as known. No request."""
     levels = list(follow(logs, namespace, lambda path, entry, tracked: tracked.known))
     known: list[TrackedLog[Any]] = [level.tracked for level in levels]
     if table is not None and len(levels) > len(namespace):

@@ -1,8 +1,8 @@
-"""Finding things by name: walks namespaces' logs from the warehouse's root down to a namespace or a table.
+"""Finding objects by name: walks namespaces' logs from the warehouse's root down to a namespace or a table.
 
-Everything that is known is re-checked in one parallel round, then walked again; only levels that were not known before
-cost more. A name that leads to a sealed log was read before the drop that unlinked it, or the table was dropped by its
-place: either way there is nothing.
+All known levels are re-checked in one parallel round, then walked again; only levels that were not known before cost
+more. A name that leads to a sealed log was read before the drop that unlinked it, or the table was dropped by its
+place: either way the object does not exist.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NAMED_BY_ID = re.compile(r"(?:^|/)t-([a-z2-7]{26})$")
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[S]):
-    """A namespace or a table: its log and the view that was fresh when it was found."""
+    """A namespace or a table: its log, and its view that was fresh when it was found."""
 
     tracked: TrackedLog[S]
     view: View[S]
@@ -58,22 +58,22 @@ class NameTree:
     def __init__(self, logs: LogCache) -> None:
         self.logs = logs
 
-    # Looking
+    # Finding
 
     def find_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:
-        """Return a namespace as it is now, or None where there is none (the root of an empty warehouse too)."""
+        """Return a namespace as it is now, or None if it does not exist (also for the root of an empty warehouse)."""
         return self._walk(namespace, self._refreshed(namespace, None))
 
     def namespace(self, namespace: Identifier) -> Found[NamespaceState]:
-        """Return a namespace as it is now. NoSuchNamespace where there is none."""
+        """Return a namespace as it is now. NoSuchNamespace if it does not exist."""
         found = self.find_namespace(namespace)
         if found is None:
             raise no_such_namespace(namespace)
         return found
 
     def listed(self, namespace: Identifier, space: str) -> NamespaceState:
-        """Return a namespace as it is now, and note that all of one space is read. NoSuchNamespace where there is
-        none; the root of an empty warehouse is an empty one."""
+        """Return a namespace as it is now, and note that all of one space is read. NoSuchNamespace if it does not
+        exist; the root of an empty warehouse is an empty one."""
         found = self.find_namespace(namespace)
         if found is None:
             if not namespace:
@@ -96,14 +96,14 @@ class NameTree:
         try:
             view = self._view(tracked, fresh)
             if view.log_id != entry.id:
-                # Known of a log that was there before, or read before the name: what is read now is newer than both.
+                # The view is of an earlier log at this place, or older than the name: one that is read now is newer.
                 view = tracked.anew()
         except NotFound as error:
             raise _dangling(identifier, self.logs.url(entry.location)) from error
         _check_own(identifier, entry, view, self.logs)
         if not view.sealed and view.log_id == entry.id:
             return Found(tracked, view)
-        # Dropped after its namespace was read, and perhaps created again in the same moment; or dropped by its place.
+        # Dropped after its namespace was read, and perhaps re-created in the same moment; or dropped by its place.
         self.logs.check_cut()
         if self.logs.is_a_cut:
             return None
@@ -113,24 +113,24 @@ class NameTree:
         return None
 
     def known_namespace(self, namespace: Identifier) -> Found[NamespaceState] | None:
-        """Return a namespace in which something has just been looked for, as it was found then: no request."""
+        """Return a namespace in which a name was just looked up, as it was found then. No request."""
         return self._walk(namespace, {each.location for each in known_on_path(self.logs, namespace)})
 
     def known_definition(self, identifier: Identifier) -> Definition | None:
-        """Return what a name stands for that `find_table` has just found to be no table's: no request."""
+        """Return the definition of a name that `find_table` has just found not to be a table's. No request."""
         found = self.known_namespace(identifier[:-1])
         defined = found.view.state.definition(RELATION, identifier[-1]) if found is not None else None
         return None if defined is None else defined.definition
 
     def table(self, identifier: Identifier) -> Found[TableState]:
-        """Return a table as it is now. NoSuchTable where there is none."""
+        """Return a table as it is now. NoSuchTable if it does not exist."""
         found = self.find_table(identifier)
         if found is None:
             raise no_such_table(identifier)
         return found
 
     def _refreshed(self, namespace: Identifier, table: str | None) -> set[str]:
-        """Re-check all known levels of a path in one round; return the locations that are fresh now."""
+        """Re-check all known levels of a path in one round; return the locations that are now fresh."""
         self.logs.prepare_path(namespace, table)
         known = known_on_path(self.logs, namespace, table)
         if known:
@@ -150,7 +150,7 @@ class NameTree:
         above: Level | None = None
         for level in follow(self.logs, namespace, look):
             if above is not None and level.view.sealed:
-                # Dropped after its parent was read, and perhaps created again in the same moment.
+                # Dropped after its parent was read, and perhaps re-created in the same moment.
                 self.logs.check_cut()
                 if looks and not self.logs.is_a_cut and _leads_elsewhere(above, level):
                     return self._walk(namespace, set(), looks=looks - 1)
@@ -166,10 +166,10 @@ class NameTree:
         try:
             return self._view(tracked, fresh)
         except NotFound:
-            # A cut can be of before there was anything.
+            # A cut can be from before the warehouse was set up.
             if self.logs.is_a_cut or not self._has_any_log():
                 return None
-            return self._after_all(tracked)
+            return self._required_root(tracked)
 
     def _below(
         self, path: Identifier, entry: Entry, tracked: TrackedLog[NamespaceState], fresh: set[str]
@@ -190,7 +190,7 @@ class NameTree:
         return view
 
     def known_on_path(self, path: Identifier) -> list[TrackedLog[Any]]:
-        """Return the logs that lead to what a path names, a namespace or a table, as far as known: no request."""
+        """Return the logs that lead to the namespace or table that a path names, as far as known. No request."""
         as_table = known_on_path(self.logs, path[:-1], path[-1]) if path else []
         return list(dict.fromkeys([*as_table, *known_on_path(self.logs, path)]))
 
@@ -203,7 +203,7 @@ class NameTree:
             return found
         tracked = self.logs.namespace("")
         if self.logs.is_a_cut and self._has_any_log():
-            return Found(tracked, self._after_all(tracked))
+            return Found(tracked, self._required_root(tracked))
         draft = Draft(events=encode([NamespaceCreated(properties={})]))
         try:
             view = tracked.create(draft, log_id=self.logs.new_id())
@@ -212,13 +212,13 @@ class NameTree:
         return Found(tracked, view)
 
     def writable(self, namespace: Identifier) -> Found[NamespaceState]:
-        """Return a namespace for a change in it; the root is set up where it is missing."""
+        """Return a namespace for a change in it; a missing root is set up."""
         return self.namespace(namespace) if namespace else self.root()
 
     def _has_any_log(self) -> bool:
-        """Tell whether the warehouse holds any log; InvalidInput for anything that is not lakelog's.
+        """Return whether the warehouse holds any log; InvalidInput for any object that is not lakelog's.
 
-        Costs a LIST, and only where there is no root log.
+        Costs a LIST; called only where there is no root log.
         """
         found = False
         for key in self.logs.places.store(self.logs.warehouse).list_after(""):
@@ -230,8 +230,8 @@ class NameTree:
                 )
         return found
 
-    def _after_all(self, tracked: TrackedLog[NamespaceState]) -> View[NamespaceState]:
-        """Return the root, which must be there: its log is created before any other."""
+    def _required_root(self, tracked: TrackedLog[NamespaceState]) -> View[NamespaceState]:
+        """Return the root, which must exist: its log is created before any other."""
         try:
             return tracked.current()
         except NotFound as error:
@@ -243,8 +243,8 @@ class NameTree:
     # Unlinking
 
     def is_taken(self, identifier: Identifier) -> bool:
-        """Tell whether a name leads to a table, for whoever is about to give it to one. Where it leads nowhere, it is
-        unlinked: by a step of the transaction at hand, if there is one."""
+        """Return whether a name leads to a table, for a caller that is about to give it to one. A name whose table no
+        longer exists is unlinked: in a transaction, by a step of it."""
         if self.find_table(identifier) is not None:
             return True
         parent, name = self.find_namespace(identifier[:-1]) if self.logs.is_a_cut else None, identifier[-1]
@@ -258,22 +258,22 @@ class NameTree:
             events = (event for commit in passed for event in namespace_events(commit))
             if any(isinstance(event, EntryLinked) and event.id == entry.id for event in events):
                 raise CommitConflict(
-                    f"{quoted(identifier)} led nowhere, and was restored while its name was given to another table: "
-                    "look at it again",
+                    f"the table {quoted(identifier)} had been dropped, and was restored while its name was given to "
+                    "another table: load it again",
                     version=view.version,
                 )
             if view.state.entry(RELATION, name) != entry:
-                raise NothingToDo("somebody else has unlinked the name")
+                raise NothingToDo("another client has unlinked the name")
             return Draft(events=encode([unlinked]))
 
         commit_in(parent, identifier[:-1], decide, None)
         return False
 
     def unlink(self, parent: Found[NamespaceState], space: str, name: str, entry: Entry) -> None:
-        """Remove a name whose log was sealed by itself; it may be gone already, or the log be restored.
+        """Remove a name whose log was sealed by itself, unless it is removed already or the log was restored.
 
-        What was read of the log can be older than what was read of its namespace. So an intent locks the name first, as
-        every restore has to, and then the log is looked at once more.
+        The view of the log can be older than the view of its namespace. So an intent locks the name first, as every
+        restore has to, and then the log is read once more.
         """
         logs = self.logs
         tracked: TrackedLog[Any] = (
@@ -298,7 +298,7 @@ class NameTree:
             change = LogChange(parent.tracked, parent.tracked.at_least(parent.view.version), decide)
             logs.commit_together([change], validate=validate)
         except (_AlreadyDone, LogSealed):
-            # Somebody else finished this drop, undid it, or dropped the whole namespace: that is as good.
+            # Another client finished this drop, undid it, or dropped the whole namespace: nothing is left to do.
             return
 
 
@@ -308,7 +308,7 @@ def commit_in(
     decide: Decide[NamespaceState],
     token: Token | None,
 ) -> None:
-    """Commit a change of a namespace. NoSuchNamespace when it was dropped meanwhile, and what `decide` raises."""
+    """Commit a change of a namespace. NoSuchNamespace when it was dropped meanwhile; raises what `decide` raises."""
     tracked = found.tracked
     try:
         tracked.commit(
@@ -324,7 +324,7 @@ def commit_in(
 def changes_of(
     decisions: Sequence[tuple[Found[Any], Decide[Any]]], token: Token | None
 ) -> list[LogChange[Any]]:
-    """Return the changes of one commit to several logs, each with what decides it there."""
+    """Return the changes of one commit to several logs, each with its decision."""
     return [
         LogChange(each.tracked, each.view, decide, base_past_seals(token, each.tracked, each.view))
         for each, decide in decisions
@@ -332,7 +332,7 @@ def changes_of(
 
 
 def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
-    """Refuse to link a log that a cleaner took for abandoned: it may be gone by now."""
+    """Refuse to link a log that vacuum took for abandoned: it may have been deleted."""
     if id in state.forgotten:
         raise CommitConflict(
             f"the creation of {title} took so long that vacuum took it for abandoned: run the statement again",
@@ -341,21 +341,21 @@ def check_not_forgotten(state: NamespaceState, id: str, title: str) -> None:
 
 
 class _AlreadyDone(LakelogError):
-    """Ends a commit whose effect is there already, or not wanted any more."""
+    """Ends a commit whose effect exists already, or is no longer wanted."""
 
     kind = "already-done"
 
 
 def no_such_namespace(namespace: Identifier) -> NoSuchNamespace:
-    return NoSuchNamespace(f"there is no namespace {quoted(namespace)}: list its parent to see what there is")
+    return NoSuchNamespace(f"there is no namespace {quoted(namespace)}: list its parent to see which exist")
 
 
 def no_such_table(identifier: Identifier) -> NoSuchTable:
-    return NoSuchTable(f"there is no table {quoted(identifier)}: list its namespace to see what there is")
+    return NoSuchTable(f"there is no table {quoted(identifier)}: list its namespace to see which exist")
 
 
 def has_own_place(entry: Entry) -> bool:
-    """Whether the catalog chose the place: then one log is there for ever, under the id that the folder is named by."""
+    """Whether the catalog chose the place: then it holds one log for ever, whose id is in the folder's name."""
     return entry.location.endswith(f"-{entry.id}")
 
 
@@ -364,27 +364,28 @@ def check_at_place(location: str, view: View[TableState], logs: LogCache) -> Non
     named = _NAMED_BY_ID.search(location)
     if named is not None and named[1] != view.log_id and not view.state.current.own_location:
         raise FormatError(
-            f"{logs.url(location)} is the place of the log {named[1]}, but the log {view.log_id} is there: objects "
-            "were copied or moved behind the catalog's back; restore them"
+            f"{logs.url(location)} is the place of the log {named[1]}, but holds the log {view.log_id}: objects "
+            "were copied or moved without the catalog; restore them"
         )
 
 
 def _check_own(identifier: Identifier, entry: Entry, view: View[Any], logs: LogCache) -> None:
-    """Raise FormatError where a place that belongs to one log has another's: a name must not lead to it, nor end."""
+    """Raise FormatError where a place that belongs to one log holds another: the name must not lead to that, and must
+    not be removed."""
     if view.log_id != entry.id and has_own_place(entry):
         raise FormatError(
-            f"the catalog says that {quoted(identifier)} is the log {entry.id}, but at {logs.url(entry.location)} is "
-            f"the log {view.log_id}: objects were copied or moved behind the catalog's back; restore them"
+            f"in the catalog, {quoted(identifier)} is the log {entry.id}, but {logs.url(entry.location)} holds the log "
+            f"{view.log_id}: objects were copied or moved without the catalog; restore them"
         )
 
 
 def _leads_elsewhere(parent: Level, child: Level) -> bool:
-    """Tell whether the name of a namespace that turned out to be sealed leads to another one by now."""
+    """Return whether the name of a namespace that turned out to be sealed now leads to another one."""
     return parent.tracked.current().state.entry(NAMESPACE, child.path[-1]) != child.entry
 
 
 def _dangling(identifier: Identifier, url: str) -> FormatError:
     return FormatError(
-        f"the catalog says that {quoted(identifier)} is at {url}, but there is no log at that place: "
-        "objects were removed or moved behind the catalog's back; restore them"
+        f"in the catalog, {quoted(identifier)} is at {url}, but there is no log at that place: "
+        "objects were removed or moved without the catalog; restore them"
     )

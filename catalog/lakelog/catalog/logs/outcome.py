@@ -1,4 +1,4 @@
-"""What became of a change whose answer was lost: for whoever asks again from another process."""
+"""The outcome of a change whose answer was lost: for a client that retries from another process."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 
 def was_committed(logs: LogCache, token: Token) -> bool:
-    """Tell whether the transaction of `token`, whose coordinator is dead, happened. Costs about 2 GETs.
+    """Return whether the transaction of `token`, whose coordinator is dead, happened. Costs about 2 GETs.
 
-    What is undecided is settled first, so that nobody decides it later. Of a transaction in one log only, which is one
-    PUT, False says that this PUT has not arrived yet; a store may still be busy with it.
+    Undecided commits are settled first, so that no client decides them later. For a transaction in one log only, which
+    is one PUT, False means that this PUT has not arrived yet; a store may still be busy with it.
     """
     for location in sorted(token.bases):
         found = _has_commit(logs, location, token)
         if found is not None:
-            # All of the transaction's logs have its commit or none has: one answer is enough.
+            # Either all logs of the transaction have its commit, or none has: one answer is enough.
             return found
     return False
 
 
 def has_happened(logs: LogCache, token: Token) -> bool:
-    """As `was_committed`, of any change, which may be in some only of the logs of its token. A few GETs for each."""
+    """As `was_committed`, for any change, which may be in only some of its token's logs. A few GETs for each."""
     return any(_has_commit(logs, location, token) for location in sorted(token.bases))
 
 
 def _has_commit(logs: LogCache, location: str, token: Token) -> bool | None:
-    """Tell whether the change is in a log, None where there is no such log."""
+    """Return whether the change is in a log, None where there is no such log."""
     log = logs.unread(location).log
     try:
         head = log.refresh_settled(log.load())

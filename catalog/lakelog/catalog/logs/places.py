@@ -1,7 +1,7 @@
-"""Where things are: stores, and the two ways to say a place in the catalog.
+"""The places of logs: stores, and the two forms of a location in the catalog.
 
 A location is relative to the warehouse (`""` is the root namespace) or, where a user chose the place, a URL. One store
-serves the warehouse, one each bucket or folder elsewhere.
+serves the warehouse, and one serves each bucket or folder elsewhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Places:
             return self.stores[url]
 
     def url(self, location: str) -> str:
-        """Return where `location` is, as a URL (a plain path for local folders)."""
+        """Return the URL of `location` (a plain path for local folders)."""
         if _is_url(location):
             return location
         return f"{self.warehouse}/{location}" if location else self.warehouse

@@ -1,4 +1,4 @@
-"""Which logs a piece of maintenance is about: one table, or a namespace with all that is below it."""
+"""The logs that a maintenance operation covers: one table, or a namespace with all that is below it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ S = TypeVar("S")
 Progress = Callable[[str], None]
 
 NO_MAINTENANCE = (
-    "maintenance deletes what nobody can bring back, so there is none in a transaction or of the past: open the "
-    "catalog without either"
+    "maintenance deletes for good, so it cannot run in a transaction or on a catalog of the past: open the catalog "
+    "without either"
 )
 
 
 def no_progress(message: str) -> None:
-    """For those who do not want to be told how far it is."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target(Generic[S]):
-    """One log, with the newest view of it. `name` is for people: quoted, or the place where there is no name."""
+    """One log, with its newest view. `name` is for messages: quoted, or the place of a log without a name."""
 
     name: str
     path: Identifier | None
@@ -41,7 +41,7 @@ class Target(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A log that should be there and cannot be read: maintenance leaves it alone, says so, and goes on."""
+    """A log that should exist and cannot be read: maintenance leaves it alone, reports it, and goes on."""
 
     kind: str
     name: str
@@ -51,7 +51,7 @@ class Unreadable:
 
 @dataclass(slots=True)
 class Scope:
-    """Parents come before what is in them."""
+    """Parents come before their children."""
 
     namespaces: list[Target[NamespaceState]] = field(default_factory=list)
     tables: list[Target[TableState]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Scope:
 
     @property
     def is_one_table(self) -> bool:
-        """Whether a single table was asked for: then what fails is an error, and not one of many answers."""
+        """Whether the scope is a single table: then a failure is an error, and not one of many answers."""
         return not self.namespaces and len(self.tables) == 1
 
 
@@ -71,14 +71,14 @@ def chosen_scope(
     location: str | None = None,
     progress: Progress | None = None,
 ) -> Scope:
-    """Return what one of these means; without any, the whole catalog. NoSuchTable, NoSuchNamespace, InvalidInput.
+    """Return the scope of one of these; without any, the whole catalog. NoSuchTable, NoSuchNamespace, InvalidInput.
 
-    Maintenance is of the catalog as it is, and of each log by itself: there is none of the past, or in a transaction.
+    Maintenance is of the catalog as it is, and of each log by itself: Unsupported for the past, or in a transaction.
     """
     if tree.logs.is_a_cut:
         raise Unsupported(NO_MAINTENANCE)
     if sum(given is not None for given in (table, namespace, location)) > 1:
-        raise InvalidInput("a table, a namespace and a location are three different things: give one of them")
+        raise InvalidInput("a table, a namespace and a location exclude each other: give one of them")
     if table is not None:
         found = tree.table(table)
         return Scope(tables=[Target(quoted(table), table, found.tracked, found.view)])
@@ -94,14 +94,14 @@ def _at(tree: NameTree, location: str) -> Scope:
     except NotFound as error:
         raise NoSuchTable(f"there is no table at {location}: check the path") from error
     if view.sealed:
-        raise NoSuchTable(f"there is no table at {location} any more: it was dropped")
+        raise NoSuchTable(f"there is no table at {location}: it was dropped")
     return Scope(tables=[Target(tree.logs.url(tracked.location), None, tracked, view)])
 
 
 def of_namespace(tree: NameTree, path: Identifier, progress: Progress) -> Scope:
-    """Return a namespace, everything in it, and so on. Costs a parallel round or two of GETs for each level.
+    """Return a namespace with all that is below it. Costs a parallel round or two of GETs for each level.
 
-    NoSuchNamespace; an absent warehouse has nothing in it.
+    NoSuchNamespace; an absent warehouse is empty.
     """
     found = tree.find_namespace(path)
     if found is None:
@@ -144,12 +144,12 @@ def _loaded(
             if view.log_id != entry.id:
                 view = tracked.anew()
         except NotFound as error:
-            what = f"there is no log there, though its name leads to it: `lakelog fsck` tells more ({error})"
+            what = f"its name leads here, but there is no log: run `lakelog fsck` for details ({error})"
             scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), what))
         except LakelogError as error:
             scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), str(error)))
         else:
-            # What is sealed, or another's by now, is being dropped: it is no longer what the name led to.
+            # A log that is sealed, or another one now, is being dropped: the name no longer leads to it.
             if not view.sealed and view.log_id == entry.id:
                 found[number] = Target(quoted(path), path, tracked, view)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def write_vectors(
     store: ObjectStore, prefix: str, write: WriteRef, vectors: Mapping[str, BitMap]
 ) -> dict[str, Deletes]:
-    """Return the references to `vectors`, by whatever they are keyed, once they can be read. Costs at most 1 PUT."""
+    """Return the references to `vectors`, by the same keys, once they can be read. Costs at most 1 PUT."""
     found, path, content = packed_vectors(write, vectors)
     if path is not None:
         store.put(_key(prefix, path), content)
@@ -28,10 +28,10 @@ def write_vectors(
 
 
 def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physical_rows: int) -> BitMap:
-    """Return the positions of the deleted rows of a file that has `physical_rows` with them.
+    """Return the positions of the deleted rows of a file that has `physical_rows` including these.
 
-    FormatError where it is not the vector that was written, or not one of this file, or where it is gone. Costs one
-    ranged GET where it does not stand in the entry.
+    FormatError for a vector that is damaged, of another file, or missing. Costs one ranged GET where the entry does not
+    contain it.
     """
     from pyroaring import BitMap
 
@@ -43,7 +43,7 @@ def read_vector(store: ObjectStore, prefix: str, deletes: Deletes | None, physic
 
 def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
     if deletes.path is None or deletes.offset is None:
-        raise FormatError("the log does not say where the vector of its deleted rows is")
+        raise FormatError("the log has no place of the vector of its deleted rows")
     key = _key(prefix, deletes.path)
     try:
         with store.open_input(key) as source:
@@ -51,7 +51,7 @@ def _ranged(store: ObjectStore, prefix: str, deletes: Deletes) -> bytes:
             return source.read(deletes.size_bytes)
     except NotFound:
         raise FormatError(
-            f"the vector of its deleted rows is gone: there is no {key} in {store.url}"
+            f"the vector of its deleted rows is missing: there is no {key} in {store.url}"
         ) from None
 
 

@@ -1,8 +1,8 @@
-"""One version of a table as this process knows it: its log, the view that a caller has, and what messages call it.
+"""One version of a table as this process knows it: its log, the view that a caller has, and its name in messages.
 
-Rule: what a caller decides on a version is committed by `commit`, on the newest version that allows it; the way there
-(an earlier step of the same transaction, another table at the place, a drop, a request that is made again) is here and
-nowhere else. It must not know what is decided, or who may ask for it: a handle of the past is refused above.
+Rule: what a caller decides on a version is committed by `commit`, on the newest version that allows it; the cases in
+between (an earlier step of the same transaction, another table at the place, a drop, a retry) are handled here and
+nowhere else. It must not know what is decided, or which callers are allowed: a handle of the past is refused above.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from lakelog.log.placing import Decide
 
 @dataclass(frozen=True, slots=True)
 class TableHead:
-    """`name` is what messages call the table. In a transaction, `view` has what that has changed."""
+    """`name` is the table's name in messages. In a transaction, `view` includes the transaction's changes."""
 
     logs: LogCache
     tracked: TrackedLog[TableState]
@@ -84,7 +84,8 @@ class TableHead:
 
     @property
     def ref_id(self) -> str | None:
-        """What tells the tag or branch from others of the same name before and after it; None for the table itself."""
+        """The id of the tag or branch, unlike that of others of the same name before and after it; None for the table
+        itself."""
         return None if self.ref == MAIN else self.view.state.refs[self.ref].id
 
     @property
@@ -98,7 +99,7 @@ class TableHead:
         return replace(self, view=view)
 
     def at_version(self, version: int) -> TableHead:
-        """Return the table at a version, as that was committed. NotFound for one that it does not have (any more)."""
+        """Return the table at a version, as that was committed. NotFound for one that does not exist or has expired."""
         if version == self.version and not self.logs.is_a_cut:
             return self
         try:
@@ -110,7 +111,7 @@ class TableHead:
             raise NotFound(f"{self.name} has no version {version}: its newest is {newest}") from error
         if view.log_id != self.id:
             raise NotFound(
-                f"version {version} at {self.url} is of another table, which was dropped before this one was "
+                f"version {version} at {self.url} belongs to another table, which was dropped before this one was "
                 "created there"
             )
         return self.at(view)
@@ -122,8 +123,8 @@ class TableHead:
         except NotFound as error:
             asked = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=time_us)
             raise NotFound(
-                f"{self.name} has no version of {asked.isoformat(' ')} or before: its first version is later; "
-                "`lakelog history` tells the times of all"
+                f"{self.name} has no version of {asked.isoformat(' ')} or before: its first version is later. "
+                "`lakelog history` shows the times of all versions"
             ) from error
 
     def at_write(self, write: WriteRef | None) -> TableHead:
@@ -141,11 +142,11 @@ class TableHead:
         with gone_as_no_such_table(self.name):
             view = self.tracked.current()
         if view.sealed or view.log_id != self.id:
-            raise NoSuchTable(f"there is no table {self.name} any more: it was dropped")
+            raise NoSuchTable(f"there is no table {self.name}: it was dropped")
         return self.at(view)
 
     def newest_known(self) -> TableHead:
-        """Return the newest version that is known without a request: where a commit that read nothing starts from."""
+        """Return the newest version that is known without a request: the base of a commit that read nothing."""
         known = self.tracked.known
         if (
             known is not None
@@ -157,7 +158,7 @@ class TableHead:
         return self
 
     def at_least(self, version: int) -> TableHead:
-        """Return a version that is known and not older, else the newest. NoSuchTable where another is at its place."""
+        """Return a known version that is not older, else the newest. NoSuchTable where another is at its place."""
         view = self.tracked.at_least(version)
         if view.log_id != self.id:
             raise another_table(self.name)
@@ -179,7 +180,7 @@ class TableHead:
             return table
         return replace(self, tracked=LineLog(table.tracked, name, view.state.refs[name].id), view=view)
 
-    # What it has
+    # Its contents
 
     def chunks(self) -> list[pa.Table]:
         """Return the live files (see `FileSet.chunks`)."""
@@ -190,7 +191,7 @@ class TableHead:
         return all_files(self.tracked, self.view)
 
     def files_only_here(self, there: View[TableState]) -> pa.Table:
-        """Return the files that another view does not have, or not so (see `files_only_in`)."""
+        """Return the files that another view does not have, or has differently (see `files_only_in`)."""
         return files_only_in(self.tracked, self.view, there)
 
     def entries(self, paths: Collection[str]) -> dict[str, DataFile]:
@@ -221,7 +222,7 @@ class TableHead:
     def plan_bound(
         self, bound: Bound | None, *, limit: int | None = None, top: TopRows | None = None
     ) -> pa.Table:
-        """As `plan`, of a condition whose columns are found; with `limit`, as many files as that many rows take."""
+        """As `plan`, of a condition whose columns are bound; with `limit`, as many files as hold that many rows."""
         fetch, specs, schema = self.tracked.log.read_blobs, self.metadata.specs, self.schema
         return self.tracked.read(
             self.view,
@@ -237,13 +238,14 @@ class TableHead:
         return WriteRef(id=self.logs.new_id(), version=self.version)
 
     def token_of(self, write: WriteRef) -> Token:
-        """Return the token of a write that has no other: one write is one commit, however often it is asked for."""
+        """Return the token of a write that has no other: one write is one commit, however often it is retried."""
         return Token(commit_id=write.id, bases={self.tracked.location: write.version})
 
     def check_own_steps(self, operation: Operation, written: Written) -> None:
-        """Raise CommitConflict where the transaction at hand did something after this version that is in the way.
+        """Raise CommitConflict where an own change of the transaction after this version conflicts.
 
-        What a handle of before an earlier step does not know is no less there; see `check_conflicts`.
+        A handle from before an earlier step does not know that step, but has to be checked against it all the same;
+        see `check_conflicts`.
         """
         own = self.tracked.transaction.own_since(self.view)
         if own:
@@ -253,7 +255,7 @@ class TableHead:
     def commit(self, decide: Decide[TableState], token: Token | None = None) -> Committed[TableState]:
         """Commit what was decided on this version, on the newest one that allows it (see `Log.commit`).
 
-        NoSuchTable when the table was dropped, or another one is at its place.
+        NoSuchTable when the table was dropped, or another one was created at its place.
         """
         start = self.at_least(self.version)
         with gone_as_no_such_table(self.name):
@@ -265,8 +267,8 @@ class TableHead:
             )
 
     def commit_or_refresh(self, decide: Decide[TableState], token: Token | None) -> TableHead:
-        """As `commit`; return the newest version. That is all where there is nothing to do, or where the request of
-        `token` was applied already to the table that its name led to at first."""
+        """As `commit`; return the newest version. Commits nothing where there is nothing to do, or where the request of
+        `token` was already applied to the table that its name led to at first."""
         if was_applied_elsewhere(self.logs, self.tracked, token):
             return self.refreshed()
         try:
@@ -276,11 +278,11 @@ class TableHead:
 
 
 class HasHead(Protocol):
-    """What stands for a version of a table to its user, and leads to it."""
+    """An object that stands for a version of a table to its user, and has its head."""
 
     @property
     def head(self) -> TableHead: ...
 
 
 def another_table(name: str) -> NoSuchTable:
-    return NoSuchTable(f"there is no table {name} any more: another one is at its place")
+    return NoSuchTable(f"there is no table {name}: it was dropped, and another one is at its place")

@@ -1,6 +1,6 @@
-"""What this process knows of itself as a writer of commits: user, host, program and versions.
+"""The facts that this process has of itself as a writer of commits: user, host, program and versions.
 
-The only module of the catalog that asks the system who it is; the facts themselves are `state.writer`'s.
+The only module of the catalog that asks the system for them; the facts themselves are `state.writer`'s.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def writer_facts(
     application: str | None = None,
     host: str | None = None,
 ) -> dict[str, Json]:
-    """Return the facts of a session, ours where none are given. `engine` is a name and a version: "spark 4.3.0"."""
+    """Return the facts of a session, by default this process's. `engine` is a name and a version: "spark 4.3.0"."""
     return bounded_facts(
         {
             USER: _user() if user is None else user,

@@ -1,7 +1,7 @@
-"""One log as this process knows it: its newest view, and all that is asked of it.
+"""One log as this process knows it: its newest view, and all requests to it.
 
 Views only ever move forward here. A log on a tag or branch, and one in a transaction, are such logs too, which show
-more or less than what is committed; what only transactions need is asked of `TrackedLog.transaction`.
+more or less than what is committed; requests that only transactions need go to `TrackedLog.transaction`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 RELOAD_AFTER_VERSIONS = 1000
-"""A state that was folded forward for so long is read anew from its snapshot: it no longer holds on to its past."""
+"""A state that was folded over this many versions is read anew from its snapshot, to release memory of its past."""
 
 
 class TrackedLog(Generic[S]):
@@ -43,7 +43,7 @@ class TrackedLog(Generic[S]):
 
     @property
     def known(self) -> View[S] | None:
-        """The newest view that is known, without a request."""
+        """The newest known view, without a request."""
         return self._view
 
     def offer(self, view: View[S]) -> View[S]:
@@ -55,14 +55,14 @@ class TrackedLog(Generic[S]):
             return self._view
 
     def reset(self, view: View[S]) -> View[S]:
-        """Remember `view` whatever was known: its log was just created at this place."""
+        """Remember `view` in place of the known one: its log was just created at this place."""
         self._seen(view.time_us)
         with self._lock:
             self._view = view
             return view
 
     def at_least(self, version: int) -> View[S]:
-        """Return a view that is not older than `version`: the known one where it will do, else the head."""
+        """Return a view that is not older than `version`: the known one if it is new enough, else the head."""
         known = self._view
         return known if known is not None and known.version >= version else self.current()
 
@@ -77,23 +77,23 @@ class TrackedLog(Generic[S]):
         return self.offer(view)
 
     def settled(self) -> View[S]:
-        """Return the head once nothing stands undecided after it (see `Log.refresh_settled`)."""
+        """Return the head once no undecided commit stands after it (see `Log.refresh_settled`)."""
         return self.offer(self.log.refresh_settled(self._view or self.log.load()))
 
     def anew(self) -> View[S]:
-        """Return the head as one finds it who knows nothing: what is known may be of a log that was removed."""
+        """Return the head without use of the known view, which may be of a log that was removed."""
         with self._lock:
             self._view = None
         return self.current()
 
     def at_its_place(self) -> View[S]:
-        """Return the head of what is there now: where a sealed log is known, it may have been removed since."""
+        """Return the head of the log that is there now: a known sealed one may have been removed since."""
         view = self.current()
         return self.anew() if view.sealed else view
 
     def read(self, view: View[S], look: Callable[[View[S]], T]) -> T:
-        """Return what `look` finds in a view whose parts are still in the store; where expiry has replaced them, in the
-        same version read anew. NotFound, with the versions that there are, when that has expired."""
+        """Return what `look` returns for a view whose parts are still in the store; where expiry has replaced them, for
+        the same version read anew. NotFound, which names the versions that exist, when that has expired."""
         try:
             return look(view)
         except NotFound:
@@ -113,13 +113,13 @@ class TrackedLog(Generic[S]):
     def commit(
         self, view: View[S], decide: Decide[S], *, commit_id: str | None = None, base: int | None = None
     ) -> Committed[S]:
-        """Commit (see `Log.commit`) and remember what that led to."""
+        """Commit (see `Log.commit`) and remember the resulting view."""
         committed = self.log.commit(view, decide, commit_id=commit_id, base=base)
         self.offer(committed.view)
         return committed
 
     def find(self, commit_id: str, first: int, last: int) -> int | None:
-        """Return which version from `first` to `last` is that commit (see `Log.find`)."""
+        """Return the version from `first` to `last` that is that commit (see `Log.find`)."""
         return self.log.find(commit_id, first, last)
 
     def view_at(self, version: int) -> View[S]:
@@ -131,17 +131,17 @@ class TrackedLog(Generic[S]):
         return self.log.version_at_time(time_us)
 
     def as_seen(self, commit: Commit) -> Commit:
-        """Return a commit as it is seen here: on a tag or branch, with the changes of that as those of the table."""
+        """Return a commit as seen here: on a tag or branch, with the changes of that as those of the table."""
         return commit
 
     @property
     def outside(self) -> TrackedLog[S]:
-        """The log that everybody sees, where this is a transaction's."""
+        """The log that all clients see, where this is a transaction's; else this one."""
         return self
 
 
 def as_seen_in(view: View[S], fresh: View[S]) -> View[S]:
-    """Return a view that was read anew as it was seen before: on a tag or branch, where it was."""
+    """Return a view that was read anew on the same tag or branch as `view`, if that is on one."""
     seen, state = view.state, fresh.state
     if not isinstance(seen, TableState) or not isinstance(state, TableState):
         return fresh

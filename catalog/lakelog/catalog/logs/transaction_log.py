@@ -1,7 +1,8 @@
-"""Logs as a transaction sees them: each at one cut, with the transaction's own changes on top, which nobody else sees.
+"""Logs as a transaction sees them: each at one cut, with the transaction's own changes on top, which no other client
+sees.
 
-A change is not written but folded into the view at hand, and kept as the decision that it is: `decide` is asked again
-at the end, on whatever state the log has by then. So all that changes a catalog works in a transaction as it is.
+A change is not written but folded into the current view, and kept with its decision: `decide` is called again at the
+end, on the state that the log has by then. So all code that changes a catalog works in a transaction too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from lakelog.catalog.logs.transaction_steps import (
     check_same,
     commit_of,
     folded,
+    goes_back,
     merged_drafts,
     met_by_joined,
 )
@@ -40,7 +42,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A log that does not exist yet: its first draft, and the ids that it will be made with."""
+    """A log that does not exist yet: its first draft, and the ids that it will be created with."""
 
     draft: Draft
     log_id: str
@@ -48,9 +50,9 @@ class Creation:
 
 
 class TransactionLog(TrackedLog[S]):
-    """One log in a transaction. `start` is what the cut has; `known` has the transaction's own changes too.
+    """One log in a transaction. `start` is its view at the cut; `known` has the transaction's own changes too.
 
-    Views between steps have the version of `start`, and count in `steps` what is folded onto it.
+    Views between steps have the version of `start`, and `steps` counts the drafts that are folded onto it.
     """
 
     def __init__(self, under: TrackedLog[S], logs: TransactionLogs) -> None:
@@ -60,7 +62,7 @@ class TransactionLog(TrackedLog[S]):
         self.creation: Creation | None = None
         self.steps: list[Step[S]] = []
         self._decided: list[Draft] = []
-        """How the steps came out when they were last decided on what others had committed."""
+        """The drafts of the steps when they were last decided, after other clients' commits."""
         self._logs = logs
         self.transaction: OwnPart[S] = OwnPart(self)
 
@@ -90,7 +92,7 @@ class TransactionLog(TrackedLog[S]):
         return self.current()
 
     def at_its_place(self) -> View[S]:
-        # Nobody walked here, so nothing was read for this question yet.
+        # No walk led here, so the log was not read for this request yet.
         self._logs.is_stale(self.location)
         return self.current()
 
@@ -98,7 +100,7 @@ class TransactionLog(TrackedLog[S]):
         try:
             return look(view)
         except NotFound:
-            # Expiry has replaced parts of what was read: the same version, read anew, has the same steps on top.
+            # Expiry has replaced parts of the view: the same version, read anew, has the same steps on top.
             fresh = self.log.view_at(view.version)
             if fresh.hash != view.hash:
                 raise
@@ -111,7 +113,7 @@ class TransactionLog(TrackedLog[S]):
     def view_at(self, version: int) -> View[S]:
         start = self.start or self.current()
         if self.creation is not None or version > start.version:
-            raise NotFound(f"{self.log.location} has no version {version} as of the moment that is looked at")
+            raise NotFound(f"{self.log.location} has no version {version} at the moment that is shown")
         return start if version == start.version else self.log.view_at(version)
 
     def version_at_time(self, time_us: int) -> int:
@@ -121,12 +123,12 @@ class TransactionLog(TrackedLog[S]):
         return min(self.log.version_at_time(time_us), start.version)
 
     def find(self, commit_id: str, first: int, last: int) -> int | None:
-        return None  # a transaction is asked again as a whole
+        return None  # a transaction is retried as a whole
 
     def create(self, draft: Draft, *, log_id: str, commit_id: str | None = None) -> View[S]:
         self._logs.check_writable()
         if not self.location:
-            # The root of an empty warehouse: to set it up changes nothing that anybody can see.
+            # The root of an empty warehouse: to set it up changes nothing that a client can see.
             self.under.create(draft, log_id=log_id, commit_id=commit_id)
             return self.current()
         with self._logs.changing:
@@ -149,7 +151,7 @@ class TransactionLog(TrackedLog[S]):
             raise AlreadyExists(f"there is a log at {self.log.location} already; use another location")
         if self.creation is None and self.steps:
             raise Unsupported(
-                f"the table at {self.log.location} is dropped in this very transaction, so that no new one can be "
+                f"the table at {self.log.location} is dropped in the same transaction, so that no new one can be "
                 "created at its place before that is committed: replace it instead, or use another location"
             )
 
@@ -167,11 +169,11 @@ class TransactionLog(TrackedLog[S]):
                 raise LogSealed(f"{self.log.location} was dropped")
             if now.sealed and now is not self.start:
                 raise Unsupported(
-                    f"{self.log.location} was dropped in this very transaction: roll it back instead"
+                    f"{self.log.location} was dropped in the same transaction: roll the transaction back instead"
                 )
             if draft.seals and self.start is not None and self.start.sealed and self.creation is None:
                 raise Unsupported(
-                    f"{self.log.location} was restored in this very transaction: roll it back instead"
+                    f"{self.log.location} was restored in the same transaction: roll the transaction back instead"
                 )
 
             def decide_after(view: View[S], passed: Sequence[Commit]) -> Draft:
@@ -182,8 +184,8 @@ class TransactionLog(TrackedLog[S]):
             return Committed(self._view, self._view.version)
 
     def _passed_before(self, commit_id: str | None, base: int | None) -> tuple[Commit, ...] | None:
-        """Return what was committed between the base of a change and the cut, for rules are asked about that too; None
-        where the change itself was committed there, or is a step already. LogSealed, ConflictError as for a commit."""
+        """Return the commits between the base of a change and the cut, which conflict rules check too; None where the
+        change itself was committed there, or is a step already. LogSealed, ConflictError as for a commit."""
         if commit_id is not None and any(step.commit_id == commit_id for step in self.steps):
             return None
         if self.start is None or self.creation is not None or base is None or base >= self.start.version:
@@ -191,20 +193,20 @@ class TransactionLog(TrackedLog[S]):
         start = self.start
 
         def never(view: View[S], passed: Sequence[Commit]) -> Draft:
-            raise AssertionError("what is only looked up is not decided")
+            raise AssertionError("a commit that is only looked up is not decided")
 
         placing = self.log.placing(start, never, commit_id or self._logs.new_id(), base)
         return None if placing.asked_before() is not None else tuple(placing.passed)
 
     def undo_to(self, steps: int, view: View[S] | None) -> None:
-        """Undo the newest steps, down to so many."""
+        """Undo the newest steps, down to `steps` of them."""
         del self.steps[steps:]
         self._view = view
 
     # At the end
 
     def decide_all(self, view: View[S], passed: Sequence[Commit]) -> Draft:
-        """Ask for all changes again, each on the state that the one before leaves, and return them as one."""
+        """Decide all changes again, each on the state after the one before, and return them as one draft."""
         self._logs.validate_written(self, view, passed)
         write_as(self.all_facts())
         self._decided = drafts = []
@@ -212,13 +214,13 @@ class TransactionLog(TrackedLog[S]):
             try:
                 draft = step.decide(view, passed)
             except (NothingToDo, BatchCommitted):
-                # Somebody else did the same, perhaps by other ids than later steps name it by.
+                # Another client did the same, perhaps with other ids than later steps refer to.
                 draft = Draft()
             check_same(
                 step,
                 draft,
                 alone=len(self.steps) == 1,
-                went_back=_went_back(passed),
+                went_back=goes_back(passed),
                 title=self._logs.title_of(self),
                 version=view.version,
                 by=author_of(passed[-1] if passed else None),
@@ -229,19 +231,19 @@ class TransactionLog(TrackedLog[S]):
         return merged_drafts(drafts)
 
     def all_facts(self) -> dict[str, Json]:
-        """Return what was said of the writer at each step, the statements one after another."""
-        said = [step.facts for step in self.steps]
-        facts = {key: value for each in said for key, value in each.items()}
-        statements = list(dict.fromkeys(str(each[STATEMENT]) for each in said if each.get(STATEMENT)))
+        """Return the facts of the writer of all steps, with the statements one after another."""
+        by_step = [step.facts for step in self.steps]
+        facts = {key: value for each in by_step for key, value in each.items()}
+        statements = list(dict.fromkeys(str(each[STATEMENT]) for each in by_step if each.get(STATEMENT)))
         return {**facts, STATEMENT: full("; ".join(statements))} if statements else facts
 
     def first_draft(self) -> Draft:
-        """Return the draft that creates the log with all that the transaction did to it."""
+        """Return the draft that creates the log with all of the transaction's changes."""
         return merged_drafts([step.draft for step in self.steps])
 
 
 class OwnPart(Generic[S]):
-    """What a transaction has done in one log, and what it has read of it, as `InTransaction` says it."""
+    """What a transaction has done in one log, and what it has read of it (see `InTransaction`)."""
 
     def __init__(self, log: TransactionLog[S]) -> None:
         self.rows_read: list[Filter | None] = []
@@ -281,7 +283,7 @@ class OwnPart(Generic[S]):
 
 
 class TransactionLogs(LogCache):
-    """All logs at one cut, over those that the process knows. `refusal` is why nothing can be changed, if so."""
+    """All logs at one cut, over those that the process knows. `refusal` is why no change is allowed; None: it is."""
 
     def __init__(self, under: LogCache, cut: Cut, *, refusal: str | None = None) -> None:
         super().__init__(under.places, under.writer, under.log_options)
@@ -291,7 +293,7 @@ class TransactionLogs(LogCache):
         self.closed: str | None = None
         self.validate_written: Callable[[TransactionLog[Any], View[Any], Sequence[Commit]], None] = _valid
         self.changing = threading.RLock()
-        """Held by a step: two at once, in threads of one session, would each build on what was there before both."""
+        """Held by a step: two at once, in threads of one session, would each build on the state before both."""
         self._fresh: set[str] = set()
         self._seen_namespaces: dict[str, TransactionLog[NamespaceState]] = {}
         self._seen_tables: dict[str, TransactionLog[TableState]] = {}
@@ -323,7 +325,7 @@ class TransactionLogs(LogCache):
         return True
 
     def title_of(self, log: TrackedLog[Any]) -> str:
-        """Return what a log is called in the catalog as it was looked at; its place where no name was looked up."""
+        """Return the name of a log in the catalog, by the namespaces that were read; its place if none has it."""
         if not log.location:
             return "the root namespace"
         level: list[tuple[Identifier, str]] = [((), "")]
@@ -343,7 +345,7 @@ class TransactionLogs(LogCache):
         return location in self._fresh
 
     def is_stale(self, location: str) -> None:
-        """Take note that what is known of a log was not read for the question at hand."""
+        """Note that the known view of a log was not read for the current request."""
         self._fresh.discard(location)
 
     def check_open(self) -> None:
@@ -359,7 +361,7 @@ class TransactionLogs(LogCache):
         """Nothing to do: a cut does not move."""
 
     def prepare_path(self, namespace: Identifier, table: str | None) -> None:
-        """Read all levels of the path that the process knows, and this cut does not have, in one round."""
+        """Read all levels of the path that the process knows and this cut does not have, in one round."""
         self.check_open()
         self.cut.begin_batch()
         known = known_on_path(self.under, namespace, table)
@@ -381,7 +383,7 @@ class TransactionLogs(LogCache):
         commit_id: str | None = None,
         validate: Callable[[], None] | None = None,
     ) -> None:
-        """Take note of all of the changes, or of none."""
+        """Keep all of the changes as steps, or none of them."""
         with self.changing:
             seen = [change.tracked for change in changes if isinstance(change.tracked, TransactionLog)]
             before = [(each, len(each.steps), each.known) for each in seen]
@@ -394,14 +396,5 @@ class TransactionLogs(LogCache):
                 raise
 
 
-def _went_back(passed: Sequence[Commit]) -> bool:
-    return any(
-        event.get("event") in ("rolled-back", "fast-forwarded")
-        or event.get("operation") == "set-current-version"
-        for commit in passed
-        for event in commit.events
-    )
-
-
 def _valid(seen: TransactionLog[Any], view: View[Any], passed: Sequence[Commit]) -> None:
-    """Snapshot isolation: what was read may have changed since."""
+    """Validate nothing, for snapshot isolation: what was read may have changed since."""

@@ -1,7 +1,7 @@
-"""The steps of a transaction in one log: what each decided, folded over a view, merged into one commit.
+"""The steps of a transaction in one log: the draft of each, folded over a view, merged into one commit.
 
-A step is decided when it is made, and again when the transaction commits, on whatever the log is by then. What follows
-it in the transaction was built on how it came out the first time, so where it would come out differently, it conflicts.
+A step is decided when it is made, and again when the transaction commits, on the state of the log by then. Later steps
+of the transaction were built on its first result, so where the second result would differ, it conflicts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OF_METADATA = (
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[S]):
-    """One change: how it is decided, how it came out when it was made, who made it, and its id for asking again."""
+    """One change: its decision, its draft when it was made, its writer, and its id for a retry."""
 
     decide: Decide[S]
     draft: Draft
@@ -40,7 +40,7 @@ class Step(Generic[S]):
 
 
 def commit_of(view: View[Any], draft: Draft) -> Commit:
-    """Return the commit that `draft` would be, of the version of `view`: it is not committed."""
+    """Return the commit that `draft` would be, with the version of `view`: it is not committed."""
     return Commit(
         format=FORMAT,
         log_id=view.log_id,
@@ -56,7 +56,7 @@ def commit_of(view: View[Any], draft: Draft) -> Commit:
 
 
 def folded(log: Log[S], view: View[S], draft: Draft) -> View[S]:
-    """Return the view with what `draft` would do, of the same version and one step on: nothing of it is committed."""
+    """Return the view with the effect of `draft`, of the same version and one step later: nothing is committed."""
     state = log.projection.apply(view.state, commit_of(view, draft), draft.blobs)
     sealed = draft.seals or (view.sealed and not draft.restores)
     return replace(view, state=state, sealed=sealed, steps=view.steps + 1)
@@ -67,20 +67,20 @@ def check_same(
 ) -> None:
     """Refuse a step that removes other files than when it was made, or, unless it is `alone`, gives other columns.
 
-    What it removes is what the transaction saw; and the files and filters of later steps name columns and partitions by
-    the ids that this one gave them. So too a step whose batch of a stream somebody else has committed. Where somebody
-    `went_back` to an older version meanwhile, the same files may hold other rows.
+    It must remove exactly what the transaction saw; and the files and filters of later steps name columns and
+    partitions by the ids that this one gave them. A step whose batch of a stream another writer has committed is
+    refused, too. Where another writer `went_back` to an older version meanwhile, the same files may hold other rows.
     """
     before, now = _removed(step.draft), _removed(again)
     if _deletes_rows(step.draft) or _deletes_rows(again):
-        # It was held row by row against what others have deleted in the same files.
+        # It was checked row by row against other writers' deletes in the same files.
         before, now = {(path, 0) for path, _ in before}, {(path, 0) for path, _ in now}
     if now != before or (went_back and before):
-        what = "rows that it deletes were changed, or others like them were added"
+        what = "rows that it deletes were changed, or more rows that match were added"
     elif _batches(again) != _batches(step.draft):
-        what = "a batch of a stream that it writes has been committed by somebody else"
+        what = "a batch of a stream that it writes has been committed by another writer"
     elif not alone and _metadata(again) != _metadata(step.draft):
-        what = "it changes columns, partitioning, order or constraints, which somebody else changed too"
+        what = "it changes columns, partitioning, order or constraints, which another writer changed too"
     else:
         return
     raise CommitConflict(
@@ -91,8 +91,18 @@ def check_same(
     )
 
 
+def goes_back(passed: Sequence[Commit]) -> bool:
+    """Return whether a table went back to an older version, or a branch was moved, in one of these commits."""
+    return any(
+        event.get("event") in ("rolled-back", "fast-forwarded")
+        or event.get("operation") == "set-current-version"
+        for commit in passed
+        for event in commit.events
+    )
+
+
 def _removed(draft: Draft) -> set[tuple[str, int]]:
-    """Return the paths that a draft removes, with how many rows were live in each."""
+    """Return the paths that a draft removes, with the number of live rows in each."""
     removed: set[tuple[str, int]] = set()
     for event in _files_changed(draft):
         files = msgspec.convert(event["removed"], list[RemovedFile])
@@ -121,10 +131,10 @@ def _metadata(draft: Draft) -> list[Json]:
 
 
 def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
-    """Return what others have committed, as it is seen by the steps after one that was decided on it.
+    """Return other clients' commits as they are seen by the steps after one that was decided on them.
 
-    A branch that the step makes, or fast-forwards, has what others did to the line that it comes from: it was not in
-    what later steps have read of the branch, so they have to meet it as a change of that one.
+    A branch that the step makes, or fast-forwards, includes other clients' changes of the line that it comes from.
+    Later steps have read the branch without these changes, so they have to see them as changes of the branch, too.
     """
     pairs = [pair for event in draft.events if (pair := _joined(event)) is not None]
     for source, target in pairs:
@@ -139,7 +149,7 @@ def met_by_joined(passed: Sequence[Commit], draft: Draft) -> Sequence[Commit]:
 
 
 def _joined(event: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the line whose contents another one gets, as they are by then, and that one."""
+    """Return the line whose contents, as they are at the commit, another line gets, and that line."""
     if event.get("event") == "ref-set" and event["kind"] == BRANCH and event.get("version") is None:
         return event["of"], event["name"]
     if event.get("event") == "fast-forwarded":
@@ -148,7 +158,7 @@ def _joined(event: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _on_both(event: dict[str, Any], source: str, target: str) -> Iterator[dict[str, Any]]:
-    """Yield an event and, if it changes the files of one line, the same change of the other one."""
+    """Yield an event and, if it changes the files of `source`, the same change of `target`."""
     yield event
     if event.get("event") in _OF_FILES and event.get("branch", MAIN) == source:
         change = {key: value for key, value in event.items() if key not in ("event", "branch")}
@@ -159,7 +169,7 @@ def _on_both(event: dict[str, Any], source: str, target: str) -> Iterator[dict[s
 
 
 def merged_drafts(drafts: Sequence[Draft]) -> Draft:
-    """Return one draft that does what all of them do, one after the other."""
+    """Return one draft with the effect of all of them, one after the other."""
     if len(drafts) == 1:
         return drafts[0]
     events: list[dict[str, Any]] = []
@@ -180,6 +190,6 @@ def merged_drafts(drafts: Sequence[Draft]) -> Draft:
 
 
 def _with_sidecars_after(event: dict[str, Any], blobs: int) -> dict[str, Any]:
-    """Return the event as it stands in a commit that has so many other sidecars before its own."""
+    """Return the event for a commit that has `blobs` other sidecars before the event's own."""
     moved = {key: event[key] + blobs for key in _SIDECAR_INDEXES if event.get(key) is not None}
     return {**event, **moved}

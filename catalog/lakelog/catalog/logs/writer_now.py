@@ -1,6 +1,6 @@
-"""Who writes, as commits say it: the catalog's writer, and what a statement adds while its thread runs.
+"""The writer's facts for commits: those of the catalog, and what a statement adds while its thread runs.
 
-Threads do not inherit what is added; `as_here` hands it on to those that work for the one at hand.
+Threads do not inherit what is added; `as_here` passes it on to the threads that work for the current one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FACTS: ContextVar[Mapping[str, Json] | None] = ContextVar("lakelog_writer_facts
 
 
 class Facts(Mapping[str, Json]):
-    """Who writes, as a commit made now says it: the catalog's writer, and what `writing_as` adds."""
+    """The writer's facts for a commit made now: those of the catalog, and what `writing_as` adds."""
 
     def __init__(self, writer: Mapping[str, Json]) -> None:
         self._writer = writer
@@ -42,13 +42,13 @@ def facts_now() -> Mapping[str, Json]:
 
 
 def write_as(facts: Mapping[str, Json]) -> None:
-    """Say from here on, until the enclosing `writing_as` ends, that `facts` are what it adds."""
+    """Let the enclosing `writing_as` add `facts` instead, from here on until it ends."""
     _FACTS.set(facts)
 
 
 @contextmanager
 def writing_as(facts: Mapping[str, Json]) -> Iterator[None]:
-    """Inside, `facts` are added to what each commit of this thread says about its writer."""
+    """Inside, `facts` are added to the writer's facts of each commit of this thread."""
     token = _FACTS.set({**(_FACTS.get() or {}), **facts})
     try:
         yield
@@ -57,6 +57,6 @@ def writing_as(facts: Mapping[str, Json]) -> Iterator[None]:
 
 
 def as_here(work: Callable[[], T]) -> Callable[[], T]:
-    """Return `work`, which says of its writer, in whatever thread it runs, what this one says now."""
+    """Return `work`, which has the present writer's facts of this thread in any thread that runs it."""
     context = copy_context()
     return lambda: context.run(work)

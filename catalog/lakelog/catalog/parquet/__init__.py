@@ -1,7 +1,7 @@
-"""Rows to and from data files: reading, writing, conforming, ordering, copying, and files that others have written.
+"""Rows to and from data files: reading, writing, conforming, ordering, copying, and files of other writers.
 
-Rule: a file is opened only where its size and footer are those that the log names; values are never changed in silence.
-It must not commit anything: it returns entries of files, and the caller decides what becomes of them.
+Rule: a file is opened only where its size and footer are those that the log names; values are never changed silently.
+It must not commit anything: it returns entries of files, and the caller decides whether they are committed.
 """
 
 from lakelog.catalog.parquet.add_files import (

@@ -1,8 +1,8 @@
-"""Files that others have written become files of a table, where they are: what their columns stand for is decided once.
+"""Files of other writers become files of a table, at their place: their columns are matched to the table's once.
 
-Columns are found by name, in upper or lower case, at every level; ids that other writers gave to fields mean nothing
-here. From then on the file's entry has the names by column id, so that it reads right whatever is renamed, dropped and
-added later. What a file lacks may stand in the names of its folders, as Hive has it.
+Columns are matched by name (case-insensitive) at every level; ids that other writers gave to fields are ignored. From
+then on the file's entry has the names by column id, so that columns may be renamed, dropped and added later. Columns
+that a file lacks may be in the names of its folders, as in Hive.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _FLOATS = ("float", "double")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 NOT_THERE = "__not_in_this_file"
-"""Ends the names by which Spark's reader looks for what a file does not have."""
+"""Ends the names under which Spark's reader looks for columns that a file does not have."""
 
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
-    """A Parquet file elsewhere, as its footer and its folders tell.
+    """A Parquet file elsewhere, as its footer and its folders describe it.
 
     `path` is absolute. `partition` has a JSON literal of the table's column for each name in the file's folders.
-    `stats` are by path in the file, of columns and fields of structs; bounds only where they are what lakelog would
-    have written. `old_calendar`: its days before the year 1582 are others than ours.
+    `stats` are by path in the file, of columns and fields of structs; bounds only where they are the ones that lakelog
+    would have written. `old_calendar`: days before the year 1582 are those of the Julian calendar.
     """
 
     path: str
@@ -78,7 +78,7 @@ def data_files(
     )
     refuse_identity(metadata.schema, "insert the files' rows by a query, rather than adding them")
     if len({file.path for file in found}) < len(found):
-        raise InvalidInput("a file is to be added twice: name each once")
+        raise InvalidInput("the list of files to add has a file twice: name each file once")
     files = [_Fitting(file, metadata, location, ignore_extra_columns).entry() for file in found]
     _check_conditions(files, metadata)
     return files
@@ -99,7 +99,7 @@ def _check_conditions(files: Sequence[DataFile], metadata: Metadata) -> None:
 
 
 class _Fitting:
-    """Finds out what one file is to the table."""
+    """Matches one file to the table."""
 
     def __init__(self, file: FoundFile, metadata: Metadata, location: str, ignore_extra: bool) -> None:
         self._file = file
@@ -121,7 +121,7 @@ class _Fitting:
         columns = [each for each in file.columns.fields if each.name.lower() not in taken]
         self._match(rest, columns, (), ())
         if file.old_calendar and any(part.type.name in _TIMES for part in _atoms(file.columns.fields)):
-            self._refuse("has dates or times of the old Julian calendar: write it anew with Spark 3 or later")
+            self._refuse("has dates or times of the old Julian calendar: rewrite it with Spark 3 or later")
         return DataFile(
             path=file.path,
             size_bytes=file.size_bytes,
@@ -146,12 +146,12 @@ class _Fitting:
             if column is None:
                 if not self._ignores_extra:
                     self._refuse(
-                        f"lies in a folder of the partition column {dotted((name,))}, which the table does not have: "
-                        "add the column, or say ignore_extra_columns"
+                        f"is in a folder of the partition column {dotted((name,))}, which the table does not have: "
+                        "add the column, or set ignore_extra_columns"
                     )
                 continue
             if not isinstance(column.type, AtomicType) or value_type(column.type) is None:
-                raise Unsupported(f"{dotted((name,))} is {column.type}, which no folder's name can hold")
+                raise Unsupported(f"{dotted((name,))} is {column.type}, which a folder's name cannot hold")
             if value is None and not column.nullable:
                 self._refuse(f"has no value for {column.name}, which is NOT NULL")
             type = _plain(column.type)
@@ -165,7 +165,7 @@ class _Fitting:
     def _match(
         self, fields: Sequence[Field], parts: Sequence[Field], path: Path, in_file: Path | None
     ) -> None:
-        """Find `fields`, siblings of the table, among `parts`, siblings in the file, and all that is below.
+        """Find `fields`, siblings of the table, among `parts`, siblings in the file, and their nested fields.
 
         `in_file` is where the parts are in the file, None below a list or map.
         """
@@ -173,7 +173,7 @@ class _Fitting:
         for part in parts:
             if part.name.endswith(NOT_THERE):
                 self._refuse(
-                    f"has the column {dotted((*path, part.name))}, a name that Spark's adapter needs for itself"
+                    f"has the column {dotted((*path, part.name))}, a name that is reserved for lakelog's Spark adapter"
                 )
         for part in parts:
             other = places.setdefault(part.name.lower(), part)
@@ -193,7 +193,7 @@ class _Fitting:
         if places and not self._ignores_extra:
             listed = ", ".join(dotted((*path, part.name)) for part in places.values())
             self._refuse(
-                f"has {listed}, which the table does not have: add the columns first, or say ignore_extra_columns"
+                f"has {listed}, which the table does not have: add the columns first, or set ignore_extra_columns"
             )
 
     def _check_missing(self, field_: Field, path: Path) -> None:
@@ -221,18 +221,18 @@ class _Fitting:
     def _check_atomic(self, wanted: AtomicType, there: AtomicType, path: Path) -> None:
         if wanted.family in ("char", "varchar"):
             self._refuse(
-                f"has {there} for {dotted(path)}, which is {wanted}: whether the texts fit is not known from a footer"
+                f"has {there} for {dotted(path)}, which is {wanted}: a footer does not show whether the texts fit"
             )
         if wanted.family == "variant" or not is_widening(there, wanted):
             self._mismatch(wanted, there, path)
 
     def _mismatch(self, wanted: Type, there: Type, path: Path) -> None:
-        self._refuse(f"has {there} for {dotted(path)}, which is {wanted} and cannot be read from that")
+        self._refuse(f"has {there} for {dotted(path)}, which is {wanted} and cannot be read from {there}")
 
     # Partitions
 
     def _partition_value(self, part: PartitionField) -> Any:
-        """Return the one value that all rows of the file have. InvalidInput where that is not known."""
+        """Return the one value that all rows of the file have. InvalidInput where it is not known."""
         schema = self._metadata.schema
         source = schema.field_by_id(part.source_id)
         assert isinstance(source.type, AtomicType), "only single values are transformed"
@@ -247,7 +247,7 @@ class _Fitting:
             bounds = [None]
         elif rows == 0 or (stats is not None and stats.nulls == rows):
             bounds = [None]
-        elif stats is None or not _tells_one(stats, part, type):
+        elif stats is None or not _is_of_all_rows(stats, part, type):
             bounds = []
         else:
             bounds = [stats.min, stats.max]
@@ -256,8 +256,8 @@ class _Fitting:
         values = from_arrow(apply_transform(part.transform, to_arrow(bounds, column), type))
         if len(set(map(repr, values))) != 1:
             self._refuse(
-                f"does not tell one value of the partition field {part.name} for all of its rows: write it into "
-                f"folders called {source.name}=<value>, or insert its rows by a query"
+                f"does not prove that all of its rows have one value of the partition field {part.name}: write it "
+                f"into folders named {source.name}=<value>, or insert its rows by a query"
             )
         return values[0]
 
@@ -285,7 +285,7 @@ def _stats_of(value: Any, type: AtomicType, rows: int) -> ColumnStats:
 
 
 def _converted(stats: ColumnStats, there: AtomicType, wanted: AtomicType) -> ColumnStats:
-    """Return statistics of a file's column as the table's: bounds only where they mean the same."""
+    """Return statistics of a file's column as those of the table's: bounds only where they mean the same."""
     both_whole = there.name in _INTEGERS and wanted.name in _INTEGERS
     if (there == wanted or both_whole) and there.name not in _FLOATS:
         return stats
@@ -296,8 +296,8 @@ def _is_text(type: AtomicType) -> bool:
     return type.name in ("string", "binary")
 
 
-def _tells_one(stats: ColumnStats, part: PartitionField, type: AtomicType) -> bool:
-    """Tell whether the bounds, where they lead to one partition value, are those of all rows."""
+def _is_of_all_rows(stats: ColumnStats, part: PartitionField, type: AtomicType) -> bool:
+    """Return whether a partition value that both bounds lead to is that of all rows."""
     if stats.nulls != 0 or stats.min is None or stats.max is None:
         return False
     keeps_order = part.transform.name != "bucket" and not _is_text(type)
@@ -305,7 +305,7 @@ def _tells_one(stats: ColumnStats, part: PartitionField, type: AtomicType) -> bo
 
 
 def _is_exact(stats: ColumnStats, type: AtomicType) -> bool:
-    """Tell whether the bounds are one and the same value, which was not cut."""
+    """Return whether the bounds are one and the same value, which was not truncated."""
     if stats.min != stats.max:
         return False
     return not _is_text(type) or (
@@ -314,7 +314,7 @@ def _is_exact(stats: ColumnStats, type: AtomicType) -> bool:
 
 
 def literal_of(text: str | None, type: Type) -> Any:
-    """Return the JSON literal of a value in a folder's name. InvalidInput where it is none of that type."""
+    """Return the JSON literal of a value in a folder's name. InvalidInput where it is not of that type."""
     column = value_type(type)
     if text is None or column is None:
         return None
@@ -324,4 +324,4 @@ def literal_of(text: str | None, type: Type) -> Any:
             values = values.cast(pa.timestamp("us"))
         return from_arrow(values.cast(column))[0]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidInput(f"{text!r}, in the name of a folder, is no {type}: {error}") from None
+        raise InvalidInput(f"{text!r}, in the name of a folder, is not a valid {type}: {error}") from None

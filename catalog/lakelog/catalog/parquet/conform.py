@@ -1,7 +1,7 @@
 """Rows from Python into the shape of a table: matched by name, checked, never changed in value.
 
-What would lose or invent something (a number out of range, digits cut off, a time without its zone, a NULL where none
-may be, text that is too long) is refused with the column's name.
+Input that would lose or gain information (a number out of range, digits cut off, a time without its zone, a NULL in a
+NOT NULL column, text that is too long) is refused with the column's name.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _ACCEPTED: dict[str, Callable[[pa.DataType], bool]] = {
 def conform(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
     """Return `data` with the logical Arrow schema of `schema`.
 
-    Columns and nested fields are matched by name, in upper or lower case; a missing one gets its default or NULL.
-    InvalidInput for a column that the table does not have, one that is missing and has to have a value, a value that
-    the table's type does not hold, a NULL in a NOT NULL column, and text beyond a char's or varchar's length.
+    Columns and nested fields are matched by name (case-insensitive); a missing one gets its default or NULL.
+    InvalidInput for a column that the table does not have, a missing one that has to have a value, a value that the
+    table's type cannot hold, a NULL in a NOT NULL column, and text beyond a char's or varchar's length.
     """
     return reshape_columns(data, schema.fields, _CONFORM)
 
@@ -72,7 +72,7 @@ class _Conform:
         for index, name in enumerate(names):
             if places.setdefault(name.lower(), index) != index:
                 raise InvalidInput(
-                    f"the data has two columns called {dotted((*path, name))} (but for case): leave one out"
+                    f"the data has two columns named {dotted((*path, name))} (case-insensitive): leave one out"
                 )
         unknown = places.keys() - {field.name.lower() for field in fields}
         if unknown:
@@ -91,11 +91,13 @@ class _Conform:
             values = default_values(field, current, length)
         except InvalidInput as error:
             raise InvalidInput(
-                f"the data has no column {dotted(path)}, and its default cannot be computed here ({error}): give the "
-                "column"
+                f"the data has no column {dotted(path)}, and its default cannot be computed here ({error}): add the "
+                "column to the data"
             ) from None
         if values.null_count and not field.nullable:
-            raise InvalidInput(f"the data has no column {dotted(path)}, which is NOT NULL: give it")
+            raise InvalidInput(
+                f"the data has no column {dotted(path)}, which is NOT NULL: add the column to the data"
+            )
         return values
 
     def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: Path) -> None:
@@ -107,7 +109,7 @@ class _Conform:
         count = pc.sum(nulls).as_py() or 0
         if count:
             raise InvalidInput(
-                f"the column {dotted(path)} is NOT NULL, and the data has {count} NULLs in it: fill them"
+                f"the column {dotted(path)} is NOT NULL, and the data has {count} NULLs in it: replace them by values"
             )
 
     def atomic(self, array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
@@ -141,7 +143,7 @@ class _Conform:
 
 
 def _within_length(array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
-    """Cut blanks beyond the length, as Spark does, and fill a char up with them."""
+    """Cut blanks beyond the length, as Spark does, and pad a char with blanks."""
     lengths = pc.utf8_length(array)
     if (pc.max(lengths).as_py() or 0) > type.length:
         cut = pc.utf8_slice_codeunits(array, 0, type.length)

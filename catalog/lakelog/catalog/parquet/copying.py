@@ -1,4 +1,4 @@
-"""Rows are copied into new files of the same table, with their ids and versions."""
+"""Copying rows into new files of the same table, with their ids and versions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def copied_files(
 ) -> list[DataFile]:
     """Write the live rows of `files` (a plan's) for which `left_out` is not true, and return their new files.
 
-    They are written as the table is partitioned and sorted now, in files of about the size that it says, if nobody says
-    another. Nothing is committed.
+    They are written as the table is partitioned and sorted now, in files of about `target_size_bytes` (None: the
+    table's property). Nothing is committed.
     """
     metadata, tracked = head.metadata, head.tracked
     size = {} if target_size_bytes is None else {TARGET_FILE_SIZE.name: str(target_size_bytes)}

@@ -1,4 +1,4 @@
-"""Parquet files of others, found in folders and looked into by Arrow: for clients without Spark."""
+"""Parquet files of other writers, found in folders and read by Arrow: for clients without Spark."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def found_files(
 ) -> list[FoundFile]:
     """Return the Parquet files below the folder `source`, or the file `source`: absolute paths or URLs.
 
-    `partition_filter` names partitions by the values in folders' names. InvalidInput for a folder that is no partition,
-    or a file that is no Parquet file. Costs a LIST for every 1000 files, and a GET or two for each file that is taken.
+    `partition_filter` names partitions by the values in folders' names. InvalidInput for a folder that is not a
+    partition, or a file that is not a Parquet file. Costs a LIST for every 1000 files, and a GET or two for each file
+    that is returned.
     """
     url = canonical_url(source)
     store, key = open_url(url)
@@ -66,13 +67,13 @@ def found_files(
 
 
 def _is_hidden(name: str, root: str) -> bool:
-    """As Spark has it: what begins with a dot, or with a line and is no partition."""
+    """Return whether Spark ignores a path: a part of it begins with a dot, or with `_` without being a partition."""
     parts = name.removeprefix(f"{root}/").split("/")
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
 
 
 def _around(folder: str, schema: Schema) -> dict[str, str | None]:
-    """Return what the folders at the end of a path say of columns of the table."""
+    """Return the values of the table's columns in the names of the folders at the end of a path."""
     found: dict[str, str | None] = {}
     for part in reversed(folder.split("/")):
         name, equals, _ = part.partition("=")
@@ -88,7 +89,7 @@ def _partition(below: str, url: str) -> dict[str, str | None]:
         name, equals, text = part.partition("=")
         if not equals or not name:
             raise InvalidInput(
-                f"{url}/{below} lies in the folder {part}, which is no partition (name=value): add that folder alone"
+                f"{url}/{below} is in the folder {part}, which is not a partition (name=value): add that folder alone"
             )
         found[unquote(name)] = None if text == NULL_PARTITION else unquote(text)
     return found
@@ -110,7 +111,7 @@ def _look_into(
             columns = StructType(tuple(_field(each, path) for each in arrow))
             if any(footer.schema.column(i).physical_type == "INT96" for i in range(len(footer.schema))):
                 raise InvalidInput(
-                    f"the file {path} cannot be added from Python: it has times of the old kind, INT96; "
+                    f"the file {path} cannot be added from Python: it has times of the deprecated type INT96; "
                     "CALL system.add_files in Spark adds it"
                 )
             return FoundFile(
@@ -146,21 +147,21 @@ def _check_times(type: pa.DataType, path: str, column: str) -> None:
 
 
 def _statistics(footer: pq.FileMetaData, columns: StructType) -> dict[tuple[str, ...], ColumnStats]:
-    """Return statistics of columns that are not nested. Bounds whose unit or sign is another one are left out."""
+    """Return statistics of columns that are not nested. Bounds of a different unit or sign are left out."""
     leaves = {footer.schema.column(i).path: footer.schema.column(i) for i in range(len(footer.schema))}
     measured = [
         (number, each.name, each.type)
         for number, each in enumerate(columns.fields)
         if isinstance(each.type, AtomicType) and value_type(each.type) is not None and each.name in leaves
     ]
-    told = footer_statistics(
+    known = footer_statistics(
         footer,
         [Measured(number, name, type) for number, name, type in measured],
         range(footer.num_row_groups),
     )
     found: dict[tuple[str, ...], ColumnStats] = {}
     for number, name, _ in measured:
-        stats = told.get(number)
+        stats = known.get(number)
         if stats is not None:
             keeps = _means_the_same(leaves[name])
             found[(name,)] = stats if keeps else ColumnStats(nulls=stats.nulls)

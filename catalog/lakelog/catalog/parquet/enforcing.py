@@ -1,4 +1,4 @@
-"""CHECK conditions on rows that Python writes: held where they are understood, and nothing is written where not.
+"""CHECK conditions on rows that Python writes: enforced where they are understood; otherwise nothing is written.
 
 A condition is Spark's SQL. What lakelog understands of it is the part that it can filter files by: comparisons of
 columns with literals, IN, NULL tests, text tests, AND, OR, NOT.
@@ -26,15 +26,15 @@ class Enforced:
 
 
 def checks_of(metadata: Metadata) -> list[Enforced]:
-    """Return the CHECKs of a table as they are held here. Unsupported, with the name, for one that cannot be."""
+    """Return the CHECKs of a table to enforce here. Unsupported, with the name, for one that cannot be enforced."""
     found = []
     for check in metadata.constraints:
         if isinstance(check, Check):
             condition = condition_of(check, metadata.schema)
             if unknown_parts(condition):
                 raise Unsupported(
-                    f"the table has the constraint {check.name} CHECK ({check.sql}), which Spark evaluates where its "
-                    "own statements write rows: write these by INSERT, UPDATE or MERGE in Spark"
+                    f"the table has the constraint {check.name} CHECK ({check.sql}), which only Spark can evaluate: "
+                    "write the rows by INSERT, UPDATE or MERGE in Spark"
                 )
             found.append(Enforced(check, condition))
     return found

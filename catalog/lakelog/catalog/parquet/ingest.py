@@ -1,4 +1,4 @@
-"""Rows from Python on their way into a table: what is accepted, and how it becomes data files."""
+"""Rows from Python on their way into a table: the accepted input, and how it becomes data files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def written_files(
 ) -> list[DataFile]:
     """Write the rows of `data` as data files of the table and return them; they are not committed yet.
 
-    `numbering` makes the values of identity columns; without it, the rows are some that had theirs before.
+    `numbering` makes the values of identity columns; without it, the rows have their values already.
     CheckViolated for rows that violate a CHECK, Unsupported for a CHECK that is not understood here, and for generated
     columns.
     """

@@ -1,4 +1,4 @@
-"""Files of a commit that did not happen: nobody will ever read them, so they are deleted at once."""
+"""Files of a commit that did not happen: no reader can reach them, so they are deleted at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
 
 @contextmanager
 def kept_by_commit(tracked: TrackedLog[TableState], files: Sequence[DataFile]) -> Iterator[None]:
-    """Inside, the one commit is made that `files` were written for: where it did not happen for certain, they go."""
+    """Inside, the one commit of `files` is made: where it certainly did not happen, they are deleted."""
     try:
         yield
     except (CommitUnknown, StorageError):
@@ -24,7 +24,7 @@ def kept_by_commit(tracked: TrackedLog[TableState], files: Sequence[DataFile]) -
 
 
 def delete(tracked: TrackedLog[TableState], paths: Sequence[str]) -> None:
-    """Delete files that nobody needs; what fails here, vacuum does later."""
+    """Delete files that no version has; vacuum deletes those for which this fails."""
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
     with suppress(StorageError):
         tracked.store.delete([prefix + path for path in paths])

@@ -21,7 +21,7 @@ from lakelog.log.errors import InvalidInput
 
 
 class Numbering:
-    """Makes the values for the rows of one write. `taken` has the last values that others have taken, by column id."""
+    """Makes the values for the rows of one write. `taken` has the last values that other writes took, by column id."""
 
     def __init__(self, schema: Schema, taken: Mapping[int, int]) -> None:
         self._columns = identity_fields(schema)
@@ -32,7 +32,7 @@ class Numbering:
     def fill(self, rows: pa.Table) -> pa.Table:
         """Return `rows`, which have all columns of the table, with a value in each row of each identity column.
 
-        InvalidInput for a value that is given where none can be, and where the column has no more values.
+        InvalidInput for a given value in a column that is always generated, and where a column is exhausted.
         """
         for field, identity in self._columns:
             place = rows.schema.get_field_index(field.name)
@@ -50,12 +50,12 @@ class Numbering:
         begin = self._next[field.id]
         self._next[field.id] = begin + column.null_count * identity.step
         check_range(field, self._next[field.id] - identity.step)
-        # All that is used is in range, so that it does not matter where the numbers between wrap around.
+        # All used values are in range, so it does not matter where the numbers between wrap around.
         ranks = pc.subtract(pc.cumulative_sum(column.is_null().cast(pa.int64())), 1)
         return pc.coalesce(column, pc.add(pc.multiply(ranks, identity.step), pa.scalar(begin, pa.int64())))
 
     def taken(self) -> list[ValuesTaken]:
-        """Return what was taken so far."""
+        """Return the values that were taken so far."""
         return [
             ValuesTaken(
                 column=field.id,

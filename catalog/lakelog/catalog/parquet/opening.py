@@ -1,7 +1,7 @@
-"""Opening a Parquet file that the log knows: its size and its footer are what was written, or it is not opened.
+"""Opening a Parquet file that the log knows: only with the size and the footer that were written.
 
-Pages carry checksums where their writer made them; a footer has none. What stands in a footer decides which rows are
-read and as what, and Arrow does not survive some that are broken. So a writer tells the log a CRC-32 of the footer.
+Pages have checksums where their writer made them; a footer has none. A footer decides which rows are read and with
+which types, and Arrow crashes on some damaged ones. So a writer puts a CRC-32 of the footer into the log.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from lakelog.log.errors import FormatError
 
 TAIL_BYTES = 64 * 1024
-"""So much of a file's end is read at once, which holds the footer of most files."""
+"""The size of the first read at a file's end, which has the footer of most files."""
 
 MAGIC = b"PAR1"
 _TRAILER_BYTES = 8  # the footer's length and the magic number
@@ -25,9 +25,9 @@ _TRAILER_BYTES = 8  # the footer's length and the magic number
 def open_parquet(
     source: BinaryIO, size_bytes: int | None, footer_crc: int | None, *, pre_buffer: bool = False
 ) -> pq.ParquetFile:
-    """Open a data file of `size_bytes` with a footer of that CRC-32; None where that is not known.
+    """Open a data file of `size_bytes` with a footer of that CRC-32; None where either is not known.
 
-    FormatError for another file than that; pa.ArrowInvalid and OSError without a number for what is no Parquet file.
+    FormatError for a different file; pa.ArrowInvalid and OSError without a number where it is not a Parquet file.
     Reading it verifies the checksums of pages that have one.
     """
     footer = None
@@ -46,7 +46,7 @@ def open_parquet(
         metadata=footer,
         pre_buffer=pre_buffer,
         page_checksum_verification=True,
-        # Times of the old kind are read as what they say, not as nanoseconds, which end in the year 2262.
+        # Times of the deprecated type are read with all of their range, as nanoseconds end in the year 2262.
         coerce_int96_timestamp_unit="us",
     )
 
@@ -57,7 +57,7 @@ def footer_crc_of(content: bytes) -> int:
 
 
 def footer_crc_at(source: BinaryIO, size_bytes: int) -> int:
-    """Return the CRC-32 of the footer of a Parquet file that is open. FormatError where it does not end as one."""
+    """Return the CRC-32 of the footer of an open Parquet file. FormatError where it does not end like one."""
     return zlib.crc32(_footer(source, size_bytes))
 
 
@@ -75,5 +75,5 @@ def _last(source: BinaryIO, size_bytes: int, count: int) -> bytes:
 def _footer_bytes(trailer: bytes) -> int:
     """Return the length of a footer, with its trailer, from the last bytes of a file."""
     if len(trailer) < _TRAILER_BYTES or trailer[4:] != MAGIC:
-        raise FormatError("it does not end as a Parquet file does")
+        raise FormatError("it does not end like a Parquet file")
     return int.from_bytes(trailer[:4], "little") + _TRAILER_BYTES

@@ -1,7 +1,7 @@
-"""Whether all rows of a table are as a change of its definition needs them: a new CHECK, or NOT NULL where NULL was.
+"""Proofs that all rows satisfy what a change of the table's definition requires: a new CHECK, or a new NOT NULL.
 
-Statistics prove it where they can, file by file. Where they cannot, somebody has to look at the rows of one version,
-and then the files that were added since need a proof. So it is asked again on every state that the change is put on.
+Statistics prove it where they can, file by file. Where they cannot, an engine has to scan the rows of one version, and
+then the files that were added since need a proof. So it is checked for every version that the change is applied to.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class _Defined(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What all rows have to be: `condition` is not false for any. `words` say it to people."""
+    """What all rows have to satisfy: `condition` is not false for any. `words` are its text in messages."""
 
     condition: Bound
     words: str
 
 
 def required(before: _Defined, after: _Defined) -> list[Requirement]:
-    """Return what `after` needs of the rows that `before` did not need already."""
+    """Return the requirements on rows that `after` has and `before` does not."""
     found = new_checks(before, after)
     for path, field in after.schema.walk():
         if (
@@ -59,7 +59,7 @@ def new_checks(before: _Defined, after: _Defined) -> list[Requirement]:
 
 
 def condition_of(check: Check, schema: Schema) -> Bound:
-    """Return what lakelog understands of a CHECK; of a column of type CHAR it is left to Spark, which pads."""
+    """Return what lakelog understands of a CHECK; one on a column of type CHAR is left to Spark, which pads."""
     padded = any(_family(schema, id) == "char" for id in check.columns)
     if check.predicate is None or padded:
         return Unevaluable(check.sql)
@@ -69,15 +69,16 @@ def condition_of(check: Check, schema: Schema) -> Bound:
 def check_rows(
     head: TableHead, looked_at: View[TableState] | None, requirements: Sequence[Requirement]
 ) -> None:
-    """Raise unless all rows of `head` are proven to be so; those of `looked_at` are, as somebody says who looked.
+    """Raise unless all rows of `head` are proven to satisfy `requirements`. An engine has checked those of `looked_at`.
 
-    RowsUnproven when nobody looked, Unsupported for rows of a branch; CommitConflict for files that came since then.
+    RowsUnproven where the rows were not checked, Unsupported for rows of a branch; CommitConflict for files that were
+    added since the check.
     """
     if not requirements:
         return
     name = head.name
     for branch in head.state.branches:
-        # Nobody has looked at these: whoever asks has seen main.
+        # Rows of branches were never checked: the engine has read main.
         _check_branch(head, branch, requirements)
     if looked_at is None:
         files = head.all_files()
@@ -90,12 +91,12 @@ def check_rows(
             continue
         if looked_at is None:
             raise RowsUnproven(
-                f"rows of {name} may violate {requirement.words}: the statistics of its files do not prove that none "
-                "does. ALTER TABLE in Spark SQL, in a session with lakelog's extension, looks at the rows themselves"
+                f"rows of {name} may violate {requirement.words}: the statistics of its files do not prove that all "
+                "satisfy it. Use ALTER TABLE in Spark SQL, in a session with lakelog's extension, which scans the rows"
             )
         raise CommitConflict(
-            f"{requirement.words} holds for {name} as of version {looked_at.version}, but rows were added since, which "
-            "may violate it. Nothing was changed: run the statement again, and it will look at those rows too",
+            f"{requirement.words} holds for {name} as of version {looked_at.version}, but rows were added since that "
+            "may violate it. Nothing was changed: run the statement again, which also scans those rows",
             version=head.version,
         )
 
@@ -104,17 +105,17 @@ def _check_branch(head: TableHead, branch: str, requirements: Sequence[Requireme
     name, files = head.name, head.at(seen_on(head.view, branch)).all_files()
     for requirement in requirements:
         if pc.any(may_fail(files, requirement.condition, head.metadata.specs), min_count=0).as_py():
-            # Looking at all rows of the table, as engines do where rows are unproven, would not help.
+            # A scan of all rows of the table, as engines do where rows are unproven, would not help.
             raise Unsupported(
                 f"rows of the branch {branch} of {name} may violate {requirement.words}: the statistics of its files "
-                "do not prove that none does. Drop the branch first, or rewrite its rows"
+                "do not prove that all satisfy it. Drop the branch first, or rewrite its rows"
             )
 
 
 def _not_null(schema: Schema, id: int) -> Bound:
     path = schema.path_of(id)
     if any(not isinstance(schema.find(path[:length]).type, StructType) for length in range(1, len(path))):
-        # Nothing is known of what is in arrays and maps.
+        # There are no statistics of values in arrays and maps.
         return Unevaluable(f"{dotted(path)} IS NOT NULL")
     return bind(Predicate("IS_NOT_NULL", (Column(path),)), schema)
 

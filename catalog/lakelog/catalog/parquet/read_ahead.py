@@ -1,4 +1,4 @@
-"""Several sources are read at once, and what they give comes in their order."""
+"""Reading several sources in parallel, with their items in the order of the sources."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class _End:
 def in_order(
     sources: Sequence[Source], read: Callable[[Source], Iterator[Item]], at_once: int
 ) -> Iterator[Item]:
-    """Yield what `read` gives for each of `sources`, one source after another, while the next ones are being read.
+    """Yield the items of `read` for each of `sources`, one source after another, while the next ones are being read.
 
-    At most `at_once` sources are open, each a few items ahead. An error comes where its source's next item would.
+    At most `at_once` sources are open, each a few items ahead. An error is raised in place of its source's next item.
     Closing this iterator early ends the threads.
     """
     if len(sources) < 2:
@@ -80,7 +80,7 @@ def _produce(
 
 
 def _put(items: queue.Queue[Item | _End], item: Item | _End, stop: threading.Event) -> bool:
-    """Put `item` as soon as there is room; False when nobody wants it any more."""
+    """Put `item` as soon as there is room; False when the iterator was closed."""
     while not stop.is_set():
         try:
             items.put(item, timeout=_STOP_CHECK_S)

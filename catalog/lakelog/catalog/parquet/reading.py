@@ -1,7 +1,7 @@
-"""Data files become rows: the columns that are asked for, in the table's present schema, filtered exactly.
+"""Reading rows of data files: the requested columns, in the table's present schema, filtered exactly.
 
-Row groups are left out by the same rules as files, and rows that a deletion vector names. Files are read ahead by a few
-threads; rows come in the order of the plan all the same.
+Row groups are skipped by the same rules as files, and so are rows that a deletion vector names. Files are read ahead by
+a few threads; rows still come in the order of the plan.
 """
 
 from __future__ import annotations
@@ -75,12 +75,11 @@ def read_files(
     open_url: OpenUrl | None = None,
     row_ids: bool = False,
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the Arrow schema of the result, and its batches; nothing is read before the first is asked for.
+    """Return the Arrow schema of the result, and its batches; reading starts with the first batch.
 
-    `columns` are names of `schema`, in the order of the result. Raises, while batches are taken, FormatError for a file
-    that is broken, NotFound for one that is gone, Unsupported for a condition that lakelog does not know.
-    `open_url` finds files that are outside of the table. With `row_ids`, ids and versions of rows come as the last two
-    columns.
+    `columns` are names of `schema`, in the order of the result. Raises, while batches are taken, FormatError for a
+    damaged file, NotFound for a missing one, Unsupported for a condition that lakelog does not know. `open_url` finds
+    files that are outside of the table. With `row_ids`, ids and versions of rows come as the last two columns.
     """
     chosen = [field.name for field in schema.fields] if columns is None else list(columns)
     whole = schema_to_arrow(schema)
@@ -100,7 +99,7 @@ def read_positions(
     """Yield the path of each file that has live rows which match, and their positions in it. Raises as `read_files`."""
     from pyroaring import BitMap
 
-    # A condition of no columns is true or not for rows that are counted by some column.
+    # A condition without columns is evaluated for rows that are counted by one column.
     columns = () if any(terms(predicate)) else (schema.fields[0].name,)
     reading = _Reading(store, prefix, schema, columns, predicate, open_url)
 
@@ -132,7 +131,7 @@ def read_file(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file to be read, and what the log says of it."""
+    """A file to be read, with the log's facts of it."""
 
     path: str
     size_bytes: int | None = None
@@ -159,7 +158,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Some rows of a file as they are in it, the first at the place `start` of those that are read."""
+    """Some rows of a file, unchanged, the first at the place `start` of those that are read."""
 
     file: _Source
     rows: pa.RecordBatch
@@ -201,12 +200,12 @@ class _Reading:
         return self._each(file, self._matching_positions)
 
     def _each(self, file: _Source, take: Callable[[_Batch], Iterator[Taken]]) -> Iterator[Taken]:
-        """Yield what `take` makes of each batch of one file."""
+        """Yield the results of `take` for each batch of one file."""
         store, key = self._store, self._prefix + file.path
         if is_elsewhere(file.path):
             if self._open_url is None:
                 raise Unsupported(
-                    f"the data file {file.path} lies outside of its table: open it through a catalog"
+                    f"the data file {file.path} is outside of its table: open it through a catalog"
                 )
             store, key = self._open_url(file.path)
         names, constants = file.names, file.constants
@@ -217,7 +216,7 @@ class _Reading:
                 physical = self._present(present, names, constants)
                 if self._row_ids and names is None:
                     physical += [name for name in (ROW_ID, ROW_VERSION) if name in present]
-                # What a foreign writer's bounds mean is known from the log, where it is known.
+                # The meaning of a foreign writer's bounds is known from the log only.
                 groups = (
                     self._row_groups(opened) if names is None else list(range(opened.metadata.num_row_groups))
                 )
@@ -226,13 +225,13 @@ class _Reading:
                     yield from take(_Batch(file, batch, done, live, names, constants))
                     done += batch.num_rows
                 if done != live.count:
-                    # Arrow leaves out pages whose header was altered to be of no kind that it knows.
-                    raise FormatError(f"{live.count - done:,} of its rows cannot be found")
+                    # Arrow skips pages whose header was altered to a type that it does not know.
+                    raise FormatError(f"{live.count - done:,} of its rows are missing")
             except (pa.ArrowInvalid, OSError, FormatError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
-                    # Arrow's own complaints about a file's content are OSErrors without a number.
+                    # Arrow's own errors about a file's content are OSErrors without a number.
                     raise StorageError(
-                        f"reading the data file {key} in {store.url} failed ({error}): try again",
+                        f"reading the data file {key} in {store.url} failed ({error}): retry",
                         location=f"{store.url}/{key}",
                     ) from error
                 raise FormatError(
@@ -240,14 +239,14 @@ class _Reading:
                 ) from error
 
     def _live(self, file: _Source, footer: pq.FileMetaData, groups: Sequence[int]) -> LiveRows:
-        """Return the rows of some row groups that are read, without those that are deleted."""
+        """Return the live rows of the row groups that are read."""
         counts = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
         deletes = file.deletes
         if deletes is None:
             return LiveRows(counts, groups, None)
         if file.rows is not None and footer.num_rows != file.rows + deletes.rows:
             raise FormatError(
-                f"it has {footer.num_rows:,} rows, and the log knows of {file.rows:,} and {deletes.rows:,} deleted ones"
+                f"it has {footer.num_rows:,} rows, and the log has {file.rows:,} live and {deletes.rows:,} deleted ones"
             )
         vector = read_vector(self._store, self._prefix.rstrip("/"), deletes, footer.num_rows)
         return LiveRows(counts, groups, vector)
@@ -255,7 +254,7 @@ class _Reading:
     def _present(
         self, present: set[str], names: Mapping[int, str] | None, constants: Mapping[int, Constant]
     ) -> list[str]:
-        """Return what the needed columns are called that the file has."""
+        """Return the file's names of the needed columns that it has."""
         if names is None:
             return [field.physical for field in self._fields if field.physical in present]
         found = (names.get(field.id) for field in self._fields if field.id not in constants)
@@ -300,7 +299,7 @@ class _Reading:
         return [group for group, keep in zip(groups, mask.to_pylist(), strict=True) if keep]
 
     def _measured(self, written: pa.Schema) -> list[Measured]:
-        """Return the needed columns that may tell something, with the types that they have in the file."""
+        """Return the needed columns that may have statistics, with the types that they have in the file."""
         found: list[Measured] = []
         for field in self._fields:
             if isinstance(field.type, AtomicType) and field.physical in written.names:
@@ -319,11 +318,11 @@ class _Reading:
 
 
 def _with_ids(rows: pa.Table, batch: _Batch) -> pa.Table:
-    """Return the live rows of a batch with their ids and versions: those that they brought along, else the file's."""
+    """Return the live rows of a batch with their ids and versions: those stored with them, else those of the file."""
     file, live = batch.file, batch.live.of(batch.rows, batch.start)
     count = live.num_rows
     ids = versions = pa.nulls(count, pa.int64())
-    # What a transaction adds gets ids when it commits, perhaps others than now.
+    # Rows that a transaction adds get ids when it commits, which may differ from those now.
     if file.version != UNCOMMITTED:
         versions = pa.array([file.version], pa.int64()).take(pa.repeat(0, count))
         if file.first_row is not None:

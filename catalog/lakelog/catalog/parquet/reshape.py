@@ -1,8 +1,7 @@
 """Arrow arrays from one shape into another: other names, other order, added and widened fields, at every level.
 
-`reshape` walks the type that is wanted and takes its parts out of the array that is there; `Rules` say which part
-stands for which field, what a missing one holds and how atomic values are changed. Nothing is copied but what
-changes.
+`reshape` walks the target type and takes its parts out of the given array; `Rules` say which part stands for which
+field, what a missing one holds and how atomic values are converted. Only what changes is copied.
 """
 
 from __future__ import annotations
@@ -39,25 +38,25 @@ Path = tuple[str, ...]
 
 
 class Rules(Protocol):
-    """How one kind of reshaping goes about it. `path` names the field in messages."""
+    """The rules of one kind of reshaping. `path` names the field in messages."""
 
     physical: bool
     """Whether the result has physical names and types."""
 
     def pick(self, names: Sequence[str], fields: Sequence[Field], path: Path) -> list[int | None]:
-        """Return which of the parts called `names` stands for each of `fields`; None: it is missing."""
+        """Return which of the parts named `names` stands for each of `fields`; None: it is missing."""
 
     def missing(self, field: Field, length: int, path: Path) -> pa.Array:
         """Return the values of a field that the source does not have."""
 
     def atomic(self, array: pa.Array, type: AtomicType, path: Path) -> pa.Array:
-        """Return atomic values as they are wanted."""
+        """Return atomic values converted to `type`."""
 
     def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: Path) -> None:
-        """Look at the values of a field as they came; `owners` are the structs that hold them."""
+        """Check the values of a field before they are converted; `owners` are the structs that hold them."""
 
     def mismatch(self, found: pa.DataType, type: Type, path: Path) -> Exception:
-        """Return what to raise where a struct, list or map is expected and something else is there."""
+        """Return the error for a value that is not the expected struct, list or map."""
 
 
 def reshape_columns(data: pa.Table | pa.RecordBatch, fields: Sequence[Field], rules: Rules) -> pa.Table:
@@ -88,9 +87,9 @@ def to_logical(
     names: Mapping[int, str] | None = None,
     constants: Mapping[int, Constant] | None = None,
 ) -> pa.Table:
-    """Return rows of a data file as the table has them now; `columns` chooses some, in that order.
+    """Return rows of a data file in the table's present schema; `columns` chooses some, in that order.
 
-    Fields are found by physical name, or by the file's own `names`. One that the file does not have yet is its `exists`
+    Fields are found by physical name, or by the file's own `names`. One that the file does not have gets its `exists`
     default, or NULL. See `DataFile` for `names` and `constants`.
     """
     fields = schema.fields if columns is None else tuple(schema.find((name,)) for name in columns)
@@ -99,12 +98,12 @@ def to_logical(
 
 
 def to_physical(data: pa.Table | pa.RecordBatch, schema: Schema) -> pa.Table:
-    """Return rows that have the logical schema as they are to stand in a data file."""
+    """Return rows of the logical schema in the form of a data file."""
     return reshape_columns(data, schema.fields, _TO_FILE)
 
 
 def default_values(field: Field, sql: str | None, length: int, *, physical: bool = False) -> pa.Array:
-    """Return `length` times the literal `sql`, or NULL where there is none."""
+    """Return `length` times the literal `sql`, or NULL for None."""
     type = type_to_arrow(field.type, physical=physical)
     value = None if sql is None else parse_literal(sql, field.type)
     return _nulls(length, type) if value is None else pa.repeat(pa.scalar(value, type), length)
@@ -184,7 +183,7 @@ def _map(array: pa.Array, type: MapType, path: Path, rules: Rules) -> pa.Array:
     return pa.MapArray.from_arrays(relative, keys, items, type=target, mask=_mask(array))
 
 
-# Parquet's writer looks at a NOT NULL field by itself, so that it has to have some value where its struct is NULL.
+# Parquet's writer checks a NOT NULL field by itself, so that it needs a value where its struct is NULL.
 
 
 def _nulls(length: int, type: pa.DataType) -> pa.Array:
@@ -193,7 +192,7 @@ def _nulls(length: int, type: pa.DataType) -> pa.Array:
 
 
 def _filled(values: pa.Array, owners: pa.Array) -> pa.Array:
-    """Return `values` with some value for a NULL whose owner is NULL."""
+    """Return `values` with a value in place of a NULL whose owner is NULL."""
     if not owners.null_count or not values.null_count:
         return values
     some = pa.array([None], pa.struct([pa.field("", values.type, nullable=False)])).field(0)
@@ -238,7 +237,7 @@ class _FromFile:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise FormatError(
                 f"the column {dotted(path)} is {array.type} in a data file and {type} in the table's schema: "
-                f"{error}; was the file written by something else than lakelog?"
+                f"{error}; was the file written by a program other than lakelog?"
             ) from None
 
     def check(self, array: pa.Array, field: Field, owners: pa.Array | None, path: Path) -> None:

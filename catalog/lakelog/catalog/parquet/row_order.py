@@ -1,4 +1,4 @@
-"""Rows by partition, and in the order that files have."""
+"""Rows split by partition, and sorted in the order within files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sorted_rows(rows: pa.Table, schema: Schema, sort_order: SortOrder) -> pa.Tab
     for index, field in enumerate(sort_order.fields):
         values = transformed(rows, schema, field.source_id, field.transform)
         if values.null_count:
-            # Arrow puts all NULLs on one side, whatever the direction of each column.
+            # Arrow puts all NULLs on one side, regardless of the direction of each column.
             columns[f"null{index}"] = pc.is_null(values).cast(pa.int8())
             keys.append((f"null{index}", "ascending" if field.nulls == "last" else "descending"))
         columns[f"value{index}"] = values
@@ -86,6 +86,6 @@ def _changes(columns: Sequence[pa.Array]) -> list[int]:
 
 
 def _moves(order: pa.Array) -> bool:
-    """Tell whether the permutation `order` moves anything."""
+    """Return whether the permutation `order` moves anything."""
     here, before = order.slice(1), order.slice(0, len(order) - 1)
     return bool(pc.any(pc.less(here, before)).as_py())

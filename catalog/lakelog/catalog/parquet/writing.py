@@ -1,7 +1,7 @@
-"""Rows become data files: split by partition, sorted, rolled at the target size, with statistics.
+"""Writing rows to data files: split by partition, sorted, rolled at the target size, with statistics.
 
 Files have the physical names and types of the schema, and are put under `<prefix>/data/`, see `data_file.file_path`.
-They mean nothing before they are committed.
+Readers do not see them before they are committed.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def write_files(
 ) -> list[DataFile]:
     """Write `rows`, which have the logical schema of `schema`, and return the files. Costs 1 PUT a file.
 
-    With `row_ids`, the last two columns of `rows` are ids and versions that they bring along (see `row_ids`).
-    When something fails, the files that were put already are removed again.
+    With `row_ids`, the last two columns of `rows` are their ids and versions (see `row_ids`).
+    On an error, the files that were put already are deleted.
     """
     writing = _Writing(store, prefix, write, schema, spec, properties, row_ids=row_ids)
     try:
@@ -74,7 +74,7 @@ def write_files(
 
 
 def codec_of(properties: Mapping[str, str]) -> str:
-    """Return what Arrow calls the compression that a table's properties ask for."""
+    """Return Arrow's name of the compression in a table's properties."""
     codec = value_of(properties, COMPRESSION_CODEC)
     return _CODECS.get(codec, codec)
 
@@ -149,7 +149,7 @@ class _Writing:
         self._done: list[DataFile] = []
 
     def write(self, key: tuple[Any, ...], rows: pa.Table) -> None:
-        """Append `rows` of one partition to its file, or to several that are each about as large as they may be."""
+        """Append `rows` of one partition to its file, or to several files of about the target size."""
         physical = self._to_physical(rows)
         # Compressed, rows are rarely larger than in memory: pieces of the target size are never too large.
         pieces = max(1, -(-physical.nbytes // self._target_size_bytes))
@@ -160,7 +160,7 @@ class _Writing:
             if file.size_bytes >= self._target_size_bytes:
                 self._close(key, file)
             else:
-                # Put back at the end, so that the first is the one that was not written to for the longest time.
+                # Put back at the end, so that the first is the least recently written one.
                 self._open[key] = file
         while len(self._open) > OPEN_FILES_LIMIT or self._open_bytes() > OPEN_BYTES_LIMIT:
             oldest = next(iter(self._open))

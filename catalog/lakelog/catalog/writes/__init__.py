@@ -1,7 +1,7 @@
 """Changes of one table, one module for each kind: each is one commit, decided again after a lost race.
 
-Rule: a change says what it has read, so that the conflict matrix can judge it; files of a lost change are deleted.
-It must not know names: it gets a table's head, and where that came from does not matter.
+Rule: a change records what it has read, so that the conflict matrix can judge it; files of a lost change are deleted.
+It must not know names: it gets a table's head, wherever that came from.
 """
 
 from lakelog.catalog.writes.compaction_commit import (

@@ -1,6 +1,6 @@
-"""Changing what a table looks like: columns, partitioning, order, properties, constraints, all in one commit.
+"""Changing a table's definition: columns, partitioning, order, properties, constraints, all in one commit.
 
-What the rows have to be for it is proven on every state that the change is put on.
+Conditions on the rows that it needs are proven on every state that the change is decided on.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def alter(
 ) -> TableHead:
     """Apply `changes` in their order, or none of them, and return the newest version.
 
-    RowsUnproven where statistics do not prove what rows have to be; rows of the version `looked_at` are, as somebody
-    says who looked. CommitConflict when files were added since then that may hold others.
+    RowsUnproven where statistics do not prove the conditions on the rows; for the rows of the version `looked_at`, the
+    caller has checked them. CommitConflict when files added since then may hold rows that do not satisfy them.
     """
     parsed = changes_from(changes)
     written = Written(head.version, head.schema, no_files)
@@ -37,7 +37,7 @@ def alter(
         altered = apply_changes(metadata, parsed)
         events = events_of(metadata, altered)
         if not events:
-            raise NothingToDo("the table is so already")
+            raise NothingToDo("nothing to change")
         check_rows(head.at(view), looked, required(metadata, altered))
         return Draft(events=encode(events))
 

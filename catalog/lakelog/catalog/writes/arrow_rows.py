@@ -1,4 +1,4 @@
-"""Rows from Python become a commit: they are written as data files first, which go where the commit does not happen."""
+"""Commits of rows from Python: they are written as data files, which are deleted if the commit does not happen."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.file_changes import change_of, commit_write
-from lakelog.catalog.writes.identity_values import known_taken, look_again
+from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 
 if TYPE_CHECKING:
-    # What writes Parquet is loaded by the first write: an engine that does that itself does not need it.
+    # The Parquet writer is loaded by the first write: an engine that writes files itself does not need it.
     from lakelog.catalog.parquet import Ingestible
 
 
@@ -25,11 +25,11 @@ def write_rows(
     token: Token | None,
     batch: StreamBatch | None = None,
 ) -> TableHead:
-    """Append the rows of `data`, or overwrite others by them, and return the newest version."""
+    """Append the rows of `data`, or overwrite others with them, and return the newest version."""
     from lakelog.catalog.parquet import Numbering, kept_by_commit, written_files
 
-    look_again(head)
-    # What replaces rows may carry rows that were read from this very version, so it starts from no newer one.
+    refresh_taken(head)
+    # An overwrite may write rows that were read from exactly this version, so it must not start from a newer one.
     base = head.newest_known() if operation is Operation.APPEND else head
     write = base.begin_write()
     try:

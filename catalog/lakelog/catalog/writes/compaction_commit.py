@@ -1,8 +1,8 @@
-"""Compaction: groups of files give way to others with the same rows, as many groups in one commit as there are.
+"""Compaction: groups of files are replaced by others with the same rows, all groups in one commit.
 
-A group whose files others have changed meanwhile gives way to them, and takes no other group along: what is left of its
-files is planned anew. Engines that read and write rows themselves ask for a plan, and commit; from Python, all of it is
-done here.
+A group whose files other writers have changed meanwhile is left out, without any other group: the rest of its files is
+planned anew. Engines that read and write rows themselves request a plan, and commit; from Python, all of it is done
+here.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from lakelog.log import WriteRef
 from lakelog.log.errors import CommitUnknown, NotFound, Unsupported
 
 TRIES_MAX = 5
-"""So many times others may change what is being written anew, before a compaction gives up."""
+"""After this many changes of its files by other writers, a compaction gives up."""
 
 _FILES_AT_ONCE = 8
-"""From Python, about so many files of the size that they shall have are written before they are committed."""
+"""From Python, about this many files of the target size are written before they are committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The live rows of the files `removed` are those of `files`, of which there is one at least."""
+    """The live rows of the files `removed` are those of `files`, which has at least one."""
 
     removed: Sequence[str]
     files: Sequence[DataFile]
@@ -41,16 +41,16 @@ class Rewritten:
 def plan_groups(
     head: TableHead, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int
 ) -> tuple[pa.Table, list[Group]]:
-    """Return the next groups to be written anew, and their files (see `plan_compaction`), of the files that may have
-    rows which match. Unsupported for a filter that files tell nothing of."""
+    """Return the next groups to be rewritten, and their files (see `plan_compaction`), of the files that may have
+    rows which match. Unsupported for a filter that cannot be checked against the entries of files."""
     metadata, files = head.metadata, head.all_files()
     if filter is not None:
         bound = bind(as_predicate(filter), metadata.schema)
         unknown = unknown_parts(bound)
         if unknown:
             raise Unsupported(
-                f"the condition {unknown[0]} cannot choose files to be compacted, as lakelog cannot tell which ones "
-                "may have rows that match: compare columns with values"
+                f"the condition {unknown[0]} cannot choose files to be compacted, because lakelog cannot decide which "
+                "files may have rows that match: compare columns with values"
             )
         files = files.filter(may_match(files, bound, metadata.specs))
     return plan_compaction(files, metadata, goal, until=until, limit_bytes=limit_bytes)
@@ -59,12 +59,12 @@ def plan_groups(
 def commit(
     base: TableHead, groups: Sequence[Rewritten], *, write: WriteRef, token: Token | None
 ) -> tuple[TableHead, list[int]]:
-    """Commit the groups, which were prepared against `base`, but for those whose files others have changed since.
+    """Commit the groups, which were prepared against `base`, except those whose files others have changed since.
 
     Return the newest version, and which groups were left out. Their files are in no commit. Raises as
     `row_changes.commit`; CommitUnknown where it happened before, in a version that has expired since.
     """
-    # Without the others, they are the same request still.
+    # With fewer groups, it is still the same request.
     token = token or base.token_of(write)
     before = base.entries({path for group in groups for path in group.removed})
     left = list(range(len(groups)))
@@ -103,9 +103,9 @@ def _is_untouched(
 
 
 def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit_id: str) -> list[int]:
-    """Return which groups are not in the commit: who asks again for what has happened asks for all of them at first.
+    """Return which groups are not in the commit: a retry of a request that has happened begins with all of them.
 
-    CommitUnknown where its version has expired by then: no files of them may be deleted.
+    CommitUnknown where its version has expired by then: no files of the groups may be deleted.
     """
     tracked = head.tracked
     if tracked.transaction.is_open:
@@ -115,8 +115,8 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
         there = then.entries([group.files[0].path for group in groups])
     except NotFound as error:
         raise CommitUnknown(
-            f"a compaction was committed as version {version}, which is let go of since: which of its groups are in it "
-            f"is not known ({error})",
+            f"a compaction was committed as version {version}, which has expired since: which of its groups it has is "
+            f"not known ({error})",
             commit_id=commit_id,
             location=tracked.log.location,
         ) from error
@@ -124,9 +124,9 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
 
 
 def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
-    """Write anew what is to be (see `plan_groups`), in as many commits as it takes, and return the newest version.
+    """Rewrite the planned groups (see `plan_groups`), in as many commits as needed, and return the newest version.
 
-    CommitConflict where others change the same files again and again.
+    CommitConflict where other writers keep changing the same files.
     """
     from lakelog.catalog.parquet import copied_files
 
@@ -146,7 +146,7 @@ def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
             tries_left -= 1
         if not tries_left:
             raise CommitConflict(
-                f"others have changed files of {head.name} while they were written anew, {TRIES_MAX} times. What was "
-                "compacted before that is: compact the rest when fewer rows are being changed",
+                f"the compaction of {head.name} conflicted with other writers, which changed its files, {TRIES_MAX} "
+                "times. Earlier groups of it are committed. Compact the rest when fewer rows are changed",
                 version=head.version,
             )

@@ -1,9 +1,9 @@
-"""Deleting the rows that match a filter: whole files where their entries prove it, else by reading the others.
+"""Deleting the rows that match a filter: whole files where their entries prove it, else by reading the files.
 
-Rows of files that have others too are marked as deleted, or the files are written anew without them, as the table's
-property says. What is deleted by reading is prepared on one version. A delete brings no rows, so where others were in
-its way it is prepared again on what they left, as if it had begun later; in a transaction, which may have used what it
-read, it fails.
+In files with other rows too, matching rows are marked as deleted, or the files are rewritten without them, by the
+table's property. A delete by reading is prepared on one version. A delete adds no rows, so after a conflict it is
+prepared again on the newest version, as if it had begun later; in a transaction, which may have used what it read, it
+fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def delete(head: TableHead, predicate: Predicate, token: Token | None) -> TableH
     """Delete the rows that match, and return the version after that.
 
     Costs 1 PUT where files are proven to match as a whole; else the files that may match are read, too.
-    Unsupported for a condition that is not understood, CommitConflict where others change the same rows all the time.
+    Unsupported for an unknown condition, CommitConflict where other writers keep changing the same rows.
     """
     for tries_left in reversed(range(TRIES_MAX)):
         try:
@@ -54,7 +54,7 @@ def delete(head: TableHead, predicate: Predicate, token: Token | None) -> TableH
 
 
 def is_by_files(head: TableHead, predicate: Predicate) -> bool:
-    """Tell whether files are proven to match as a whole, or not at all. Unsupported as `delete`."""
+    """Return whether each file is proven to match as a whole, or not at all. Unsupported as `delete`."""
     _, some = matching_files(head.tracked, head.view, bind(predicate, head.schema))
     return not some.num_rows
 

@@ -1,8 +1,8 @@
 """Changes of a table's contents: append, overwrite by filter or by partition, truncate, delete of whole files.
 
-Each is decided on metadata, so it can be decided again on a newer state after a lost race; what may go on then is the
-conflict matrix's business. Files are removed only where it is proven that all of their rows have to go. Where an
-overwrite matches files in part, the rows that have to go are found by reading (see `partial_files`).
+Each is decided on metadata, so it can be decided again on a newer state after a lost race, if the conflict matrix
+allows it. Files are removed only where it is proven that all of their rows match. Where an overwrite matches files in
+part, the rows to be replaced are found by reading (see `partial_files`).
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ if TYPE_CHECKING:
 
 
 class FilesMatchInPart(Unsupported):
-    """A filter of a delete matches some rows of a file, or may do so, and whole files are all that goes here."""
+    """The filter of a delete matches, or may match, only some rows of a file; only whole files can be deleted here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentsChange:
-    """What is to be committed: `filter` belongs to overwrite and delete, and to no other operation.
+    """A change to be committed: `filter` belongs to overwrite and delete, and to no other operation.
 
-    A delete has files only where they have no rows: they stand for partitions that are to stay. `batch` tells of which
-    stream the rows are, and that they are committed once. `values` were taken of identity columns for the rows of
-    `files`, and nobody knows of it yet. `deletes` are the positions of all rows that an overwrite replaces in files
-    with others, by path; None where nobody has looked.
+    A delete has files only if they have no rows: they stand for partitions that stay. `batch` is the batch of a stream
+    that the rows are, which is committed once. `values` were taken of identity columns for the rows of `files`, and are
+    not committed yet. `deletes` are the positions of all rows that an overwrite replaces in files with others, by path;
+    None where they were not searched.
     """
 
     operation: Operation
@@ -105,7 +105,8 @@ def change_of(
     values: Sequence[ValuesTaken],
     deletes: Sequence[Positions | Mapping[str, Any]] | None = None,
 ) -> ContentsChange:
-    """Return what a writer asks for. InvalidInput for a filter where none belongs, and for none where one does."""
+    """Return the change that a writer requests. InvalidInput for a filter that does not belong to the operation, and
+    for a missing one."""
     if operation == Operation.TRUNCATE.value and files:
         # New contents may come from a query of the old ones, so rows that were added meanwhile must not vanish.
         operation, filter = Operation.OVERWRITE.value, ALWAYS_TRUE
@@ -113,7 +114,7 @@ def change_of(
         raise InvalidInput(f"a filter belongs to an overwrite, not to {operation}: leave it out")
     if filter is None and operation == Operation.OVERWRITE.value:
         raise InvalidInput(
-            "an overwrite needs the filter of what it replaces: give one (ALWAYS_TRUE for all rows)"
+            "an overwrite needs a filter for the rows that it replaces: give one (ALWAYS_TRUE for all rows)"
         )
     predicate = None if filter is None else as_predicate(filter)
     return ContentsChange(
@@ -128,7 +129,7 @@ def change_of(
 
 
 def is_understood(predicate: Predicate, schema: Schema) -> bool:
-    """Tell whether lakelog knows exactly which rows match, so that an overwrite may replace these."""
+    """Return whether lakelog knows exactly which rows match, so that an overwrite may replace these."""
     return not unknown_parts(bind(predicate, schema))
 
 
@@ -138,7 +139,7 @@ def commit_write(
     change: ContentsChange,
     token: Token | None,
 ) -> TableHead:
-    """Commit what a writer has written since `write` began, from `head` or before, and return the newest version."""
+    """Commit the files of `write`, which began on `head` or before, and return the newest version."""
     check_written_by(change.files, write)
     if token is None and write is not None:
         # One write is one commit: committing its files again must not add them twice.
@@ -156,8 +157,8 @@ def commit(
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, BatchCommitted where it has the
-    batch already, Unsupported for a filter that is not understood. Costs 1 PUT when nobody else committed, and what
-    `PartialFiles` costs where an overwrite matches files in part; for a delete, that is FilesMatchInPart.
+    batch already, Unsupported for an unknown filter. Costs 1 PUT if there were no other commits, and the cost of
+    `PartialFiles` where an overwrite matches files in part; for a delete, FilesMatchInPart.
     """
     files = of_write(change.files, write)
     check_files(files, base.schema, base.metadata.specs)
@@ -209,7 +210,7 @@ def _commit(
 
 
 def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
-    """Refuse files from elsewhere that are in the table already: nobody else gave them their names."""
+    """Refuse files from elsewhere that are in the table already: unlike new ones, they may be added a second time."""
     paths = pa.array([file.path for file in files if is_elsewhere(file.path)], pa.string())
     if not len(paths):
         return
@@ -218,14 +219,14 @@ def _check_not_there(current: TableHead, files: Sequence[DataFile]) -> None:
         if len(known):
             more = f", and {len(known) - 1:,} more" if len(known) > 1 else ""
             raise InvalidInput(
-                f"{current.name} has the file {known[0].as_py()} already{more}: its rows would be there twice"
+                f"{current.name} has the file {known[0].as_py()} already{more}: its rows would be added twice"
             )
 
 
 def _file_drafts(
     change: ContentsChange, current: TableHead, removed: Sequence[RemovedFile], replaced: Replaced
 ) -> Iterator[Draft]:
-    """Yield what happens to files: first, where some are written anew, that, which brings no rows; then the rest."""
+    """Yield the changes of files: first that of rewritten files, if any, which adds no rows; then the rest."""
     metadata, text = current.metadata, _kept(change.filter_text)
     files = with_ids([*replaced.copies, *change.files], current.state.next_row)
     copies, new = files[: len(replaced.copies)], files[len(replaced.copies) :]
@@ -239,7 +240,7 @@ def _file_drafts(
 
 
 def _kept(filter_text: str | None) -> str | None:
-    """Return what a commit keeps of a filter: like a statement's, its literals are nobody's business for ever."""
+    """Return the text of a filter for a commit: like a statement's, without literals, which must not be kept."""
     return None if filter_text is None else normalized(filter_text)
 
 
@@ -267,11 +268,11 @@ def _replaced_files(
 def _partial_files(
     base: TableHead, change: ContentsChange, bound: Bound | None, write: WriteRef | None
 ) -> PartialFiles | None:
-    """Return what `change` replaces in files with other rows too; None where it has to spare these."""
+    """Return the rows that `change` replaces in files with other rows too; None where it replaces only whole files."""
     if change.operation not in (Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS):
         return None
     if write is None:
-        raise InvalidInput("an overwrite needs the id of a write, which its files are named by: begin one")
+        raise InvalidInput("an overwrite needs the id of a write, for the names of its files: begin one")
 
     def find() -> tuple[pa.Table, Bound]:
         _, some = _replaced_files(base, change, bound)
@@ -281,7 +282,7 @@ def _partial_files(
 
 
 def _touched(chunk: pa.Table, files: Sequence[DataFile], metadata: Metadata) -> tuple[pa.Array, pa.Array]:
-    """Return which of the files in `chunk` are of the partitions of `files`, and of which that is not known."""
+    """Return which files in `chunk` are in the partitions of `files`, and for which of them that is not known."""
     touched = _partitions(files, metadata)
     values, known = partition_of_files(chunk, metadata)
     keys = keys_of(values, chunk.num_rows)
@@ -298,7 +299,7 @@ def _partitions(files: Sequence[DataFile], metadata: Metadata) -> set[tuple[Any,
 
 
 def _bound_of_partitions(files: Sequence[DataFile], metadata: Metadata) -> Bound:
-    """Return what is true for the rows of the partitions that `files` are in."""
+    """Return a condition that is true for the rows of the partitions of `files`."""
     predicate = predicate_of_keys(metadata, _partitions(files, metadata))
     return bind(predicate, metadata.schema, case_sensitive=True)
 
@@ -306,7 +307,7 @@ def _bound_of_partitions(files: Sequence[DataFile], metadata: Metadata) -> Bound
 def _is_replaced(
     base: TableHead, current: TableHead, change: ContentsChange, bound: Bound | None, kind: ChangeKind
 ) -> bool:
-    """Tell whether files that were added, or removed, between two views may hold rows that `change` replaces."""
+    """Return whether files that were added, or removed, between two views may hold rows that `change` replaces."""
     here, there = (current, base) if kind is ChangeKind.ADDED_FILES else (base, current)
     files, metadata = here.files_only_here(there.view), current.metadata
     if change.operation is Operation.OVERWRITE_PARTITIONS:
@@ -322,7 +323,7 @@ def changed_rows(
     current: View[TableState],
     bound: Bound | None,
 ) -> bool:
-    """Tell whether rows that match (None: any) may have been added or removed between two views."""
+    """Return whether rows that match (None: any) may have been added or removed between two views."""
     for here, there in ((current, base), (base, current)):
         files = files_only_in(tracked, here, there)
         if bound is None and files.num_rows:
@@ -338,10 +339,10 @@ def changed_rows(
 def moved_files(
     operation: Operation, added: pa.Table, removed: pa.Table, metadata: Metadata
 ) -> tuple[FilesChanged, tuple[bytes, ...]]:
-    """As `files_event`, of files that are known to some line or version, in the form of `FileSet.chunks`."""
+    """As `files_event`, for files of another line or version, in the form of `FileSet.chunks`."""
     event, blobs = files_event(operation, (), as_removed(removed), metadata)
     if added.num_rows:
-        # As Arrow always: bounds and partition values keep the types that they have.
+        # Always as Arrow: bounds and partition values keep their types.
         event = msgspec.structs.replace(
             event,
             added_sidecar=len(blobs),
@@ -354,11 +355,11 @@ def moved_files(
 
 
 def operation_named(name: str) -> Operation:
-    """Return the operation that an engine's write asks for by `name`; InvalidInput for another one."""
+    """Return the operation of an engine's write by its name. InvalidInput for an unknown one."""
     allowed = (Operation.APPEND, Operation.OVERWRITE, Operation.OVERWRITE_PARTITIONS, Operation.TRUNCATE)
     for operation in allowed:
         if operation.value == name:
             return operation
     raise InvalidInput(
-        f"{name!r} is not an operation of a write: it is one of {', '.join(o.value for o in allowed)}"
+        f"{name!r} is not an operation of a write: use one of {', '.join(o.value for o in allowed)}"
     )

@@ -1,7 +1,7 @@
-"""Other identity values for files that are written and cannot be committed with those that they have.
+"""New identity values for files that are written and cannot be committed with their present ones.
 
-Whoever loses the race for values takes as many others, by a commit of its own that nobody can conflict with, and puts
-them into its files. So a write has to do this once at most, however many others write.
+A writer that loses the race for values takes as many others, by a commit of its own that cannot conflict, and rewrites
+its files with them. So a write does this at most once, however many others write.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from lakelog.log.errors import CommitUnknown, NotFound, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Renumbered:
-    """Files with values that are theirs. `written` are those among them that were written anew, `replaced` the paths of
-    those that they stand for."""
+    """Files with values of their own. `written` are the paths of those that were rewritten, `replaced` the paths of the
+    files that these replace."""
 
     files: list[DataFile]
     written: list[str]
@@ -39,8 +39,8 @@ class Renumbered:
 def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[ValuesTaken]) -> Renumbered:
     """Take as many values as `values` has, beyond all that are taken, and return `files` with these.
 
-    ValuesGone where other values are needed and the files hold some that were given to them, too. Costs one commit, and
-    where the values are others, a GET and a PUT for each file.
+    ValuesGone where other values are needed and the files also hold some that the user gave. Costs one commit, and
+    where the values differ, a GET and a PUT for each file.
     """
     taken = reserved(head, values)
     moves: dict[int, int] = {}
@@ -49,9 +49,9 @@ def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[Valu
             moves[old.column] = new.first - old.first
             if old.given:
                 raise ValuesGone(
-                    f"the write to {head.name} conflicts with others, which took the values of "
-                    f"{dotted(head.schema.path_of(old.column))} that its rows have, and some of these have values of "
-                    "their own, which have to stay. Nothing was changed: run it again",
+                    f"the write to {head.name} conflicts with other writers, which took the same values of "
+                    f"{dotted(head.schema.path_of(old.column))}. Its rows cannot get new ones, because some of them "
+                    "have explicit values. Nothing was changed: run the statement again",
                     version=head.tracked.outside.current().version,
                 )
     if not moves:
@@ -64,7 +64,7 @@ def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[Valu
 
 
 def reserved(head: TableHead, values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
-    """Take as many values of each column as `values` has, by a commit that everybody sees at once."""
+    """Take as many values of each column as `values` has, by a commit that all clients see at once."""
     log, schema = head.tracked.outside, head.schema
     known = {field.id: field for field, _ in identity_fields(schema)}
     made: list[ValuesTaken] = []
@@ -85,25 +85,25 @@ def reserved(head: TableHead, values: Sequence[ValuesTaken]) -> list[ValuesTaken
         try:
             log.commit(log.known or log.current(), decide)
         except CommitUnknown as error:
-            # Values may have been taken for nothing; of the write itself it is certain that it did not happen.
+            # Values may have been taken for nothing, but the write itself certainly did not happen.
             raise StorageError(
-                f"nothing was written to {head.name}: it is not known whether values of its identity column could be "
-                f"taken ({error}); try again",
+                f"nothing was written to {head.name}: whether values of its identity column were taken is not known "
+                f"({error}); retry",
                 location=error.location,
             ) from error
     return made
 
 
 def moved(head: TableHead, file: DataFile, moves: Mapping[int, int], mark: int) -> DataFile:
-    """Put a copy of a file whose values of these columns are so much further, under a name of its own."""
+    """Put a copy of a file, under a name of its own, with the values of these columns moved by `moves`."""
     tracked, metadata = head.tracked, head.metadata
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
     data = tracked.store.get(prefix + file.path)
     if data is None:
-        raise NotFound(f"the data file {file.path}, which was just written, is gone: write it again")
+        raise NotFound(f"the data file {file.path} was just written, but does not exist: write it again")
     columns = {metadata.schema.field_by_id(id).physical: by for id, by in moves.items()}
     content = _rewritten(data, columns, codec_of(metadata.properties))
-    # Nobody else has this mark, so that no other attempt at the same write puts another file there.
+    # The mark is unique, so that no other attempt at the same write puts another file there.
     path = f"{file.path.removesuffix('.parquet')}-from{mark}.parquet"
     tracked.store.put(prefix + path, content)
     return msgspec.structs.replace(
@@ -118,7 +118,7 @@ def moved(head: TableHead, file: DataFile, moves: Mapping[int, int], mark: int) 
 
 def _rewritten(data: bytes, moves: Mapping[str, int], codec: str) -> bytes:
     source = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-    # As it is in the file, for Spark's types are not all known to Arrow.
+    # The schema as it is in the file, because Arrow does not know all of Spark's types.
     target = OpenFile(source.schema_arrow, codec)
     for group in range(source.num_row_groups):
         rows = source.read_row_group(group)

@@ -1,4 +1,4 @@
-"""Which values of identity columns are free, as far as this process knows; whoever is wrong takes others."""
+"""The free values of identity columns, as far as this process knows; a writer whose values are taken gets others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakelog.log.errors import CommitUnknown, LakelogError
 
 
 class Taking(Protocol):
-    """A change, as a data class, that adds files for whose rows it took values of identity columns."""
+    """A change, as a data class, that adds files, for whose rows it took values of identity columns."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -31,17 +31,17 @@ C = TypeVar("C", bound=Taking)
 
 
 def known_taken(head: TableHead) -> Mapping[int, int]:
-    """Return the last values that are taken of identity columns, by their ids. They only ever move on."""
+    """Return the last values that are taken of identity columns, by their ids. They never move back."""
     taken: dict[int, int] = {}
-    # What a transaction took of columns that everybody sees, it took outside of it.
+    # Of columns that all clients see, a transaction takes its values by commits outside of it.
     for each in (head.view, head.tracked.known, head.tracked.outside.known):
         if each is not None and each.log_id == head.id:
             taken.update(each.state.identities)
     return taken
 
 
-def look_again(head: TableHead) -> None:
-    """Learn what others have taken, where that matters: values that are not free cost more than the 1 GET of this."""
+def refresh_taken(head: TableHead) -> None:
+    """Read which values others have taken, of a table with identity columns: 1 GET, less than to replace taken ones."""
     if identity_fields(head.schema) and not head.tracked.transaction.creates_log:
         head.tracked.outside.current()
 
@@ -49,9 +49,9 @@ def look_again(head: TableHead) -> None:
 def with_values(
     head: TableHead, change: C, commit: Callable[[C], Committed[TableState]]
 ) -> Committed[TableState]:
-    """Commit `change`, prepared against `head`, with the values that it took or, where these are gone, others.
+    """Commit `change`, prepared against `head`, with the values that it took or, where these are taken, others.
 
-    ValuesGone where others are needed and the files hold some that were given to them, too.
+    ValuesGone where others are needed and the files also hold some that the user gave.
     """
     public = _seen_outside(head.tracked, change.values)
     if not public:
@@ -64,7 +64,7 @@ def with_values(
 
 
 def _seen_outside(tracked: TrackedLog[TableState], values: Sequence[ValuesTaken]) -> list[ValuesTaken]:
-    """Return which of the values of a transaction are of columns that others see: these it takes before it commits."""
+    """Return the values, in a transaction, of columns that other clients see: they are taken before it commits."""
     outside = tracked.outside
     if not values or outside is tracked or tracked.transaction.creates_log:
         return []
@@ -78,7 +78,7 @@ def _renumbered(
     values: Sequence[ValuesTaken],
     commit: Callable[[C], Committed[TableState]],
 ) -> Committed[TableState]:
-    """Commit `change` with others for some of its `values`, which are taken by a commit of its own before."""
+    """Commit `change` with others for some of its `values`, which are taken by a separate commit before."""
     from lakelog.catalog.writes.identity_rewrite import renumbered
 
     tracked = head.tracked
@@ -94,6 +94,6 @@ def _renumbered(
         leftovers.delete(tracked, others.written)
         raise
     if tracked.outside is tracked:
-        # No commit can ever have them: their values were taken by somebody else.
+        # No commit can ever have these files: their values were taken by another writer.
         leftovers.delete(tracked, others.replaced)
     return committed

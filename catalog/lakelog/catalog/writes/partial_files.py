@@ -1,8 +1,8 @@
-"""Overwriting rows of files that hold others too: which those are is found by reading the files that match in part.
+"""Overwriting some rows of files: these rows are found by reading the files that match in part.
 
-What is found is of an overwrite's base. The overwrite goes on only where no file that may have rows which it replaces
-has come, gone or changed since then; so the same rows of the same files are to go, whatever else is in the table by
-now.
+They are found on an overwrite's base. The overwrite is rebased only if no file that may have rows which it replaces was
+added, removed or changed since then; so the same rows of the same files are replaced, whatever else the table has by
+then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def matching_files(
     tracked: TrackedLog[TableState], view: View[TableState], bound: Bound
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the files of which all rows match for certain, and those of which some may.
+    """Return the files of which all rows certainly match, and those of which some may.
 
     Unsupported for a condition that lakelog does not know.
     """
@@ -47,8 +47,8 @@ def matching_files(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """What becomes of partial files: `marked` get another vector, each as it was and as it is, and the rows
-    that stay of those `rewritten` are in `copies`. Of those `emptied`, none stays."""
+    """The changes of partial files: `marked` get another vector, each before and after, and the rows that stay of those
+    `rewritten` are in `copies`. Of those `emptied`, none stays."""
 
     marked: Sequence[tuple[DataFile, DataFile]] = ()
     emptied: Sequence[RemovedFile] = ()
@@ -57,11 +57,11 @@ class Replaced:
 
 
 class PartialFiles:
-    """The rows that an overwrite replaces in files that it matches in part. Nothing is read before they are asked for.
+    """The rows that an overwrite replaces in files that it matches in part. Nothing is read before first use.
 
-    `find` gives these files, of the base, and what is true for the rows. Costs a read of the files, of their columns
-    in the filter, in bounded memory, unless somebody has found all `positions` there; where the table deletes by
-    copying, of what stays too, which is written.
+    `find` returns these files, of the base, and the condition of the rows. Costs a read of the files' columns in the
+    filter, in bounded memory, unless the caller gives all `positions`; where the table deletes by copying, also a read
+    and a write of the rows that stay.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class PartialFiles:
         self._find = find
         self._given = positions
         self.written: list[DataFile] = []
-        """The files that were written for it so far, which nobody needs where the commit does not happen."""
+        """The files that were written for it so far, to be deleted if the commit does not happen."""
 
     def replaced(self, current: TableHead, files: pa.Table) -> Replaced:
-        """Return what becomes of the partial files in `current`. CommitConflict where the base has others."""
+        """Return the changes of the partial files in `current`. CommitConflict where the base has others."""
         same = pc.is_in(file_keys(files), value_set=file_keys(self._found[0]))
         if not pc.all(same, min_count=0).as_py():
             raise CommitConflict(
@@ -119,7 +119,7 @@ class PartialFiles:
             file = entries[path]
             if rows.max() >= file.physical_rows or self._vector(file) & rows:
                 raise InvalidInput(
-                    f"the overwrite of {self._base.name} names rows of {path} that are not there"
+                    f"the overwrite of {self._base.name} names rows of {path} that do not exist"
                 )
         return positions
 

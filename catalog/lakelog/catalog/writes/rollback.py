@@ -1,8 +1,8 @@
-"""Going back: a table gets what it had at an earlier version, as a new version. Nothing that came since is lost.
+"""Rollback: a table gets the contents of an earlier version, as a new version. Later versions are not lost.
 
-The history of a table is a line, so going back makes it longer. A rollback brings back all of the table: rows, columns,
-partitioning, order, properties. Setting the current version brings back the rows only, read by the columns as they are
-now. Either may go forward again too, to what an earlier rollback undid.
+The history of a table is a line, so a rollback makes it longer. A rollback restores all of the table: rows, columns,
+partitioning, order, properties. Setting the current version restores the rows only, read by the present columns. Either
+can also go forward again, to a version that an earlier rollback undid.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import InvalidInput, NotFound
 
 _SHARED = ("schema", "constraints", "generation")
-"""What the rows of a branch fit, and would not any more if it became what it was."""
+"""The parts of the metadata that the rows of branches fit, and would no longer fit if one of them were rolled back."""
 
 
 def go_back(head: TableHead, operation: Operation, then: View[TableState], token: Token | None) -> TableHead:
     """Make the table (ROLLBACK), or its rows (SET_CURRENT), those of `then`, and return the newest version.
 
-    NotFound where `then` is let go of meanwhile, InvalidInput where its rows do not fit the table as it is.
+    NotFound where `then` expires meanwhile, InvalidInput where its rows do not fit the table as it is.
     """
     version, before, name = then.version, then.state.current, head.name
 
@@ -37,7 +37,7 @@ def go_back(head: TableHead, operation: Operation, then: View[TableState], token
         now = view.state.current
         check_conflicts(operation, view, passed, Written(head.version, head.schema, no_files), name)
         if view.state.expired > version:
-            raise NotFound(f"{name} cannot go back to version {version}: it was let go of by expire")
+            raise NotFound(f"{name} cannot be rolled back to version {version}: the version has expired")
         metadata = None
         if operation is Operation.ROLLBACK:
             metadata = _restored(now, before)
@@ -47,7 +47,7 @@ def go_back(head: TableHead, operation: Operation, then: View[TableState], token
         if operation is not Operation.ROLLBACK:
             check_fits(now, before, added, version, name)
         if not added.num_rows and not removed.num_rows and metadata in (None, now):
-            raise NothingToDo("the table is so already")
+            raise NothingToDo("nothing to change")
         events: list[TableEvent] = [RolledBack(version=version, metadata=metadata)]
         blobs: tuple[bytes, ...] = ()
         if added.num_rows or removed.num_rows:
@@ -59,13 +59,13 @@ def go_back(head: TableHead, operation: Operation, then: View[TableState], token
 
 
 def check_fits(now: Metadata, then: Metadata, added: pa.Table, version: int, name: str) -> None:
-    """Raise InvalidInput unless rows of a version, of which those `added` are not there now, fit a table as it is."""
+    """Raise InvalidInput unless the rows of a version, of which those `added` are not live now, fit the table now."""
     _check_rows_fit(now, then, version, name)
     _check_conditions(added, now, then, version, name)
 
 
 def _restored(now: Metadata, then: Metadata) -> Metadata:
-    """Return `then` as the table's metadata again: ids that were given since are never given another time."""
+    """Return `then` as the table's metadata again: ids that were assigned since are never assigned again."""
     known = {spec.id for spec in then.specs}
     schema = msgspec.structs.replace(then.schema, last_id=max(now.schema.last_id, then.schema.last_id))
     return msgspec.structs.replace(
@@ -78,10 +78,10 @@ def _restored(now: Metadata, then: Metadata) -> Metadata:
 
 
 def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> None:
-    back = "roll all of the table back, by rollback_to_version, or leave it at its rows of now"
+    back = "roll back all of the table with rollback_to_version, or keep its present rows"
     if now.generation != then.generation:
         raise InvalidInput(
-            f"{name} was replaced after version {version}, whose rows have none of its columns of now: {back}"
+            f"{name} was replaced after version {version}, whose rows have none of its present columns: {back}"
         )
     misfit = _missing_value(then.schema, now.schema) or wider_type(then.schema, now.schema)
     if misfit is not None:
@@ -89,20 +89,20 @@ def _check_rows_fit(now: Metadata, then: Metadata, version: int, name: str) -> N
 
 
 def _check_conditions(added: pa.Table, now: Metadata, then: Metadata, version: int, name: str) -> None:
-    """Raise unless the rows that come back are proven to satisfy the CHECKs that were added since."""
+    """Raise unless the restored rows are proven to satisfy the CHECKs that were added since."""
     for requirement in new_checks(then, now):
         if pc.any(may_fail(added, requirement.condition, now.specs), min_count=0).as_py():
             raise InvalidInput(
                 f"rows of version {version} may violate {requirement.words}, which {name} did not have then: drop that "
-                "constraint, or roll all of the table back, by rollback_to_version"
+                "constraint, or roll back all of the table with rollback_to_version"
             )
 
 
 def _missing_value(then: Schema, now: Schema) -> str | None:
-    """Say which column has to have values now, and might have none in rows of then; None where all have."""
+    """Return which column has to have values now, and might have none in rows of `then`; None where all have."""
     generated = not_generated(then, now)
     if generated is not None:
-        return f"the column {dotted((generated.name,))} is generated now, and was not"
+        return f"the column {dotted((generated.name,))} is generated now, and was not then"
     parents = {path: field.id for path, field in now.walk()}
     for path, field in now.walk():
         if field.nullable:
@@ -111,16 +111,16 @@ def _missing_value(then: Schema, now: Schema) -> str | None:
             parent = parents.get(path[:-1])
             has_default = field.default is not None and field.default.exists is not None
             if not has_default and (parent is None or then.has_id(parent)):
-                return f"the column {dotted(path)} is required now, and was not there"
+                return f"the column {dotted(path)} is required now, and did not exist then"
         elif then.field_by_id(field.id).nullable:
-            return f"the column {dotted(path)} is NOT NULL now, and was not"
+            return f"the column {dotted(path)} is NOT NULL now, and was not then"
     return None
 
 
 def wider_type(then: Schema, now: Schema) -> str | None:
-    """Say which column may have values that its type of now does not hold; None where there is none.
+    """Return which column may have values that its present type cannot hold; None where there is none.
 
-    Types only widen, but a rollback makes them what they were: what was written in between is of the wider ones.
+    Types only widen, but a rollback restores earlier ones: rows that were written in between have the wider types.
     """
     for path, field in now.walk():
         if isinstance(field.type, AtomicType) and then.has_id(field.id):

@@ -1,8 +1,8 @@
-"""Changes of rows: delete, update, merge and compaction, as somebody prepared them who has read files of one version.
+"""Changes of rows: delete, update, merge and compaction, as an engine prepared them by reading files of one version.
 
-Such a change names files that give way to others that were written (removed), rows of files by their positions
-(deletes), and new files. What it was computed from is on its base. So it goes on over what others did since then only
-where that leaves alone the rows that it changes, and brings none that it should have seen; see `conflicts`.
+Such a change names files that are replaced by new ones (removed), rows of files by their positions (deletes), and new
+files. It was computed from its base. So it is rebased over other commits only where these leave the rows that it
+changes alone, and add none that it should have seen; see `conflicts`.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ _GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value, Operation.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
-    """What is to be committed. `condition` is true for all rows that were looked at; None: any may have been. `values`
-    of identity columns were taken for rows that are new. `reads_others`: what happens to a row depends on others."""
+    """A change to be committed. `condition` is true for all rows that were read; None: any may have been. `values` of
+    identity columns were taken for new rows. `reads_others`: the change of a row depends on other rows."""
 
     operation: Operation
     files: Sequence[DataFile] = ()
@@ -86,8 +86,8 @@ class RowChange:
     reads_others: bool = False
 
     @property
-    def needs_what_it_read(self) -> bool:
-        """Whether it matters that rows are gone which were read: not to a delete that looks at each row by itself."""
+    def depends_on_rows_read(self) -> bool:
+        """Whether the removal of rows that were read matters: not to a delete that decides on each row by itself."""
         return self.operation.makes_rows or self.reads_others
 
     @property
@@ -107,12 +107,12 @@ def row_change(
 ) -> RowChange:
     """Return an engine's change. InvalidInput for one that makes no sense by itself."""
     if operation not in _OPERATIONS:
-        raise InvalidInput(
-            f"{operation!r} is not an operation on rows: it is one of {', '.join(_OPERATIONS)}"
-        )
+        raise InvalidInput(f"{operation!r} is not an operation on rows: use one of {', '.join(_OPERATIONS)}")
     positions = positions_of(deletes)
     if len({*positions, *removed}) < len(positions) + len(removed):
-        raise InvalidInput("a file is named twice by what is to be removed and deleted: name each file once")
+        raise InvalidInput(
+            "a file occurs twice among the removed files and the deleted rows: name each file once"
+        )
     return RowChange(
         operation=_OPERATIONS[operation],
         files=files,
@@ -125,7 +125,7 @@ def row_change(
 
 
 def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Token | None) -> TableHead:
-    """Commit a change that was prepared by reading the version that `write` began from; return the newest version."""
+    """Commit a change that was prepared on the version that `write` began from; return the newest version."""
     check_written_by(change.files, write)
     if change.is_empty:
         return head.refreshed()
@@ -139,7 +139,8 @@ def commit(
     """Commit `change`, which was prepared against `base`, on the newest state that allows it.
 
     CommitConflict where the matrix says so, NoSuchTable when the table was dropped, InvalidInput for files or rows that
-    `base` does not have. Costs 1 PUT when nobody else committed, and one for vectors that are too large for a commit.
+    `base` does not have. Costs 1 PUT if there were no other commits, and one for vectors that are too large for a
+    commit.
     """
     return with_values(base, change, lambda change: _commit(base, change, write, token))
 
@@ -154,7 +155,7 @@ def _commit(
 
 
 class _Prepared:
-    """A change, with what its base says of the files that it names. Decides on any later state."""
+    """A change, with its base's entries of the files that it names. Decides on any later state."""
 
     def __init__(self, base: TableHead, change: RowChange, write: WriteRef) -> None:
         self.tracked = base.tracked
@@ -179,7 +180,7 @@ class _Prepared:
         schema = self.base.schema if self.files else None
         written = Written(self.base.version, schema, no_files, now.touched, self.change.values)
         check_conflicts(self.change.operation, current, passed, written, self.name)
-        # Nothing that was committed since then, and still the files are not what they were?
+        # The matrix saw no conflict in the commits since the base, but the files may differ all the same.
         why = now.touched(ChangeKind.REMOVED_FILES)
         if why is not None:
             raise CommitConflict(
@@ -207,25 +208,23 @@ class _Prepared:
             file = self.before[path]
             if positions.max() >= file.physical_rows:
                 raise InvalidInput(
-                    f"the row at {positions.max():,} of {path} is to be deleted, which has {file.physical_rows:,} rows"
+                    f"the row at {positions.max():,} of {path} does not exist: the file has {file.physical_rows:,} rows"
                 )
             if self.vector(file) & positions:
                 raise InvalidInput(
-                    f"rows of {path} are to be deleted that are deleted already at version {self.base.version}"
+                    f"some rows to be deleted of {path} are deleted already at version {self.base.version}"
                 )
         going = sum(self.before[path].rows for path in change.removed)
         coming = sum(file.rows for file in self.files)
         if change.operation is Operation.COMPACT and (change.deletes or going != coming):
-            raise InvalidInput(
-                f"a compaction has to write the rows that it removes, {going:,}, and no others: it has {coming:,}"
-            )
+            raise InvalidInput(f"compaction must preserve rows: removed {going:,}, wrote {coming:,}")
         if change.operation is Operation.DELETE_ROWS and coming > going:
-            raise InvalidInput(f"a delete adds no rows: {coming:,} would come for {going:,}")
+            raise InvalidInput(f"a delete must not add rows: removed {going:,}, wrote {coming:,}")
 
 
 @dataclass(slots=True)
 class _Now:
-    """A state that a change is to be put on, and what was committed between its base and that."""
+    """A state to decide a change on, and the commits between the change's base and that state."""
 
     prepared: _Prepared
     head: TableHead
@@ -246,14 +245,14 @@ class _Now:
         )
 
     def touched(self, kind: ChangeKind) -> str | None:
-        """Say why the change cannot go on over the files that were added, or removed, since its base."""
+        """Return why the change cannot be rebased over the files that were added, or removed, since its base."""
         if kind is ChangeKind.ADDED_FILES:
             return "with rows that this operation should have seen" if self._has_unseen_rows() else None
         for path in sorted(self.prepared.before):
             why = self._why_not(path)
             if why is not None:
                 return why
-        if self._is_serializable and self.prepared.change.needs_what_it_read:
+        if self._is_serializable and self.prepared.change.depends_on_rows_read:
             gone = self.prepared.base.files_only_here(self.head.view)
             if self._may_match(gone):
                 return "with rows that this operation has read"
@@ -284,7 +283,7 @@ class _Now:
 
     @property
     def _only_deletes_passed(self) -> bool:
-        """Whether files that are gone are gone with all of their rows, rather than rewritten."""
+        """Whether missing files were removed with all of their rows, rather than rewritten."""
         deletes = (Operation.DELETE.value, Operation.TRUNCATE.value)
         return bool(self.events) and all(
             event.operation in deletes and not event.added_files
@@ -297,18 +296,18 @@ class _Now:
         return value_of(self.prepared.base.metadata.properties, ISOLATION) == SERIALIZABLE
 
     def _has_unseen_rows(self) -> bool:
-        """Tell whether rows came since the base that the change should have seen, wherever they are by now."""
+        """Return whether rows were added since the base that the change should have seen, even if removed since."""
         events = [(commit, event) for commit, event in self.events if event.operation not in self._harmless]
         if self.prepared.bound is None or self.schema_changed:
-            # Bounds in a commit are of the types that columns had then.
+            # Bounds in a commit have the types that columns had then.
             return any(event.added_rows for _, event in events)
         return any(self._may_match(self._added(*each)) for each in events if each[1].added_rows)
 
     @property
     def _harmless(self) -> tuple[str, ...]:
-        """The operations whose rows nobody here has to have seen.
+        """The operations whose rows the change does not need to have seen.
 
-        A delete and a compaction only copy rows; under snapshot isolation, an append may as well have come later.
+        A delete and a compaction only copy rows; under snapshot isolation, an append counts as later.
         """
         copying = (Operation.DELETE.value, Operation.COMPACT.value)
         return copying if self._is_serializable else (*copying, Operation.APPEND.value)
@@ -322,7 +321,7 @@ class _Now:
             else decode_files(blobs[event.added_sidecar])
         )
         if event.operation in _GOING_BACK:
-            # There, a vector may be smaller than it was.
+            # These operations may make a vector smaller.
             return added
         removed = (
             event.removed if event.removed_sidecar is None else decode_removed(blobs[event.removed_sidecar])
@@ -351,7 +350,7 @@ class _Now:
     def draft(self) -> Draft:
         prepared, change = self.prepared, self.prepared.change
         removed = [removed_file(self.files[path]) for path in sorted(change.removed) if path in self.files]
-        # Of a file that is not there, all rows are gone already.
+        # All rows of a missing file are deleted already.
         vectors = {
             path: self._vector(path, positions)
             for path, positions in change.deletes.items()
@@ -375,7 +374,7 @@ class _Now:
 
 
 def _is_harmless_overlap(change: RowChange, in_transaction: bool) -> bool:
-    """Tell whether it is all the same who deletes a row: where the change does nothing else.
+    """Return whether rows that another commit deletes too are no conflict: where the change only deletes.
 
     Not in a transaction: another of its steps may have copied the row.
     """

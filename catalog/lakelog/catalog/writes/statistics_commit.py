@@ -1,4 +1,4 @@
-"""Keeping what somebody has found by looking at all rows of a version, for planners of queries."""
+"""Statistics from a scan of all rows of a version, committed for planners of queries."""
 
 from __future__ import annotations
 

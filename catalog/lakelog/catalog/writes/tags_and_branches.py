@@ -1,7 +1,7 @@
-"""Making tags and branches, dropping them, and letting one line of contents become what another one is.
+"""Creating and dropping tags and branches, and fast-forwarding one line of contents to another.
 
-Each is decided on metadata alone, and anew after a lost race. What a tag or branch has is said by how it differs from a
-line that there is, so that nobody who reads the log needs older versions for it.
+Each is decided on metadata alone, and anew after a lost race. A commit has the contents of a tag or branch as the
+difference to an existing line, so that readers of the log do not need older versions for it.
 """
 
 from __future__ import annotations
@@ -44,24 +44,25 @@ def set_ref(
     is_past: bool,
     token: Token | None,
 ) -> TableHead:
-    """Make a tag or branch, and return the newest version of the table itself. `is_past`: `head` was asked for as such.
+    """Create a tag or branch, and return the newest version of the table itself. `is_past`: `head` is a handle of a
+    past version.
 
-    It has the contents of `version`; without that, of `head`, or in a transaction, what that line will have at the
-    commit. RefExists, unless it may exist and does, NoSuchRef if it has to be `is_known` and is not, or if the line is
-    another one by then, NotFound where `version` is let go of meanwhile, and InvalidInput where its rows do not fit the
-    table as it is, which a branch shares. In a transaction, CommitConflict where it would replace another one than the
-    transaction has seen.
+    It has the contents of `version`; without that, of `head`, or in a transaction, the contents of that line at the
+    commit. RefExists, unless it may exist or be replaced, NoSuchRef with `is_known` if it does not exist, or if the
+    line was dropped or re-created, NotFound where `version` expires meanwhile, and InvalidInput where its rows do not
+    fit the table's present columns, which branches share. In a transaction, CommitConflict where it would replace
+    another one than the transaction has seen.
     """
     tracked, title, line_id = head.whole.tracked, head.name, head.ref_id
     then: View[TableState] | None = head.view if version is None else version.view
     if version is None and tracked.transaction.is_open and not is_past:
-        # What the transaction itself has changed is to be in it, as it will be committed.
+        # It includes the transaction's own changes, as they will be committed.
         head.note_rows_read(None)
         then = None
     line, id = head.ref if not head.is_tag else MAIN, head.logs.new_id()
     check_ref_name(name, kind)
     if replace and if_not_exists:
-        raise InvalidInput(f"the {kind} {name} cannot be replaced and left as it is: ask for one of both")
+        raise InvalidInput(f"the {kind} {name} cannot be both replaced and left as it is: choose one of both")
     check_same = _SameRefs(title)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
@@ -83,7 +84,7 @@ def set_ref(
         metadata, before = view.state.current, source.state.current
         if then is not None and view.state.expired > then.version:
             raise NotFound(
-                f"{title} cannot have a {kind} of version {then.version}: it was let go of by expire"
+                f"a {kind} of version {then.version} of {title} cannot be created: the version has expired"
             )
         added, removed = head.at(source).files_only_here(now), head.at(now).files_only_here(source)
         if kind == BRANCH:
@@ -107,17 +108,17 @@ def set_ref(
 
 
 def _commit(head: TableHead, decide: Decide[TableState], is_past: bool, token: Token | None) -> TableHead:
-    """Commit a change of tags and branches, which may be asked for by any handle, and return the table itself."""
+    """Commit a change of tags and branches, which any handle may request, and return the table itself."""
     head.logs.check_writable()
-    # What was committed since a version of the past is nothing that the change could conflict with, or has to read.
+    # The change cannot conflict with commits since a version of the past, and does not need to read them.
     table = head.whole.at_least(head.version) if is_past else head.whole
     return table.commit_or_refresh(decide, token)
 
 
 def _origin(state: TableState, then: TableState) -> str | None:
-    """Return the name of the line that once had what `then` has, None where that is gone, or nobody knows which it is.
+    """Return the name of the line that once had the contents of `then`, None where it was dropped or is not known.
 
-    Of a line, that is the line itself; of a tag, the one that it was made of.
+    For a line, it is the line itself; for a tag, the one that it was created from.
     """
     ref = then.refs.get(then.line)
     id = MAIN if ref is None else ref.line.origin if ref.kind == TAG else ref.id
@@ -125,9 +126,9 @@ def _origin(state: TableState, then: TableState) -> str | None:
 
 
 def _as_it_will_be(view: View[TableState], then: View[TableState]) -> View[TableState]:
-    """Return a view as it is by now: a tag that the transaction at hand has made, too, has what that is to commit.
+    """Return `then` as it will be at the commit: a tag that the transaction itself has created may have changed.
 
-    NoSuchRef where such a tag is gone.
+    NoSuchRef where such a tag was dropped.
     """
     name, ref = then.state.line, then.state.refs.get(then.state.line)
     if ref is None or ref.kind != TAG or ref.version != UNCOMMITTED:
@@ -136,7 +137,7 @@ def _as_it_will_be(view: View[TableState], then: View[TableState]) -> View[Table
 
 
 def _version_of(source: View[TableState]) -> int | None:
-    """Return the version whose contents these are: of a tag, the one that it names; None for that of the commit."""
+    """Return the version of these contents: for a tag, the one that it names; None for that of the commit."""
     ref = source.state.refs.get(source.state.line)
     if ref is None or ref.kind != TAG:
         return source.version
@@ -146,9 +147,9 @@ def _version_of(source: View[TableState]) -> int | None:
 def drop_ref(
     head: TableHead, kind: str, name: str, *, if_exists: bool, is_past: bool, token: Token | None
 ) -> TableHead:
-    """Drop a tag or branch, and return the newest version of the table itself. NoSuchRef, unless it may be gone.
+    """Drop a tag or branch, and return the newest version of the table itself. NoSuchRef, unless `if_exists`.
 
-    CommitConflict where another one has its name since this was decided first.
+    CommitConflict where it was dropped or re-created since this was decided first.
     """
     title = head.name
     check_same = _SameRefs(title)
@@ -159,7 +160,7 @@ def drop_ref(
         if known is None and if_exists:
             raise NothingToDo(f"there is no {kind} {name}")
         if name == MAIN:
-            raise InvalidInput(f"{MAIN} is the table itself: it is dropped by DROP TABLE")
+            raise InvalidInput(f"{MAIN} is the table itself: use DROP TABLE to drop it")
         _check_known(view, kind, name, title)
         check_same(view, name)
         return Draft(events=encode([RefDropped(name=name, kind=kind)]))
@@ -168,9 +169,9 @@ def drop_ref(
 
 
 class _SameRefs:
-    """Checks that names of tags and branches mean the same ones as when it was asked about them first.
+    """Checks that names of tags and branches mean the same ones as at the first call.
 
-    A decision is made anew after a lost race, and at the end of a transaction, which has seen what they were.
+    A decision is made anew after a lost race, and at the end of a transaction, which has seen the earlier ones.
     """
 
     def __init__(self, title: str) -> None:
@@ -183,8 +184,8 @@ class _SameRefs:
             id = None if ref is None else ref.id
             if self._ids.setdefault(name, id) != id:
                 raise CommitConflict(
-                    f"{name} of {self._title} was made anew by somebody else since this change began. Nothing was "
-                    "changed: run it again",
+                    f"{name} of {self._title} was created, dropped or replaced by another client since this change "
+                    "began. Nothing was changed: run the statement again",
                     version=view.version,
                 )
 
@@ -197,10 +198,11 @@ def _check_known(view: View[TableState], kind: str, name: str, title: str) -> No
 
 
 def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token: Token | None) -> TableHead:
-    """Give `branch` what the branch `to` has, and return the newest version of the table itself; either may be main.
+    """Give `branch` the contents of the branch `to`, and return the newest version of the table itself; either may be
+    main.
 
-    InvalidInput where `branch` has anything that `to` has not, CommitConflict where others have the names of the two
-    since this was decided first.
+    InvalidInput where `branch` has a change that `to` does not have, CommitConflict where one of the two was dropped or
+    re-created since this was decided first.
     """
     title = head.name
     check_same = _SameRefs(title)
@@ -220,12 +222,13 @@ def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token:
             why = (
                 f"it was changed since {to} had all of it"
                 if id in other.contains
-                else f"nothing tells that {to} ever had all of it"
+                else f"it is not known that {to} ever had all of it"
             )
             instead = (
-                f"write to {MAIN} what {to} has more"
+                f"write the rows that only {to} has to {MAIN}"
                 if branch == MAIN
-                else f"write to {branch} what {to} has more, or replace the branch {branch} by one made of {to}"
+                else f"write the rows that only {to} has to {branch}, or replace the branch {branch} by one created "
+                f"from {to}"
             )
             raise InvalidInput(
                 f"{branch} of {title} cannot be fast-forwarded to {to}: {why}, so that rows could be lost. Instead, "
@@ -239,14 +242,14 @@ def fast_forward(head: TableHead, branch: str, to: str, *, is_past: bool, token:
             changed, blobs = moved_files(Operation.FAST_FORWARD, added, removed, view.state.current)
             events.append(changed)
         events = [*events, FastForwarded(branch=branch, to=to)]
-        said = encode(events)
+        encoded = encode(events)
         if branch != MAIN:
-            said = tuple(
+            encoded = tuple(
                 {**event, "event": "branch-files-changed", "branch": branch}
                 if event["event"] == "files-changed"
                 else event
-                for event in said
+                for event in encoded
             )
-        return Draft(events=said, blobs=blobs)
+        return Draft(events=encoded, blobs=blobs)
 
     return _commit(head, decide, is_past, token)

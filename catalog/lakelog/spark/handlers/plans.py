@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.planning import Aggregate, TopRows, bind
+from lakelog.catalog.planning import Aggregate, TopRows
 from lakelog.catalog.read_together import read_together as versions_together
-from lakelog.catalog.schema import apply_changes, as_predicate
-from lakelog.catalog.writes import matching_files
+from lakelog.catalog.schema import apply_changes
 from lakelog.log.errors import LakelogError, Unsupported
 from lakelog.spark.arrow_streams import files_in_arrow, in_arrow
 from lakelog.spark.open_catalog import OpenCatalog
@@ -22,10 +21,7 @@ def plan(at: OpenCatalog, asked: ask.Plan) -> tuple[Done, bytes]:
 
 
 def plan_cut(at: OpenCatalog, asked: ask.PlanCut) -> tuple[Done, bytes]:
-    table = at.loaded(asked)
-    bound = bind(as_predicate(asked.predicate), table.schema)
-    _, cut = matching_files(table._tracked, table._view, bound)
-    return Done(), files_in_arrow(cut)
+    return Done(), files_in_arrow(at.loaded(asked).plan_partial(asked.predicate))
 
 
 def read_together(at: OpenCatalog, asked: ask.ReadTogether) -> ask.Versions:

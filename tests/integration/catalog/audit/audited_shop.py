@@ -10,7 +10,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog
 from lakelog.catalog.audit.audit import AuditEntry
-from lakelog.log import Draft, MemoryStore, wait_for_background
+from lakelog.log import Draft, Log, MemoryStore, wait_for_background
 from lakelog.log.format import decode_entry, encode
 from lakelog.log.keys import Keys
 
@@ -40,7 +40,8 @@ def alter(catalog: Catalog, name: str, times: int) -> None:
     view = tracked.current()
     for number in range(times):
         event = {"event": "table-altered", "set": {"n": str(number)}, "removed": []}
-        view = tracked.log.commit(view, lambda _view, _passed, event=event: Draft(events=(event,))).view
+        draft = Draft(events=(event,))
+        view = tracked.log.commit(view, lambda _view, _passed, draft=draft: draft).view  # type: ignore[misc]
     tracked.offer(view)
 
 
@@ -53,7 +54,7 @@ class Objects:
         found = catalog._tree.find_table(tuple(name.split("."))) or catalog._tree.namespace(
             tuple(name.split("."))
         )
-        self.log = found.tracked.log
+        self.log: Log[Any] = found.tracked.log
         self.keys = Keys(found.tracked.prefix)
 
     def commit(self, version: int) -> Any:

@@ -11,9 +11,9 @@ import pytest
 from tests.integration.catalog.rows_changed import compacted, deleted, rows, two_files, updated
 
 from lakelog.catalog import Catalog, Table
-from lakelog.catalog.changelog.change_stream import ChangePosition, ChangeStream
+from lakelog.catalog.changelog.change_stream import ChangeStream
 from lakelog.catalog.changelog.changelog import changes_schema
-from lakelog.catalog.changelog.stream_positions import Limits
+from lakelog.catalog.changelog.stream_positions import Limits, Position
 from lakelog.catalog.changelog.stream_source import Stream
 from lakelog.catalog.changelog.stream_versions import Versions
 from lakelog.catalog.errors import StreamStopped
@@ -34,8 +34,9 @@ def stream(table: Table, **more: object) -> ChangeStream:
     return ChangeStream(table=table, name="t", form=form_of(table.schema), since=table.version, **more)  # type: ignore[arg-type]
 
 
-def read(source: ChangeStream, start: ChangePosition, end: ChangePosition) -> pa.Table:
-    tracked = source.table._tracked
+def read(source: ChangeStream, start: Position, end: Position) -> pa.Table:
+    assert isinstance(source.table, Table)
+    tracked = source.table.head.tracked
     schema, batches = read_files(
         tracked.store,
         tracked.prefix,
@@ -47,7 +48,7 @@ def read(source: ChangeStream, start: ChangePosition, end: ChangePosition) -> pa
     return pa.Table.from_batches(batches, schema)
 
 
-def batches(source: ChangeStream, position: ChangePosition, limits: Limits = ALL) -> Iterator[pa.Table]:
+def batches(source: ChangeStream, position: Position, limits: Limits = ALL) -> Iterator[pa.Table]:
     """Yield what a query gets until there is nothing more."""
     for _ in range(100):
         end = source.position(source.next(position, limits).to_json())
@@ -87,7 +88,7 @@ def test_each_batch_has_later_times_than_all_before_it(table: Table) -> None:
     for limits in (Limits(files=1), ALL):
         latest = 0
         for batch in batches(source, source.start(version=1), limits):
-            times = {}
+            times: dict[int, int] = {}
             for version, time in zip(
                 batch["_commit_version"].to_pylist(),
                 batch["_commit_timestamp"].cast(pa.int64()).to_pylist(),
@@ -137,7 +138,7 @@ def test_an_end_that_was_let_go_of_hides_no_version_that_was_not_read(catalog: C
     position = stream(table).start(version=3)
     catalog.expire("t", version=5, dry_run=False)
     source = stream(catalog.load_table("t"), last_us=end_us)
-    with pytest.raises(StreamStopped, match="let go of by expire"):
+    with pytest.raises(StreamStopped, match="has expired before it was read"):
         source.next(position, ALL)
     assert source.next(source.head(), ALL) == source.head()
 
@@ -158,8 +159,8 @@ def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(tab
     changes = stream(table)
     additions = Stream(table=table, name="t", form=changes.form, since=table.version)
     for own, other, words in (
-        (changes, additions, "reads rows that are added, and this one reads changes"),
-        (additions, changes, "reads changes, and this one reads rows that are added"),
+        (changes, additions, "reads rows that are added, but this stream reads changes"),
+        (additions, changes, "reads changes, but this stream reads rows that are added"),
     ):
         for version in (None, 3):
             assert own.position(own.start(version=version).to_json()) == own.start(version=version)
@@ -193,5 +194,5 @@ def test_versions_that_are_gone_stop_it(catalog: Catalog, table: Table) -> None:
     position = source.start(version=3)
     catalog.expire("t", version=5, dry_run=False)
     source = stream(catalog.load_table("t"))
-    with pytest.raises(StreamStopped, match="let go of by expire"):
+    with pytest.raises(StreamStopped, match="has expired before it was read"):
         source.next(position, ALL)

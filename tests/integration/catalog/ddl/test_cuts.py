@@ -156,7 +156,7 @@ def test_a_cut_that_no_moment_has_is_a_conflict(catalog: Catalog, warehouse: str
     logs = catalog._logs
     cut = Cut(logs)
     catalog.load_table("a"), catalog.load_table("b"), catalog.load_table("c")
-    a, b, c = (catalog.load_table(name)._tracked for name in "abc")
+    a, b, c = (catalog.load_table(name).head.tracked for name in "abc")
     assert cut.view_of(a).version == 1
     assert cut.view_of(b).version == 1
     slow_a.append(rows(1))

@@ -50,7 +50,7 @@ def test_a_view_is_replaced_only_where_that_is_wanted(catalog):
     catalog.create_view("n.v", TWO, or_replace=True)
     assert another(catalog).load_view("n.v") == TWO
     catalog.replace_view("n.v", ONE, expected=TWO)
-    with pytest.raises(CommitConflict, match="changed by somebody else"):
+    with pytest.raises(CommitConflict, match="changed by another client"):
         another(catalog).replace_view("n.v", TWO, expected=TWO)
     with pytest.raises(NoSuchView):
         catalog.replace_view("n.w", ONE)

@@ -40,10 +40,10 @@ def test_a_table_that_is_only_known_by_its_place_gets_a_name(catalog, tmp_path):
     other = Catalog(catalog.warehouse)
     assert sorted(ids(other, "a.t")) == [1, 2]
     assert [entry.operation for entry in other.load_table("a.t").history()][1] == "move"
-    with pytest.raises(TableExists, match="has a name already, `t`"):
+    with pytest.raises(TableExists, match="already has the name `t`"):
         catalog.register_table("u", place)
     catalog.rename_table("a.t", "moved")
-    with pytest.raises(TableExists, match="has a name already, `moved`"):
+    with pytest.raises(TableExists, match="already has the name `moved`"):
         catalog.register_table("u", place)
     assert not catalog.fsck().found
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_registered_is_refused_and_nothing_changes(catalog, tmp_p
         catalog.register_table("b.u", place)
     with pytest.raises(TableExists, match="there is a table `a`.`t` already"):
         catalog.register_table("a.t", place)
-    with pytest.raises(TableExists, match="has a name already"):
+    with pytest.raises(TableExists, match="already has the name"):
         catalog.register_table("a.u", catalog.load_table("a.t").location)
     with pytest.raises(InvalidInput):
         catalog.register_table("a.u", str(tmp_path / "w"))
@@ -109,7 +109,7 @@ def test_a_table_of_another_warehouse_is_taken_over_only_when_asked(catalog, tmp
     other = Catalog(tmp_path / "other", options={"fsync": "off"})
     other.create_namespace("n")
     other.create_table("n.t", COLUMNS, location=place).append(pa.table({"id": [1]}))
-    with pytest.raises(TableExists, match="another warehouse links it, as t.*take_over"):
+    with pytest.raises(TableExists, match="another warehouse, which links it as t.*take_over"):
         catalog.register_table("a.t", place)
     assert ids(catalog.register_table("a.t", place, take_over=True).refresh() and catalog, "a.t") == [1]
 

@@ -142,7 +142,7 @@ def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(
     stage = catalog.stage("create-or-replace", "t", SCHEMA)
     client().drop_table("t")
     client().create_table("t", SCHEMA).append(rows(9))
-    with pytest.raises(TableExists, match="meanwhile"):
+    with pytest.raises(TableExists, match="was dropped and re-created"):
         catalog.commit_stage(stage, staged_files(stage, rows(1)))
     assert client().load_table("t").to_arrow() == rows(9)
 

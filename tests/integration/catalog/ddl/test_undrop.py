@@ -57,7 +57,7 @@ def test_of_several_of_one_name_the_last_comes_back_unless_an_id_says_which(
     assert client().load_table("t").to_arrow() == rows(0)
     client().undrop_table("t", to="last")
     assert client().load_table("last").to_arrow() == rows(2)
-    with pytest.raises(NotFound, match="there are `t`"):
+    with pytest.raises(NotFound, match="its namespace has `t`"):
         client().undrop_table("x")
 
 
@@ -127,7 +127,7 @@ def test_a_table_dropped_by_its_place_can_be_restored_by_its_name(catalog: Catal
 def test_what_was_purged_cannot_be_restored(catalog: Catalog, client: Client) -> None:
     table = catalog.create_table("t", SCHEMA)
     catalog.drop_table("t")
-    tracked = table._tracked
+    tracked = table.head.tracked
     tracked.commit(tracked.current(), lambda _view, _passed: Draft(purges=True))
     with pytest.raises(NotFound, match="purged"):
         client().undrop_table("t")

@@ -76,7 +76,7 @@ def test_a_drop_is_known_again_after_its_log_expired(catalog: Catalog, client: C
     table = catalog.create_table("t", SCHEMA)
     token = catalog.token("t")
     catalog.drop_table("t", token=token)
-    expiry.expire(table._tracked.log, table.version + 1)
+    expiry.expire(table.head.tracked.log, table.version + 1)
     assert client().drop_table("t", token=token)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
@@ -34,7 +36,7 @@ def test_a_commit_on_an_old_version_follows_what_was_committed_since(table: Tabl
     old, newer = table.head, table.append(rows(3))
     seen: list[int] = []
 
-    def decide(view: object, passed: list[object]) -> Draft:
+    def decide(view: object, passed: Sequence[object]) -> Draft:
         seen.append(len(passed))
         return Draft()
 

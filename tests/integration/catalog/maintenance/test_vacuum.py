@@ -55,7 +55,7 @@ def files_in(store: ObjectStore, part: str = "/data/") -> set[str]:
 def begun(table: Table, *numbers: int) -> tuple[WriteRef, list[DataFile]]:
     """A write whose files are there, and not committed."""
     write = table.begin_write()
-    return write, written_files(table._tracked, table.metadata, write, rows(*numbers))
+    return write, written_files(table.head.tracked, table.metadata, write, rows(*numbers))
 
 
 def vacuumed(catalog: Catalog, **how: Any) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def test_many_files_in_sidecars_are_reachable_too(
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
     write = table.begin_write()
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US", "ASIA"])]
-    files = written_files(table._tracked, table.metadata, write, pa.concat_tables(parts))
+    files = written_files(table.head.tracked, table.metadata, write, pa.concat_tables(parts))
     table = table.commit_write(write, "append", files).truncate()
     clock.days_later(9)
     begun(table, 5)
@@ -183,7 +183,7 @@ def test_an_append_that_lands_during_a_vacuum_keeps_its_files(
     slow = writer.load_table("t")
     write, files = begun(slow, 2)
     begun(slow, 3)
-    tracked = catalog.load_table("t")._tracked
+    tracked = catalog.load_table("t").head.tracked
     commit = type(tracked).commit
 
     def late(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -205,7 +205,7 @@ def test_a_file_that_a_fenced_off_writer_puts_after_the_listing_is_the_next_runs
     write = writer.load_table("t").begin_write()
     begun(slow, 5)
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
-    files = written_files(slow._tracked, slow.metadata, write, rows(2))
+    files = written_files(slow.head.tracked, slow.metadata, write, rows(2))
     with pytest.raises(WriteFenced):
         writer.load_table("t").commit_write(write, "append", files)
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
@@ -242,7 +242,7 @@ def test_a_file_is_committed_by_no_other_write_than_its_own(catalog: Catalog) ->
 
 def test_foreign_files_are_counted_and_stay(catalog: Catalog, store: ObjectStore) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    place = table._tracked.prefix
+    place = table.head.tracked.prefix
     foreign = [
         f"{place}/data/notes.txt",
         f"{place}/data/{0:020d}-nobody-1.parquet",
@@ -263,7 +263,7 @@ def test_sidecars_of_attempts_that_lost_go_and_those_of_commits_to_come_stay(
     catalog: Catalog, store: ObjectStore
 ) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    place = f"{table._tracked.prefix}/_log/sidecars/"
+    place = f"{table.head.tracked.prefix}/_log/sidecars/"
     lost = f"{place}{2:020d}-{'a' * 26}-{'0' * 16}.bin"
     to_come = f"{place}{9:020d}-{'a' * 26}-{'0' * 16}.bin"
     for key in (lost, to_come):
@@ -280,7 +280,7 @@ def test_sidecars_of_retained_commits_stay(
     table = catalog.create_table("t", SCHEMA, partition_by=["region"])
     write = table.begin_write()
     parts = [rows(number, region=region) for number, region in enumerate(["EU", "US"])]
-    files = written_files(table._tracked, table.metadata, write, pa.concat_tables(parts))
+    files = written_files(table.head.tracked, table.metadata, write, pa.concat_tables(parts))
     table.commit_write(write, "append", files).append(rows(7))
     before = files_in(store, "/sidecars/")
     assert len(before) == 1 and vacuumed(catalog, older_than=NOW)["`t`"].objects == 0
@@ -313,7 +313,7 @@ def test_a_table_that_is_dropped_meanwhile_is_left_alone(
 ) -> None:
     catalog = client()
     begun(catalog.create_table("t", SCHEMA).append(rows(1)), 2)
-    tracked = catalog.load_table("t")._tracked
+    tracked = catalog.load_table("t").head.tracked
     other, commit = client(), type(tracked).commit
 
     def late(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -340,7 +340,7 @@ def test_a_reopened_place_keeps_what_its_retained_versions_reach_and_takes_new_w
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 1
     catalog.drop_table("t")
     stage = catalog.stage("create", "t", SCHEMA, location=place)
-    files = written_files(old._tracked, old.metadata, stage.write, rows(3))
+    files = written_files(old.head.tracked, old.metadata, stage.write, rows(3))
     new = catalog.commit_stage(stage, files)
     assert ids(new) == [3]
     assert vacuumed(catalog, older_than=NOW)["`t`"].files == 0 and len(files_in(store, "mine/data")) == 2
@@ -357,7 +357,7 @@ def test_a_creation_at_a_place_that_was_fenced_meanwhile_is_refused(
     old = catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     catalog.drop_table("t")
     stage = creator.stage("create", "t", SCHEMA, location=place)
-    files = written_files(old._tracked, old.metadata, stage.write, rows(3))
+    files = written_files(old.head.tracked, old.metadata, stage.write, rows(3))
     other = catalog.create_table("u", SCHEMA, location=place)
     assert vacuumed(catalog, older_than=NOW)["`u`"].files == 1
     catalog.drop_table("u")
@@ -431,6 +431,8 @@ def test_a_dry_run_writes_nothing_not_even_an_end_to_what_stands_undecided(
     for name in ("a", "b"):
         table = catalog.load_table(name)
         draft = Draft(events=({"event": "table-altered", "set": {"k": "v"}},))
-        changes.append(LogChange(table._tracked, table._view, lambda view, passed, draft=draft: draft))
+        changes.append(
+            LogChange(table.head.tracked, table.head.view, lambda view, passed, draft=draft: draft)  # type: ignore[misc]
+        )
     catalog._logs.commit_together(changes, validate=look)
     assert seen == [set()]

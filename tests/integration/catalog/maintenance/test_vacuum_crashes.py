@@ -14,7 +14,7 @@ from lakelog.catalog import Catalog, Table
 from lakelog.catalog.ddl import staging
 from lakelog.catalog.logs import places
 from lakelog.catalog.parquet.ingest import written_files
-from lakelog.catalog.state.table_state import Metadata
+from lakelog.catalog.schema import Metadata
 from lakelog.log import NotFound, ObjectStore, open_store
 
 ROWS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [3, 4], 6: [3, 4], 7: [3, 4, 5]}
@@ -76,7 +76,7 @@ def prepared(warehouse: str, clock: Clock) -> None:
         catalog.create_namespace(namespace)
     table = catalog.create_table("a.t", SCHEMA).append(rows(1)).append(rows(2))
     table = table.overwrite(rows(3)).append(rows(4))
-    written_files(table._tracked, table.metadata, table.begin_write(), rows(90))
+    written_files(table.head.tracked, table.metadata, table.begin_write(), rows(90))
     table.alter([{"change": "set-property", "key": "k", "value": "v"}])
     for name in ("a.dropped", "gone.t", "gone.sub.u"):
         catalog.create_table(name, SCHEMA).append(rows(80))
@@ -184,8 +184,8 @@ def finish(warehouse: str, clock: Clock, operation: Callable[[Catalog], None]) -
     if operation is expire:
         # At the limit, 7 days ago, version 6 was what readers saw.
         assert readable[0] == 6
-        again = clock.client(warehouse).expire()
-        assert all(answer.versions == 0 and answer.error is None for answer in again), again
+        expired = clock.client(warehouse).expire()
+        assert all(answer.versions == 0 and answer.error is None for answer in expired), expired
         return
     again = clock.client(warehouse).vacuum()
     assert [(answer.kind, answer.files, answer.objects) for answer in again] == [

@@ -14,9 +14,10 @@ from lakelog.catalog.ddl import staging
 from lakelog.catalog.ddl.staging import Stage
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.logs import scope
-from lakelog.catalog.maintenance import orphans
+from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.parquet.ingest import written_files
-from lakelog.catalog.state.table_state import Metadata
+from lakelog.catalog.schema import Metadata
+from lakelog.catalog.state.namespace_state import Entry
 from lakelog.log import CountingStore, NotFound, ObjectStore, open_store
 
 
@@ -119,7 +120,7 @@ def test_a_link_after_it_was_forgotten_fails_even_before_the_log_is_sealed(
 ) -> None:
     catalog = client()
     catalog.create_namespace("a")
-    go_on, do = stuck(), orphans.purge.do
+    go_on, do = stuck(), purge.do
 
     def late(tree: Any, planned: Any, **how: Any) -> bool:
         with pytest.raises(CommitConflict, match="took so long that vacuum took it for abandoned"):
@@ -127,7 +128,7 @@ def test_a_link_after_it_was_forgotten_fails_even_before_the_log_is_sealed(
         return do(tree, planned, **how)
 
     clock.days_later(4)
-    monkeypatch.setattr(orphans.purge, "do", late)
+    monkeypatch.setattr(purge, "do", late)
     assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 1, 0)]
     assert catalog.list_tables("a") == []
 
@@ -234,12 +235,12 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
         catalog.create_namespace(namespace)
     table = catalog.create_table("a.t", SCHEMA).append(rows(1))
     clock.days_later(4)
-    home = catalog._logs.namespace(table._tracked.location.split("/")[0])
-    planned = orphans.purge.plan_purge(
+    home = catalog._logs.namespace(table.head.tracked.location.split("/")[0])
+    planned = purge.plan_purge(
         catalog._tree,
         "table",
         "t",
-        orphans.Entry(kind="table", id=table.id, location=table._tracked.location),
+        Entry(kind="table", id=table.id, location=table.head.tracked.location),
     )
     assert planned is not None
     # As after a look that came between two steps of somebody's moves.

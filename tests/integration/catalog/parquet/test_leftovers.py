@@ -99,12 +99,12 @@ def test_a_compaction_whose_version_cannot_be_read_any_more_keeps_its_files(
 
     def entries(head: TableHead, paths: Collection[str]) -> dict[str, DataFile]:
         if head.version > table.version:
-            raise NotFound("it was let go of")
+            raise NotFound("version 3 has expired")
         return real(head, paths)
 
     with (
         patch.object(TableHead, "entries", entries),
-        pytest.raises(CommitUnknown, match="let go of"),
+        pytest.raises(CommitUnknown, match="has expired"),
     ):
         table.compact()
     assert sorted(table.refresh().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 5, 6]

@@ -82,7 +82,7 @@ def test_constraints_are_kept_and_seen_by_others(client: Client, table: Table, o
         True,
     )
     assert [entry.operation for entry in table.history()] == ["add constraint", "create"]
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     assert client().load_table("t").constraints == table.constraints
     table = table.alter([drop("PK")])
     assert [each.name for each in other.refresh().constraints] == ["over_0", "fk"]
@@ -90,10 +90,10 @@ def test_constraints_are_kept_and_seen_by_others(client: Client, table: Table, o
 
 
 def test_a_table_without_constraints_is_stored_as_it_was_before_there_were_any(table: Table) -> None:
-    root = json.dumps(table._tracked.log.projection.dump(table._view.state, 1).root)
+    root = json.dumps(table.head.tracked.log.projection.dump(table.head.view.state, 1).root)
     assert "constraints" not in root
     table = table.alter([add(KEY)])
-    assert "constraints" in json.dumps(table._tracked.log.projection.dump(table._view.state, 2).root)
+    assert "constraints" in json.dumps(table.head.tracked.log.projection.dump(table.head.view.state, 2).root)
 
 
 def test_a_staged_table_has_its_constraints_from_its_first_version(catalog: Catalog, client: Client) -> None:

@@ -57,7 +57,7 @@ def test_appends_of_a_reader_a_batch_and_a_stream_are_taken(table: Table) -> Non
     table.append(Stream())
     assert ids(table) == [1, 2, 3]
     with pytest.raises(InvalidInput, match="list"):
-        table.append([1, 2])  # type: ignore[arg-type]
+        table.append([1, 2])
 
 
 def test_data_that_does_not_fit_changes_nothing(table: Table) -> None:
@@ -195,7 +195,7 @@ def test_a_writer_that_only_appends_keeps_its_manifests_few(client: Client, tabl
     for n in range(120):
         client().load_table("t").append(rows(n))
     wait_for_background()
-    log = client()._logs.table(client().load_table("t")._tracked.location).log
+    log = client()._logs.table(client().load_table("t").head.tracked.location).log
     manifests = [key for key in log.store.list_after(log.keys.manifests)]
     root = log.store.get(log.keys.latest)
     assert root is not None

@@ -164,7 +164,7 @@ def test_others_cannot_change_rows_that_were_overwritten(client: Any, table: Tab
 
 def test_rows_that_an_engine_has_found_are_taken_from_it_where_they_can_be_so(table: Table) -> None:
     path, other = path_with(table, 3), path_with(table, 13)
-    asked = {"operation": "overwrite", "files": (), "filter": col("name").is_in(["n3", "n5"])}
+    asked: dict[str, Any] = {"operation": "overwrite", "files": (), "filter": col("name").is_in(["n3", "n5"])}
     for wrong in ([positions(other, [3])], [positions(path, [10])], [positions(path, [3])] * 2):
         with pytest.raises(InvalidInput):
             table.commit_write(table.begin_write(), deletes=wrong, **asked)

@@ -146,8 +146,8 @@ def test_rows_that_lack_what_is_required_now_are_refused():
     without_s = msgspec.structs.replace(now, fields=now.fields[:1])
     without_id = msgspec.structs.replace(now, fields=now.fields[1:])
     assert _missing_value(now, now) is None
-    assert _missing_value(nullable, now) == "the column id is NOT NULL now, and was not"
-    assert _missing_value(without_id, now) == "the column id is required now, and was not there"
+    assert _missing_value(nullable, now) == "the column id is NOT NULL now, and was not then"
+    assert _missing_value(without_id, now) == "the column id is required now, and did not exist then"
     assert _missing_value(without_s, now) is None
 
 
@@ -227,7 +227,7 @@ def test_a_write_under_way_goes_on_over_a_rollback_where_its_columns_still_fit(c
     widened.rollback_to_version(2)
     from lakelog.catalog.parquet.ingest import written_files
 
-    files = written_files(widened._tracked, widened.metadata, write, pa.table({"id": [2**40]}))
+    files = written_files(widened.head.tracked, widened.metadata, write, pa.table({"id": [2**40]}))
     with pytest.raises(CommitConflict, match="is a integer now, and was a long"):
         widened.commit_write(write, "append", files)
 

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lakelog.catalog import Catalog, Table, col
+from lakelog.catalog import Catalog, CatalogNames, Table, col
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files.data_file import ColumnStats
 from lakelog.catalog.maintenance import fsck
@@ -24,7 +24,7 @@ from lakelog.log.findings import Severity
 
 
 def create(
-    catalog: Catalog, name: str = "t", *, start: int = 1, step: int = 1, always: bool = True, kind: str = "create",
+    catalog: CatalogNames, name: str = "t", *, start: int = 1, step: int = 1, always: bool = True, kind: str = "create",
     **more: Any,
 ) -> Table:  # fmt: skip
     """A table as Spark asks for one: `id`, whose values are made, and the text `of`."""
@@ -137,7 +137,7 @@ def test_a_table_that_replaces_another_begins_anew_and_one_that_comes_back_goes_
 def test_a_dropped_column_that_comes_back_goes_on(catalog: Catalog) -> None:
     before = create(catalog).append(of("a", "b"))
     table = before.alter([{"change": "delete-column", "name": ["id"]}]).append(of("c"))
-    with pytest.raises(InvalidInput, match="was not there"):
+    with pytest.raises(InvalidInput, match="did not exist then"):
         before.rollback_to_version(before.version).set_current_version(table.version)
     assert ids(before.refresh().append(of("d"))) == [1, 2, 3]
 
@@ -236,7 +236,7 @@ def written(table: Table, rows: pa.Table, taken: dict[int, int]) -> dict[str, An
     """What a write that knew of these values hands over to its commit."""
     numbering = Numbering(table.schema, taken)
     write = table.begin_write()
-    files = written_files(table._tracked, table.metadata, write, rows, numbering)
+    files = written_files(table.head.tracked, table.metadata, write, rows, numbering)
     return {"write": write, "operation": "append", "files": files, "values": numbering.taken()}
 
 
@@ -337,7 +337,7 @@ def test_rows_without_values_are_never_committed(catalog: Catalog, operation: st
 def test_values_that_are_taken_twice_are_damage(catalog: Catalog) -> None:
     table = create(catalog).append(of("a"))
     twice = Draft(events=encode([IdentityTaken(column=1, first=1, last=1)]))
-    table._tracked.commit(table._tracked.current(), lambda view, passed: twice)
+    table.head.tracked.commit(table.head.tracked.current(), lambda view, passed: twice)
     assert fsck_finds(catalog) == [
         "identity-taken-twice: version 3 took the values 1 to 1 of the column 1, and some of 1 to 1 were taken before"
     ]

@@ -52,7 +52,7 @@ def copied(table: Table, write: WriteRef, ids: Sequence[int], own: Known, name: 
     pq.write_table(data, sink)
     content = sink.getvalue().to_pybytes()
     path = file_path(write, "00000")
-    table._tracked.store.put(f"{table._tracked.prefix}/{path}", content)
+    table.head.tracked.store.put(f"{table.head.tracked.prefix}/{path}", content)
     return DataFile(path=path, size_bytes=len(content), rows=len(ids), footer_crc=footer_crc_of(content))
 
 
@@ -147,7 +147,7 @@ def test_ids_are_in_snapshots_and_sidecars(catalog: Catalog, table: Table) -> No
         table = table.delete(col("id") == 3)
     expected = known(table)
     assert sorted(id for id, _ in expected.values() if id is not None) == [0, 1, 4, 5]
-    table._tracked.log.snapshot(table._view)
+    table.head.tracked.log.snapshot(table.head.view)
     fresh = Catalog(catalog.warehouse).load_table("many")
     assert known(fresh) == expected
     assert known(fresh.append(rows(9)))[9][0] == 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -38,15 +39,15 @@ def table(catalog: Catalog) -> Table:
 
 
 def vectors(table: Table) -> list[str]:
-    prefix = f"{table._tracked.prefix}/data/"
-    return [key for key in table._tracked.store.list_after(prefix) if key.endswith(".dv")]
+    prefix = f"{table.head.tracked.prefix}/data/"
+    return [key for key in table.head.tracked.store.list_after(prefix) if key.endswith(".dv")]
 
 
 def ids(table: Table) -> list[int]:
     return [id for id, _ in rows_of(table.refresh())]
 
 
-def problems(catalog: Catalog, **depth: bool) -> list[str]:
+def problems(catalog: Catalog, **depth: Any) -> list[str]:
     return [finding.kind for finding in fsck.check_warehouse(catalog._logs, **depth).found]
 
 
@@ -93,10 +94,10 @@ def test_vectors_of_a_write_that_gave_up_are_vacuumed_behind_its_fence(
 def test_fsck_counts_the_rows_that_a_file_has(catalog: Catalog, table: Table) -> None:
     table = updated(deleted(table, [1, 2, 11]), [3], "new")
     assert problems(catalog, deep=True, all_versions=True) == []
-    table._tracked.store.put(vectors(table)[-1], b"something else altogether")
+    table.head.tracked.store.put(vectors(table)[-1], b"something else altogether")
     found = fsck.check_warehouse(catalog._logs).of(Severity.DAMAGE)
     assert {each.kind for each in found} == {"deletion-vector-damaged"}
-    table._tracked.store.delete(vectors(table))
+    table.head.tracked.store.delete(vectors(table))
     assert set(problems(catalog)) == {"deletion-vector-damaged"}
 
 

@@ -64,7 +64,7 @@ def test_a_stream_needs_a_name_of_bounded_length(name):
 
 @pytest.mark.parametrize("number", [-1, 2**63, True])
 def test_a_batch_has_a_number(number):
-    with pytest.raises(InvalidInput, match="number of a batch"):
+    with pytest.raises(InvalidInput, match="not a valid batch number"):
         batch(number)
 
 

@@ -98,7 +98,7 @@ def test_unknown_doubled_and_missing_columns_are_named() -> None:
         InvalidInput, match="the data has z, y, which the table does not have; its columns are a, b"
     ):
         conform(pa.table({"z": [1], "a": [1], "y": [1]}), schema)
-    with pytest.raises(InvalidInput, match="two columns called A"):
+    with pytest.raises(InvalidInput, match="two columns named A"):
         conform(pa.table({"a": [1], "A": [1]}), schema)
     with pytest.raises(InvalidInput, match="no column a, which is NOT NULL"):
         conform(pa.table({"b": [1]}), schema)
@@ -114,7 +114,7 @@ def test_a_missing_column_gets_its_default_where_that_is_a_literal() -> None:
         )
 
     assert conform(data, schema("7")).column("b").to_pylist() == [7, 7]
-    with pytest.raises(InvalidInput, match=r"its default cannot be computed here .*give the column"):
+    with pytest.raises(InvalidInput, match=r"its default cannot be computed here .*add the column"):
         conform(data, schema("rand()"))
 
 
