@@ -17,6 +17,7 @@ TABLE = "CREATE TABLE lake.t (a INT, b INT GENERATED ALWAYS AS (a + 1), c STRING
 only_where_spark_computes = pytest.mark.skipif(not COMPUTES, reason="Spark computes the values from 4.3 on")
 
 
+@pytest.mark.first_use  # nothing else of this is there on the Spark that runs all tests
 @pytest.mark.skipif(COMPUTES, reason="for the Spark that does not compute")
 def test_a_spark_that_does_not_compute_neither_creates_nor_writes(lake):
     with pytest.raises(AnalysisException) as error:
