@@ -35,7 +35,6 @@ BANNED = {
 """Patterns, in small letters, and what to write instead."""
 
 UNCONVERTED = (
-    "catalog/lakelog/spark/",
     "catalog/spark/",
     "tests/",
 )
