@@ -59,7 +59,7 @@ private[lakelog] object CachedTables {
     case _ => false
   }
 
-  /** Spark tells the plans that it has cached to nobody. */
+  /** Spark has no public method for the plans that it has cached. */
   private def plans: Iterable[LogicalPlan] = {
     val entries = classOf[CacheManager].getDeclaredMethod("cachedData")
     entries.setAccessible(true)

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, File
 /** Which parts of a plan give the same rows each time that they are carried out, and how much these are. */
 private[lakelog] object RepeatableRows {
 
-  /** Users' functions may be dear, and mostly nobody has said whether they give the same twice. */
+  /** Users' functions may be expensive, and mostly do not declare whether they are deterministic. */
   def isPlain(expression: Expression): Boolean =
     expression.deterministic && !SubqueryExpression.hasSubquery(expression) &&
     !expression.exists(_.isInstanceOf[UserDefinedExpression])

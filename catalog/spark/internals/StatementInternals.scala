@@ -62,8 +62,8 @@ private[lakelog] object StatementInternals {
   }
 
   /**
-   * The words of a command: its plan keeps them, or a part of it where Spark has made the plan anew. The part may also be
-   * a query that somebody else's words made, and a DataFrame writes to the table.
+   * The text of a command: its plan keeps it, or a part of it where Spark has rebuilt the plan. The part may also be a
+   * query of another statement, which a DataFrame writes to the table.
    */
   private def words(command: LogicalPlan): Option[String] = {
     val parts = command.children ++ command.innerChildren.collect { case part: LogicalPlan => part }

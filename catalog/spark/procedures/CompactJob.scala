@@ -26,7 +26,7 @@ private[lakelog] object CompactJob {
     val newest = () => {
       val now = ProcedureTables.load(name)
       if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
-        s"$name is another table since its compaction began, which has ended: what was compacted is gone with the old one.")
+        s"$name was dropped and re-created while it was compacted: compact the new table.")
       now
     }
     val (done, version) = compact(table, newest, wanted, Json.long(job, "most_bytes"), Compacted.Nothing, TriesMax)
@@ -41,7 +41,7 @@ private[lakelog] object CompactJob {
     val batch = CompactBatch.plan(table, wanted, mostBytes)
     if (batch.isEmpty) (done, table.facts.version)
     else if (triesLeft == 0) throw new LakelogException(
-      s"Conflicts, $TriesMax times: others changed files of ${table.name} while they were written anew. Before that, " +
+      s"Compaction of ${table.name} conflicted $TriesMax times: other writers changed files while they were rewritten. " +
         s"${done.files} files were compacted, and stay so: compact the rest when fewer rows are being changed.", null)
     else {
       val (more, isWhole) = batch.run()
@@ -118,7 +118,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   private def check(group: CompactGroup, files: Seq[String]): Unit = {
     val rows = files.map(long(_, "rows")).sum
     if (rows != group.rows) throw new IllegalStateException(
-      s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would give way to others with $rows")
+      s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would be replaced by files with $rows")
   }
 
   private def long(file: String, name: String): Long = Json.long(DataFiles.json(file), name)

@@ -31,7 +31,7 @@ private[lakelog] trait SessionNamespaces extends DelegatingCatalogExtension { se
   /** Makes a database of the session catalog a namespace of lakelog's, for a table that is to be created in it. */
   private[lakelog] def makeInLake(names: Array[String]): Unit = if (isInSession(names) && inLake(names).isEmpty) {
     try lake.createNamespace(names, Collections.emptyMap())
-    catch { case _: NamespaceAlreadyExistsException => } // Somebody else was faster.
+    catch { case _: NamespaceAlreadyExistsException => } // Another client was faster.
   }
 
   /** Makes a namespace of lakelog's a database of the session catalog. */

@@ -239,7 +239,7 @@ private[lakelog] object CommitRows extends Companion[CommitRows] {
     takeIfAny[Boolean](json, "reads_others").getOrElse(false))
 }
 
-/** What makes a change of that name, place or namespace the same change when it is asked for again. */
+/** What identifies a change of that name, place or namespace when it is retried. */
 private[lakelog] final case class MakeToken(
     identifier: Option[Seq[String]] = None,
     location: Option[String] = None,

@@ -4,7 +4,7 @@ import java.util.zip.CRC32
 
 import org.apache.parquet.io.{OutputFile, PositionOutputStream}
 
-/** A Parquet file that knows its size and its checksums once it is closed, so that nobody has to read it back. */
+/** A Parquet file that knows its size and its checksums once it is closed, so that it need not be read back. */
 private[lakelog] final class MeasuredFile(file: OutputFile) extends OutputFile {
 
   private var stream: MeasuredStream = _
@@ -55,7 +55,7 @@ private final class MeasuredStream(target: PositionOutputStream) extends Positio
   def footerCrc: Long = {
     val start = written - TrailerBytes - lastEightBytes.toInt
     val tail = Seq(earlier, latest).find(_.start == start)
-    tail.getOrElse(throw new IllegalStateException(s"Nobody asked for position $start, where the footer begins."))
+    tail.getOrElse(throw new IllegalStateException(s"The position $start, where the footer begins, was never requested."))
       .checksum.getValue
   }
 

@@ -2,7 +2,7 @@
 
 A table is named by its `identifier` or its `location`; one that was loaded by what its facts say, which is a
 `LoadedTable`. Requests that change something carry a `token`, a `stage` or a `write`, made by an earlier request, so
-that asking again is the same change; or the frame says which request is to be answered first, and the answer
+that a retry is the same change; or the frame says which request is to be answered first, and the answer
 becomes that member.
 """
 

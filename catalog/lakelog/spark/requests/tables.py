@@ -134,7 +134,7 @@ class AlterTable(NamedChange, frozen=True, kw_only=True, tag="alter_table"):
 
 
 class DropTable(NamedChange, frozen=True, kw_only=True, tag="drop_table"):
-    """Drop a table; with `purge` so that nobody can undo it."""
+    """Drop a table; with `purge` so that it cannot be undone."""
 
     purge: bool = False
 

@@ -83,7 +83,7 @@ class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
 
 
 class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
-    """What makes a change of that name, place or namespace the same change when it is asked for again."""
+    """What identifies a change of that name, place or namespace when it is retried."""
 
     identifier: Path | None = None
     location: str | None = None
