@@ -108,7 +108,9 @@ class Catalog(CatalogNames):
             version=version,
             retain_last=retain_last,
         )
-        found = chosen_scope(self._tree, *_meant(table, namespace), location=location, progress=progress)
+        found = chosen_scope(
+            self._tree, *_identifiers(table, namespace), location=location, progress=progress
+        )
         if version is not None and not found.is_one_table:
             raise InvalidInput(
                 "a version belongs to a single table: name a table, or use older_than or retain_last"
@@ -141,7 +143,9 @@ class Catalog(CatalogNames):
             keys=keys,
             progress=progress,
         )
-        found = chosen_scope(self._tree, *_meant(table, namespace), location=location, progress=progress)
+        found = chosen_scope(
+            self._tree, *_identifiers(table, namespace), location=location, progress=progress
+        )
         return vacuum_logs(self._tree, found, asked)
 
     # Inspection
@@ -193,7 +197,7 @@ class Catalog(CatalogNames):
         )
 
 
-def _meant(table: Name | None, namespace: Name | None) -> tuple[Identifier | None, Identifier | None]:
+def _identifiers(table: Name | None, namespace: Name | None) -> tuple[Identifier | None, Identifier | None]:
     return (
         None if table is None else table_identifier(table),
         None if namespace is None else identifier(namespace),

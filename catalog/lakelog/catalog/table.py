@@ -34,7 +34,6 @@ from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
-    # Code that writes Parquet is loaded by the first write: an engine that writes by itself does not need it.
     from lakelog.catalog.parquet import FoundFile, Ingestible
 
 

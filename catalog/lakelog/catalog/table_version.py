@@ -31,7 +31,6 @@ from lakelog.log import View
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
-    # Code that reads Parquet is loaded by the first read: an engine that reads by itself does not need it.
     from lakelog.catalog.changelog import Changes
     from lakelog.catalog.scan import Scan
 

@@ -176,13 +176,13 @@ class Transaction(CatalogNames, OutsideOnly):
                     validate=(lambda: self._validate_read(read)) if read else None,
                 )
         except LogSealed as error:
-            gone = [(log, view) for log in changed if (view := log.under.current()).sealed]
-            what = ", ".join(self._overlay.title_of(log) for log, _ in gone) or "a table or namespace"
-            by = self._author(*gone[0]) if gone else ""
+            sealed = [(log, view) for log in changed if (view := log.under.current()).sealed]
+            what = ", ".join(self._overlay.title_of(log) for log, _ in sealed) or "a table or namespace"
+            by = self._author(*sealed[0]) if sealed else ""
             raise CommitConflict(
                 f"the transaction changes {what}, which was dropped since it began, by {by or 'an unknown writer'} "
                 f"({error}). Nothing was changed: run the transaction again",
-                version=gone[0][1].version if gone else 0,
+                version=sealed[0][1].version if sealed else 0,
                 by=by,
             ) from error
 

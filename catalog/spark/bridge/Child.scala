@@ -75,8 +75,10 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
       case _: IOException =>
         // It has ended, although it may appear to be alive for a moment still.
         takesNothing = true
+        // Its last output is lost once it is stopped.
+        val ended = died(wasAsked = false)
         stop()
-        throw died(wasAsked = false)
+        throw ended
       case broken: Throwable =>
         // What was to follow is missing, and everything that is sent from here on would be taken for it.
         stop()

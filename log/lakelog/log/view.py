@@ -88,6 +88,10 @@ class View(Generic[S]):
     settles: Settled | None = None
     steps: int = 0
 
+    def is_same(self, other: "View[S]") -> bool:
+        """Return whether both have one state: the same version of one log, with as many steps on top of it."""
+        return self.hash == other.hash and self.steps == other.steps
+
 
 @dataclass(frozen=True, slots=True)
 class Committed(Generic[S]):

@@ -56,6 +56,37 @@ def test_rows_of_a_column_that_the_transaction_added_never_land_in_another_one(
     assert catalog.load_table("t").to_arrow()["x"].to_pylist() == [None, "x"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {
+            "change": "add-constraint",
+            "constraint": {
+                "kind": "check",
+                "name": "positive",
+                "columns": [["id"]],
+                "sql": "id > 0",
+                "predicate": {"op": ">", "args": [{"col": ["id"]}, {"lit": 0, "type": "integer"}]},
+            },
+        },
+        {"change": "update-column-nullability", "name": ["region"], "nullable": False},
+    ],
+    ids=["check", "not-null"],
+)
+def test_rows_of_a_later_step_are_not_proven_by_a_scan_of_an_earlier_one(
+    catalog: Catalog, change: dict[str, Any]
+) -> None:
+    catalog.create_table("t", SCHEMA).append(rows(1))
+    tx = catalog.begin()
+    scanned = tx.load_table("t")
+    scanned = scanned.append(rows(2))
+    violating = pa.table({"id": [-5], "region": [None], "amount": [0.0]}, schema=SCHEMA)
+    tx.load_table("t").append(violating)
+    with pytest.raises(CommitConflict, match="rows were added since"):
+        tx.load_table("t").alter([change], looked_at=scanned)
+    tx.rollback()
+
+
 def test_files_of_a_partitioning_that_the_transaction_chose_never_count_as_another_one(
     catalog: Catalog, other: Catalog
 ) -> None:

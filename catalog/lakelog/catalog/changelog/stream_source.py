@@ -29,8 +29,8 @@ LOOKED_AT_ONCE = 1000
 class Stream:
     """A stream over a table, whose newest version for the present request is `table`.
 
-    The query reads columns of the form `form` (see `form_of`), which the table has had since `since` or before; `name`
-    is the query's name of the table. `skips_changes`: versions that change rows are skipped, with all that they add.
+    The query reads columns of the form `form` (see `form_of`), which the table had at version `since`; `name` is the
+    query's name of the table. `skips_changes`: versions that change rows are skipped, with all that they add.
     """
 
     kind: ClassVar[type[Position]] = Position

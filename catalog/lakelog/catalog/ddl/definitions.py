@@ -184,8 +184,8 @@ def undrop_definition(
         return target
     source = tree.namespace(identifier[:-1])
     goal = source if identifier[:-1] == target[:-1] else tree.namespace(target[:-1])
-    space, gone = SPACES[kind], source.view.state.dropped_definitions
-    key, dropped = dropped_last(gone, space, identifier, id, what=f"no {kind}")
+    space, candidates = SPACES[kind], source.view.state.dropped_definitions
+    key, dropped = dropped_last(candidates, space, identifier, id, what=f"no {kind}")
     defined = EntryDefined(space=space, name=target[-1], id=key, definition=dropped.definition)
     is_same = source.tracked.location == goal.tracked.location
 

@@ -44,12 +44,12 @@ from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound
 
 COLLECTIONS_MAX = 10
-LOOKS_MAX = 3
+ATTEMPTS_MAX = 3
 
 
 def drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     """Drop a table. False where it does not exist."""
-    for _ in range(LOOKS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         try:
             return _drop_table(tree, identifier, token)
         except (NoSuchTable, LogSealed, ConflictError) as error:

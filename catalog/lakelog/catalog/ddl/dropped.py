@@ -69,13 +69,13 @@ def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = Fal
 
 
 def dropped_last(
-    gone: Mapping[str, D], space: str, name: Identifier, id: str | None, *, what: str
+    entries: Mapping[str, D], space: str, name: Identifier, id: str | None, *, what: str
 ) -> tuple[str, D]:
     """Return the id and the entry that was dropped last under a name, or has that id, of a namespace's dropped ones.
 
     NotFound, with the names that there are; `what` begins its message: `nothing`, or `no view`.
     """
-    known = {key: each for key, each in gone.items() if each.space == space}
+    known = {key: each for key, each in entries.items() if each.space == space}
     meant = {
         key: each for key, each in known.items() if (key == id if id is not None else each.name == name[-1])
     }
@@ -93,34 +93,34 @@ def dropped_last(
     return max(meant.items(), key=lambda pair: pair[1].time_us)
 
 
-def _entry(tree: NameTree, name: Identifier, id: str, gone: Dropped) -> DroppedEntry:
+def _entry(tree: NameTree, name: Identifier, id: str, dropped: Dropped) -> DroppedEntry:
     return DroppedEntry(
         id=id,
-        kind=gone.kind,
+        kind=dropped.kind,
         name=name,
-        location=tree.logs.url(gone.location),
-        dropped_us=gone.time_us,
-        kept_until_us=kept_until_us(gone.time_us),
-        writer=_who_dropped(tree, id, gone),
+        location=tree.logs.url(dropped.location),
+        dropped_us=dropped.time_us,
+        kept_until_us=kept_until_us(dropped.time_us),
+        writer=_who_dropped(tree, id, dropped),
     )
 
 
-def _defined(path: Identifier, id: str, gone: DroppedDefinition) -> DroppedEntry:
+def _defined(path: Identifier, id: str, dropped: DroppedDefinition) -> DroppedEntry:
     # The writer that dropped it is in the namespace's log, among all of its commits: the audit reports it.
     return DroppedEntry(
         id=id,
-        kind=kind_of(gone.definition),
-        name=(*path, gone.name),
+        kind=kind_of(dropped.definition),
+        name=(*path, dropped.name),
         location="",
-        dropped_us=gone.time_us,
-        kept_until_us=kept_until_us(gone.time_us),
+        dropped_us=dropped.time_us,
+        kept_until_us=kept_until_us(dropped.time_us),
         writer={},
     )
 
 
-def _who_dropped(tree: NameTree, id: str, gone: Dropped) -> dict[str, Json]:
+def _who_dropped(tree: NameTree, id: str, dropped: Dropped) -> dict[str, Json]:
     """Return the facts about the writer of the commit that sealed the log, which usually is its newest commit."""
-    log = tree.logs.unread(gone.location).log
+    log = tree.logs.unread(dropped.location).log
     try:
         newest = log.load().version
         # An aborted restore may be after the seal, and in rare cases another table at its place.

@@ -88,7 +88,7 @@ def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]
         check_text(key, value)
         if key.startswith("lakelog."):
             raise InvalidInput(
-                f"{key!r} is not a property of namespaces: choose a name that does not begin with lakelog."
+                f"the namespace property {key!r} is not known: choose a name that does not begin with 'lakelog.'"
             )
     if LOCATION not in properties:
         return properties

@@ -51,7 +51,7 @@ def register_table(
     if tree.find_table(identifier) is not None:
         raise staging.table_exists(identifier)
     tracked = tree.logs.table(tree.logs.location(location))
-    view = _there(tree, tracked, location)
+    view = _view_at(tree, tracked, location)
     _check_unlinked(tree, tracked, view, location, take_over)
     if tree.logs.is_a_cut and view.sealed:
         raise Unsupported(
@@ -83,7 +83,7 @@ def register_table(
     commit_changes(tree.logs, changes_of([(goal, link), (Found(tracked, view), move)], token), token)
 
 
-def _there(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> View[TableState]:
+def _view_at(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> View[TableState]:
     try:
         view = tracked.at_its_place()
     except NotFound as error:
@@ -111,7 +111,7 @@ def _check_unlinked(
     """
     last = _last_link(tracked, view)
     if last is None:
-        _check_nowhere(tree, tracked, location)
+        _check_no_name(tree, tracked, location)
         return
     if last.namespace is None:
         return
@@ -143,7 +143,7 @@ def _check_unlinked(
         )
 
 
-def _check_nowhere(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> None:
+def _check_no_name(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> None:
     """Refuse a table that any name in the warehouse leads to, where the link in its own log has expired."""
     everything = chosen_scope(tree, None, None)
     for target in everything.tables:

@@ -79,7 +79,7 @@ def undrop_namespace(
     goal = tree.namespace(target[:-1])
     tracked = tree.logs.namespace(dropped.location)
     event = NamespaceRestored(parent=goal.tracked.location, name=target[-1])
-    draft = Draft(events=encode([event, *_lost(tree, tracked.current().state)]), restores=True)
+    draft = Draft(events=encode([event, *_stale_names(tree, tracked.current().state)]), restores=True)
     changes: list[LogChange[Any]] = [_restoring(tracked, id, quoted(namespace), draft, token)]
     changes += _linking(source, goal, id, dropped, target, token)
     changes += _below(tree, tracked, _sealed_by(tracked), token)
@@ -102,13 +102,15 @@ def _below(
         child = tree.logs.namespace(entry.location)
         if _was_sealed_by(child, entry.id, drop_id):
             restored = NamespaceRestored(parent=tracked.location, name=name)
-            draft = Draft(events=encode([restored, *_lost(tree, child.current().state)]), restores=True)
+            draft = Draft(
+                events=encode([restored, *_stale_names(tree, child.current().state)]), restores=True
+            )
             changes.append(_restoring(child, entry.id, quoted([name]), draft, token))
             changes += _below(tree, child, drop_id, token)
     return changes
 
 
-def _lost(tree: NameTree, state: NamespaceState) -> list[EntryUnlinked]:
+def _stale_names(tree: NameTree, state: NamespaceState) -> list[EntryUnlinked]:
     """Return the removal of names whose place, chosen by a user, now belongs to another table."""
     return [
         EntryUnlinked(space=RELATION, name=name, id=entry.id)

@@ -106,18 +106,18 @@ def drop_cut(tree: NameTree, name: str, token: Token | None) -> None:
 def _drop(tree: NameTree, name: str, object: str | None, token: Token | None) -> None:
     """Forget the saved cut of that name, if it has that object, and delete that: its id is never used again."""
     found = tree.root()
-    gone: list[str] = []
+    objects: list[str] = []
 
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
         cut = _cut_named(view.state.cuts, name)
         if object is not None and cut.object != object:
-            raise NotFound(f"the saved cut {name!r} was dropped and saved again by another client")
-        gone[:] = [cut.object]
+            raise NotFound(f"the saved cut {name!r} was dropped and saved again since")
+        objects[:] = [cut.object]
         return Draft(events=encode([CutDropped(name=name)]))
 
     commit_in(found, (), decide, token)
     try:
-        tree.logs.places.store(tree.logs.warehouse).delete([_key(each) for each in gone])
+        tree.logs.places.store(tree.logs.warehouse).delete([_key(each) for each in objects])
     except StorageError:
         return  # the cut is dropped anyway, and fsck reports the object
 

@@ -112,11 +112,11 @@ def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Fou
     if stage.replaced is None:
         return _create(tree, stage, namespace, files)
     if namespace is not None and not _still_linked(stage, namespace):
-        return _replace_what_is_gone(tree, stage, namespace, files)
+        return _replace_dropped(tree, stage, namespace, files)
     try:
         return _replace(tree.logs, stage, files)
     except NoSuchTable:
-        return _replace_what_is_gone(tree, stage, namespace, files)
+        return _replace_dropped(tree, stage, namespace, files)
 
 
 def _namespace(tree: NameTree, stage: Stage) -> Found[NamespaceState] | None:
@@ -186,7 +186,7 @@ def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[T
         )
         metadata = msgspec.structs.replace(view.state.current, schema=stage.schema, specs=(stage.spec,))
         changed, blobs = files_event(Operation.REPLACE, with_ids(files, view.state.next_row), (), metadata)
-        events: list[TableEvent] = [replaced, *_beside(stage), *([changed] if files else [])]
+        events: list[TableEvent] = [replaced, *_optional_events(stage), *([changed] if files else [])]
         return Draft(events=encode(events), blobs=blobs, write=stage.write)
 
     own = tracked.transaction.own_since_staged(stage.commit_id)
@@ -200,7 +200,7 @@ def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[T
     return Found(tracked, TableHead(logs, tracked, view, stage.title).commit(decide, token).view)
 
 
-def _replace_what_is_gone(
+def _replace_dropped(
     tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
 ) -> Found[TableState]:
     """Handle a table that was dropped meanwhile: REPLACE fails, CREATE OR REPLACE creates a new one.
@@ -241,7 +241,7 @@ def _replace_what_is_gone(
     return _create(tree, new, namespace, moved)
 
 
-def _beside(stage: Stage) -> list[TableEvent]:
+def _optional_events(stage: Stage) -> list[TableEvent]:
     """Return the events of a new table for its optional clustering and constraints."""
     clustering = [ClusteringChanged(columns=stage.clustering)] if stage.clustering else []
     return [*clustering, *(ConstraintAdded(constraint=each) for each in stage.constraints)]
@@ -268,7 +268,7 @@ def _create(
     )
     metadata = apply(TableState(), created, 1, ()).current
     changed, blobs = files_event(Operation.APPEND, with_ids(files, TableState().next_row), (), metadata)
-    events: list[TableEvent] = [created, *_beside(stage), *([changed] if files else [])]
+    events: list[TableEvent] = [created, *_optional_events(stage), *([changed] if files else [])]
     draft = Draft(events=encode(events), blobs=blobs, write=stage.write)
     if namespace is not None:
         _check_free(tree, stage, namespace)

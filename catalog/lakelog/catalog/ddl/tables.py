@@ -57,7 +57,7 @@ from lakelog.catalog.state import (
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound, Unsupported
 
-LOOKS_MAX = 3
+ATTEMPTS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +264,7 @@ def rename_table(tree: NameTree, old: Identifier, new: Identifier, token: Token 
     The table's objects stay at their place, and so do the permissions for them.
     """
     check_name(new[-1] if new else "", "table")
-    for _ in range(LOOKS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         try:
             return _rename(tree, old, new, token)
         except NoSuchTable as error:

@@ -32,8 +32,8 @@ from lakelog.catalog.logs.commits import (
     was_applied_elsewhere,
 )
 from lakelog.catalog.logs.consistent_cut import (
-    Cut,
     FOREVER_US,
+    Cut,
 )
 from lakelog.catalog.logs.file_entries import (
     with_deletes,

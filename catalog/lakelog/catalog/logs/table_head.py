@@ -210,7 +210,7 @@ class TableHead:
                 return
 
     def note_rows_read(self, predicate: Any) -> None:
-        """Take note for a transaction that the rows which match were read; None stands for all rows."""
+        """Note, for a transaction, that the rows which match were read; None stands for all rows."""
         self.tracked.transaction.note_rows_read(predicate)
 
     def plan(self, predicate: Filter | None, top: TopRows | None = None) -> pa.Table:

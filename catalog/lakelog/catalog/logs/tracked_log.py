@@ -98,9 +98,9 @@ class TrackedLog(Generic[S]):
             return look(view)
         except NotFound:
             fresh = self.anew()
-            if fresh.hash != view.hash:
+            if not fresh.is_same(view):
                 fresh = self.log.view_at(view.version)
-            if fresh.hash != view.hash:
+            if not fresh.is_same(view):
                 raise
             return look(as_seen_in(view, fresh))
 

@@ -63,7 +63,7 @@ def found_files(
         ):
             taken.append((f"{url}{name.removeprefix(key)}", name, size, literals))
     with ThreadPoolExecutor(FILES_AT_ONCE, thread_name_prefix="lakelog-footers") as pool:
-        return list(pool.map(lambda each: _look_into(store, *each), taken))
+        return list(pool.map(lambda each: _read_footer(store, *each), taken))
 
 
 def _is_hidden(name: str, root: str) -> bool:
@@ -100,7 +100,7 @@ def _literal(schema: Schema, name: str, text: str | None) -> Any:
     return text if column is None else literal_of(text, column.type)
 
 
-def _look_into(
+def _read_footer(
     store: ObjectStore, path: str, key: str, size_bytes: int, partition: Mapping[str, Any]
 ) -> FoundFile:
     try:

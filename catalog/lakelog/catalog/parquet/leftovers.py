@@ -24,7 +24,9 @@ def kept_by_commit(tracked: TrackedLog[TableState], files: Sequence[DataFile]) -
 
 
 def delete(tracked: TrackedLog[TableState], paths: Sequence[str]) -> None:
-    """Delete files that no version has; vacuum deletes those for which this fails."""
+    """Delete files that no version has; vacuum deletes those for which this fails. No request for none."""
+    if not paths:
+        return
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
     with suppress(StorageError):
         tracked.store.delete([prefix + path for path in paths])

@@ -82,7 +82,7 @@ def check_rows(
         _check_branch(head, branch, requirements)
     if looked_at is None:
         files = head.all_files()
-    elif looked_at.hash == head.view.hash:
+    elif looked_at.is_same(head.view):
         return
     else:
         files = head.files_only_here(looked_at)

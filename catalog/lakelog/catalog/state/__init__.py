@@ -63,31 +63,31 @@ from lakelog.catalog.state.events import (
     table_events,
 )
 from lakelog.catalog.state.history import (
-    HistoryEntry,
     OPERATIONS,
+    HistoryEntry,
     details_of,
     entry_of,
     operations_of,
 )
 from lakelog.catalog.state.namespace_state import (
+    NAMESPACE,
+    PROPERTIES,
+    RELATION,
+    TABLE,
     Defined,
     Dropped,
     DroppedDefinition,
     Entry,
-    NAMESPACE,
     NamespaceProjection,
     NamespaceState,
-    PROPERTIES,
-    RELATION,
     SavedCut,
-    TABLE,
 )
 from lakelog.catalog.state.refs import (
     BRANCH,
-    Line,
     MAIN,
-    Ref,
     TAG,
+    Line,
+    Ref,
     check_no_branches,
     check_ref_name,
 )

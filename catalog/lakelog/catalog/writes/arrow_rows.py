@@ -13,7 +13,6 @@ from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
 
 if TYPE_CHECKING:
-    # The Parquet writer is loaded by the first write: an engine that writes files itself does not need it.
     from lakelog.catalog.parquet import Ingestible
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakelog.catalog import Table
 from lakelog.catalog.errors import NoSuchTable
+from lakelog.log.errors import Unsupported
 from lakelog.spark.handles import on_named, on_ref
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import tables as ask
@@ -56,6 +57,10 @@ def drop(at: OpenCatalog, asked: ask.DropTable) -> Dropped:
     if asked.identifier is not None:
         return Dropped(dropped=catalog.drop_table(asked.identifier, purge=asked.purge, token=asked.token))
     assert asked.location is not None, "a table is named by one of both"
+    if asked.purge:
+        raise Unsupported(
+            f"the table at {asked.location} keeps its files when it is dropped: leave out PURGE"
+        )
     return Dropped(dropped=catalog.drop_table_at(asked.location, token=asked.token))
 
 
