@@ -209,7 +209,7 @@ def test_files_of_others_become_the_tables_own(lake, tmp_path):
         ({"`where`": "'count(*) > 1'"}, AnalysisException, "."),
         ({"`where`": "'rand() < 0.5'"}, AnalysisException, "not deterministic"),
         ({"`where`": "'id IN (SELECT 1)'"}, AnalysisException, "subquery"),
-        ({"`where`": "'id % 2 = 1'"}, Exception, "cannot select files"),
+        ({"`where`": "'id % 2 = 1'"}, Exception, "cannot choose files"),
         ({"nothing": "1"}, AnalysisException, "UNRECOGNIZED_PARAMETER_NAME"),
     ],
 )
