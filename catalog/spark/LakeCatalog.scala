@@ -388,7 +388,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
 private[lakelog] object LakeCatalog {
 
-  /** What Spark calls a catalog of lakelog's, or the part of it that is. */
+  /** The lakelog catalog behind one of Spark's, or the part of it that is one. */
   def of(plugin: CatalogPlugin): Option[LakeCatalog] = plugin match {
     case lake: LakeCatalog => Some(lake)
     case session: LakeSessionCatalog => Some(session.lake)
@@ -400,7 +400,7 @@ private[lakelog] object LakeCatalog {
 
   def isSystem(names: Array[String]): Boolean = names.toSeq == Seq(SystemNamespace)
 
-  /** Whether a setting `spark.sql.catalog.<name>` with this value makes a catalog of lakelog's. */
+  /** Whether a setting `spark.sql.catalog.<name>` with this value makes a lakelog catalog. */
   def isOne(className: String): Boolean =
     Seq(classOf[LakeCatalog], classOf[LakeSessionCatalog]).exists(_.getName == className.trim)
 

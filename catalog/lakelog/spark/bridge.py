@@ -58,7 +58,7 @@ class Served:
         self._idle = 0
 
     def run(self) -> None:
-        """Return when the input has ended and all that it asked for is answered."""
+        """Return when the input has ended and all of its requests are answered."""
         with self._changed:
             self._begin()
             while self._threads:

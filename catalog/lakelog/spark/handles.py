@@ -104,7 +104,7 @@ def on_ref(table: Table, ref: Ref | None) -> Table:
     found = table.at(ref=ref.name)
     if found.ref_id != ref.id:
         raise NoSuchRef(
-            f"{ref.name} of {table.name} was dropped and re-created since it was loaded: run the statement again"
+            f"{ref.name} of {table.name} was dropped or replaced since it was loaded: run the statement again"
         )
     return found
 

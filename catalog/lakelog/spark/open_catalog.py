@@ -92,7 +92,7 @@ class OpenCatalog:
 
     @contextmanager
     def writing_for(self, asked: Request) -> Iterator[None]:
-        """Inside, commits name who asked for them, and the statement, as far as the request does."""
+        """Inside, commits name the user and the statement, as far as the request does."""
         statement: Statement | None = getattr(asked, "query", None)
         transaction: str | None = getattr(asked, "transaction", None)
         if statement is None:

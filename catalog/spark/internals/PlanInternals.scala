@@ -31,7 +31,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   /** A condition on the rows of a table, as Spark makes it simple for a scan. */
   def condition(name: String, text: String): JObject = {
     def refused(what: String) = Failures.invalid(
-      s"The condition '$text' cannot select files of $name, as $what: compare columns with values.")
+      s"The condition '$text' cannot choose files of $name, as $what: compare columns with values.")
     val rows = SparkSession.active.table(name).where(text).queryExecution
     rows.analyzed.foreach(_.expressions.foreach { expression =>
       if (SubqueryExpression.hasSubquery(expression)) throw refused("it has a subquery")

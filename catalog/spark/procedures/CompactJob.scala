@@ -5,11 +5,11 @@ import scala.annotation.tailrec
 import org.json4s.JsonAST._
 
 /**
- * Writes small files of a table anew as larger ones, and files of which many rows are deleted. Python says which belong
+ * Rewrites small files of a table into larger ones, and files of which many rows are deleted. Python says which belong
  * together, and commits; executors read and write.
  *
  * So much is done at a time that the executors are busy, and is committed then: when a compaction is stopped, what it has
- * committed stays. Groups of files that others have changed meanwhile are planned anew, as of then.
+ * committed stays. Groups of files that others have changed meanwhile are planned again, as of then.
  */
 private[lakelog] object CompactJob {
 
@@ -70,13 +70,13 @@ private[lakelog] object Compacted {
 }
 
 /**
- * Files that are written anew together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
+ * Files that are rewritten together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
  * are to be `spread`.
  */
 private[lakelog] final case class CompactGroup(
     files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean)
 
-/** What is written anew by one job, and committed at once. */
+/** What is rewritten by one job, and committed at once. */
 private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactGroup], mostBytes: Long) {
 
   def isEmpty: Boolean = groups.isEmpty

@@ -21,7 +21,7 @@ private[lakelog] object ScanUse {
   case object Places extends ScanUse
 
   /**
-   * To be written anew, all that are left of each file: filters may leave out files and nothing else. With `firstLook`, Spark
+   * To be rewritten, all that are left of each file: filters may leave out files and nothing else. With `firstLook`, Spark
    * finds out which ones have rows that match.
    */
   final case class WholeFiles(firstLook: Boolean) extends ScanUse

@@ -49,7 +49,7 @@ private final class RewrittenRows(
     table: LakeTable, kind: Command, info: LogicalWriteInfo, parted: Seq[NamedReference], commit: RowCommit)
   extends RowWrite(table) {
 
-  override def description(): String = s"lakelog files written anew of ${table.name}"
+  override def description(): String = s"lakelog rewritten files of ${table.name}"
 
   override def requiredDistribution(): Distribution = order.distribution(otherwise = parted)
 

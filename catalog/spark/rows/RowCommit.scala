@@ -19,7 +19,7 @@ private[lakelog] final class RowCommit(
   def mayHaveHappened: Boolean = write.mayHaveHappened
 
   /**
-   * Removes files that were written anew, marks rows as deleted (by the names of their files) and adds files. Where nothing is
+   * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds files. Where nothing is
    * to be changed, there is no commit.
    */
   def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[String]): Unit =

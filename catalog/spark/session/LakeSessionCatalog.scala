@@ -16,7 +16,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * Spark's session catalog with lakelog's tables among its own.
  *
- * A lakelog catalog is the truth of lakelog's tables, the session catalog that of everything else: other tables, views,
+ * A lakelog catalog owns lakelog's tables, the session catalog everything else: other tables, views,
  * functions. Neither holds anything for the other. A name is one's or the other's; a table that both have is refused
  * wherever it is named. A namespace is there if either has it, and is made in the other when something is created in it.
  * Statements that create the session catalog's own objects do not pass here: [[SessionNames]] handles them.
@@ -91,7 +91,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
   private def isLakes(properties: JMap[String, String]): Boolean =
     LakeDataSource.isNamed(properties.getOrDefault(TableCatalog.PROP_PROVIDER, SessionInternals.defaultProvider))
 
-  /** Runs `create` with the name that a new table of lakelog's gets, when that can be had and its namespace is there. */
+  /** Runs `create` with the name that a new lakelog table gets, when that is free and its namespace is there. */
   private def anew[T](ident: Identifier)(create: Identifier => T): T =
     if (Locations.isPath(SavedPlace.ofCatalog(ident))) create(SavedPlace.ofCatalog(ident))
     else {
@@ -101,7 +101,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
       create(name)
     }
 
-  /** Runs `create` for a new table of the session catalog's, when lakelog has none of the name. */
+  /** Runs `create` for a new table of the session catalog, when lakelog has none of the name. */
   private def beside[T](ident: Identifier)(create: => T): T = {
     if (isOfLake(ident)) throw new TableAlreadyExistsException(lake.named(ident))
     makeInSession(ident.namespace)

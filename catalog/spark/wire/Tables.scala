@@ -250,7 +250,7 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Map[String, String]](json, "write_modes"))
 }
 
-/** What stands at a name: the facts of a table, or a view. */
+/** The object of a name: the facts of a table, or a view. */
 private[lakelog] final case class LoadRelation(of: Named)
   extends Request[Either[FoundView, TableFacts]]("load_relation") {
   override def members: Members = of.members

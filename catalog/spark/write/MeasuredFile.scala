@@ -34,7 +34,7 @@ private[lakelog] final class MeasuredFile(file: OutputFile) extends OutputFile {
  * Computes checksums of a Parquet file while it is written.
  *
  * How long its footer is stands behind it, and footers may be large, so their bytes are not kept until that is known.
- * But who writes the length has asked for the position before the footer and for the one after it. So a checksum begins
+ * But the writer of the length has requested the position before the footer and for the one after it. So a checksum begins
  * at each position that is asked for, and the last two of them go on.
  */
 private final class MeasuredStream(target: PositionOutputStream) extends PositionOutputStream {

@@ -80,7 +80,7 @@ def test_columns_that_there_are_not_or_that_cannot_be_counted_are_refused(counte
     for columns, message in {
         "array('nothing')": "no column nothing",
         "array('list')": "list is .*, for which Spark computes no statistics",
-        "array()": "name some",
+        "array()": "name columns",
         "array(CAST(NULL AS STRING))": "has a NULL",
     }.items():
         with pytest.raises(AnalysisException, match=message):

@@ -82,7 +82,7 @@ def _end(wanted: Asked | None, last: int) -> ask.ChangesEnd:
 
 
 def _wanted(asked: ask.LoadChanges) -> Asked | None:
-    """Return which changes are asked for, None for all that there are."""
+    """Return which changes are requested, None for all that there are."""
     if not asked.start_latest and (
         asked.start_version is asked.end_version is asked.start_us is asked.end_us is None
     ):

@@ -34,7 +34,7 @@ class Answer(Message, frozen=True):
 
 
 class Statement(Message, frozen=True, kw_only=True):
-    """Who asks for a change, and by which statement; Python keeps of `text` what the catalog's settings say."""
+    """The user and the statement of a change; Python keeps of `text` what the catalog's settings say."""
 
     user: str
     application: str
@@ -84,7 +84,7 @@ class OfNamespace(InCatalog, frozen=True, kw_only=True):
 
 
 class Named(InCatalog, frozen=True, kw_only=True):
-    """About what stands at a name or a place, of which one is given."""
+    """About the object at a name or a place, of which one is given."""
 
     identifier: Path | None = None
     location: str | None = None
@@ -108,7 +108,7 @@ class NamespaceChange(OfNamespace, frozen=True, kw_only=True):
 
 
 class NamedChange(Named, frozen=True, kw_only=True):
-    """A change of what stands at a name or a place."""
+    """A change of the object at a name or a place."""
 
     token: Token | None
     query: Statement | None = None

@@ -38,7 +38,7 @@ class LoadTable(Named, frozen=True, kw_only=True, tag="load_table"):
 
 
 class LoadRelation(Named, frozen=True, tag="load_relation"):
-    """What stands at a name: the facts of a table, or a view."""
+    """The object of a name: the facts of a table, or a view."""
 
 
 class Transformed(Message, frozen=True, kw_only=True):

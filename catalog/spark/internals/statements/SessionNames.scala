@@ -100,7 +100,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     new TableAlreadyExistsException(catalog.lake.named(SessionInternals.qualified(name)))
 
   /**
-   * A table of the session catalog's is to be created where lakelog has one. A DataFrame's saveAsTable comes so unless it
+   * A table of the session catalog is to be created where lakelog has one. A DataFrame's saveAsTable comes so unless it
    * says format("lakelog"); in the default format it appends to whatever is there.
    */
   private def onLakelogs(
