@@ -139,7 +139,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
       }
     } catch {
       case failed: Throwable =>
-        own.end()
+        own.end(isSound = false)
         throw failed
     }
   }
@@ -175,7 +175,15 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
 
   def hasEnded: Boolean = ended.get
 
-  def end(): Unit = if (!ended.getAndSet(true)) bridge.end()
+  /** Ends it in Python too, where it has not ended there, and gives its process back. */
+  def end(): Unit = if (!ended.getAndSet(true)) {
+    val isGone =
+      try {
+        bridge.ask(wire.AbandonTransaction(), wire.Scope(Some(id)))
+        true
+      } catch { case _: LakelogFailure => false }
+    bridge.end(isGone)
+  }
 
   private val deletions = new ConcurrentLinkedQueue[() => Unit]()
 
@@ -196,11 +204,7 @@ private[lakelog] object LakeSession {
 
   /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
   private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
-    override def run(): Unit = Option(open.getAndSet(null)).foreach { transaction =>
-      try transaction.bridge.ask(wire.AbandonTransaction(), wire.Scope(Some(transaction.id)))
-      catch { case _: LakelogFailure => } // The process that held it is gone, and the transaction with it.
-      finally transaction.end()
-    }
+    override def run(): Unit = Option(open.getAndSet(null)).foreach(_.end())
   }
 }
 

@@ -47,18 +47,8 @@ private[lakelog] object Python {
 
   private val pythons = new ConcurrentHashMap[String, Python]()
 
-  /** Of each program, one that is lent to nothing at the moment. */
-  private val idle = new ConcurrentHashMap[String, Python]()
-
   /** The process that all catalogs with that Python share. */
   def of(program: String): Python = pythons.computeIfAbsent(program, new Python(_))
-
-  /** Lends a process that holds nothing else. */
-  def lend(program: String): Python = Option(idle.remove(program)).getOrElse(new Python(program))
-
-  /** Takes a process back, to be lent again: starting another one takes long. */
-  def takeBack(python: Python): Unit =
-    if (idle.putIfAbsent(python.program, python) != null) python.stop()
 
   /** Asks the process itself. */
   def ask[A](child: Child, request: wire.Request[A]): A = {
