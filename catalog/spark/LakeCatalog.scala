@@ -15,10 +15,10 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * The catalog that Spark sees: it turns Spark's calls into questions to Python, and answers into Spark's objects.
+ * The catalog that Spark sees: it turns Spark's calls into requests to Python, and answers into Spark's objects.
  *
- * It keeps no state but the bridge. Each change carries a token made by Python before it is asked for, so that it can
- * be asked for again when the Python process dies. An identifier without namespace whose name is a path or an url is
+ * Its only state is the bridge. Each change carries a token that Python makes before the request, so that it can be
+ * retried when the Python process dies. An identifier without namespace whose name is a path or an url is
  * the table at that place.
  */
 class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeFunctions with ProcedureCatalog
@@ -75,12 +75,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     channel.changeOnce(wire.AlterNamespace(names.toSeq, set = set.toMap, remove = remove))
   }
 
-  /** What a user had there would be hard to tell from what lakelog has there. */
+  /** Objects of users there would be hard to distinguish from lakelog's own. */
   private[lakelog] def refuseSystem(names: Array[String]): Unit =
     if (names.headOption.contains(LakeCatalog.SystemNamespace)) {
       throw Failures.invalid(
         s"The namespace ${LakeCatalog.SystemNamespace} of the catalog $catalogName holds lakelog's own procedures and " +
-          "tables, which stay as they are: choose another name.")
+          "tables, which cannot be changed: choose another name.")
     }
 
   override def dropNamespace(names: Array[String], cascade: Boolean): Boolean = failures.namespace(names) {
@@ -219,7 +219,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def dropTable(ident: Identifier): Boolean = drop(ident, purge = false)
 
-  /** DROP TABLE … PURGE: nobody can undo it. */
+  /** DROP TABLE … PURGE: it cannot be undone. */
   override def purgeTable(ident: Identifier): Boolean = drop(ident, purge = true)
 
   private def drop(ident: Identifier, purge: Boolean): Boolean = failures.table(ident) {
@@ -231,11 +231,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   override def renameTable(from: Identifier, to: Identifier): Unit = {
     if (Locations.isPath(from)) {
-      throw Failures.unsupported(s"A table that is named by its place cannot be renamed: ${from.name}")
+      throw Failures.unsupported(s"A table that is addressed by its path cannot be renamed: ${from.name}")
     }
     val target = withoutCatalog(to)
     failures.table(from) {
-      try ofWhole(from, "keeps its name: make another one, and drop this.")(
+      try ofWhole(from, "cannot be renamed: create another one, and drop this one.")(
           channel.changeOnce(wire.RenameTable(about(from), to = target.namespace.toSeq :+ target.name)))
       catch { case refused: LakelogFailure if Failures.isOfTarget(refused) => throw failures.ofTable(refused, target) }
     }
@@ -360,8 +360,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private def refuseTornEvolution(ident: Identifier): Unit =
     if (statement.isEmpty && StatementInternals.isEvolution) {
       throw Failures.unsupported(
-        s"The schema of ${SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed on its own here: " +
-          "write WITH SCHEMA EVOLUTION by INSERT, MERGE or writeTo, and EXPLAIN the write without it.")
+        s"The schema of ${SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed without the write: " +
+          "use WITH SCHEMA EVOLUTION with INSERT, MERGE or writeTo, and EXPLAIN the write without it.")
     }
 
   /** Those of a session and of its statements are one: Spark finds what it has cached of the one by the other. */
@@ -388,23 +388,23 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
 private[lakelog] object LakeCatalog {
 
-  /** What Spark calls a catalog of lakelog's, or the part of it that is. */
+  /** The lakelog catalog behind one of Spark's, or the part of it that is one. */
   def of(plugin: CatalogPlugin): Option[LakeCatalog] = plugin match {
     case lake: LakeCatalog => Some(lake)
     case session: LakeSessionCatalog => Some(session.lake)
     case _ => None
   }
 
-  /** The namespace of procedures, which nobody else may create. */
+  /** The namespace of procedures, which users cannot create. */
   val SystemNamespace = "system"
 
   def isSystem(names: Array[String]): Boolean = names.toSeq == Seq(SystemNamespace)
 
-  /** Whether a setting `spark.sql.catalog.<name>` with this value makes a catalog of lakelog's. */
+  /** Whether a setting `spark.sql.catalog.<name>` with this value makes a lakelog catalog. */
   def isOne(className: String): Boolean =
     Seq(classOf[LakeCatalog], classOf[LakeSessionCatalog]).exists(_.getName == className.trim)
 
-  /** Makes the connection when it is first needed; whoever keeps it does not keep a catalog. */
+  /** Makes the connection when it is first needed; a reference to it keeps no catalog alive. */
   private def connection(options: Map[String, String]): () => Bridge = {
     lazy val bridge = {
       val python = PythonChoice.of(

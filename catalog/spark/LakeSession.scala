@@ -21,7 +21,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   private lazy val bridge = connect()
   private val open = new AtomicReference[OpenTransaction]()
 
-  // Whoever forgets to end a transaction must not keep it in the Python process for ever.
+  // A session that forgets to end a transaction must not keep it in the Python process for ever.
   ProcessState.whenGone(this)(new LakeSession.Abandoned(open))
 
   /** Where the requests of the statement under way go. */
@@ -35,7 +35,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   def isInTransaction: Boolean = current.isDefined
 
-  /** Who wants the change that the statement under way asks for, and by which words, as its commit will tell. */
+  /** The user and the text of the statement under way, which its commit will record. */
   def statement: wire.Statement = StatementInternals.statement
 
   /** Where requests go that belong to a transaction. */
@@ -61,7 +61,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     Option(open.get).foreach { transaction =>
       throw Failures.invalid(
         s"The transaction ${transaction.id} is open in this session already, and transactions do not nest: " +
-          s"commit or roll it back first, by CALL $catalog.system.commit_transaction() or rollback_transaction().")
+          s"commit or roll it back first, with CALL $catalog.system.commit_transaction() or rollback_transaction().")
     }
     CachedTables.drop(plugin)
     val (transaction, rows) = begun(procedure.name, arguments)
@@ -69,7 +69,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     rows
   }
 
-  /** Ends the transaction whatever comes of it, unless that is not known: then the same commit can be asked for again. */
+  /** Ends the transaction whatever its outcome, unless that is not known: then the same commit can be retried. */
   private def commit(procedure: ProcedureDeclaration): Seq[Seq[JValue]] = synchronized {
     val transaction = opened
     try {
@@ -88,7 +88,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     if (transaction.token.nonEmpty) {
       throw Failures.invalid(
         s"Whether the commit of the transaction ${transaction.id} happened is not known, so it cannot be rolled back: " +
-          s"CALL $catalog.system.commit_transaction() again to learn that.")
+          s"retry CALL $catalog.system.commit_transaction() to find out.")
     }
     try {
       val rows = run(channelIn(transaction), procedure.name, JObject(Nil))
@@ -105,7 +105,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   private def opened: OpenTransaction = Option(open.get).getOrElse(throw Failures.invalid(
-      s"No transaction is open in this session: begin one by CALL $catalog.system.begin_transaction()."))
+      s"No transaction is open in this session: begin one with CALL $catalog.system.begin_transaction()."))
 
   // ---- the transaction of one statement, which is not the session's
 
@@ -139,12 +139,12 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
       }
     } catch {
       case failed: Throwable =>
-        own.end()
+        own.end(isSound = false)
         throw failed
     }
   }
 
-  /** The token that is made before the commit is first asked for tells, when it is asked again, whether it happened. */
+  /** By the token that is made before the commit is first requested, a retry finds out whether it happened. */
   private def committed(procedure: String, transaction: OpenTransaction): Seq[Seq[JValue]] = {
     val own = channelIn(transaction)
     if (transaction.token.isEmpty) transaction.token = Some(own.ask(wire.TransactionToken()))
@@ -152,7 +152,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   /**
-   * Runs a procedure. A token that it needs to be asked again is made here, unless there is one already. Where it has a
+   * Runs a procedure. A token that it needs to be retried is made here, unless there is one already. Where it has a
    * job, Python says which, and gets its result with the call.
    */
   private def run(
@@ -166,7 +166,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 }
 
 /**
- * A transaction of the session or of a statement; `token` is made before its commit is first asked for. `query` is the
+ * A transaction of the session or of a statement; `token` is made before its commit is first requested. `query` is the
  * streaming query whose thread has begun it. It has a process of its own, so that it is lost with no other catalog's.
  */
 private[lakelog] final class OpenTransaction(val id: String, val query: Option[String], val bridge: Bridge) {
@@ -175,15 +175,23 @@ private[lakelog] final class OpenTransaction(val id: String, val query: Option[S
 
   def hasEnded: Boolean = ended.get
 
-  def end(): Unit = if (!ended.getAndSet(true)) bridge.end()
+  /** Ends it in Python too, where it has not ended there, and gives its process back. */
+  def end(): Unit = if (!ended.getAndSet(true)) {
+    val isGone =
+      try {
+        bridge.ask(wire.AbandonTransaction(), wire.Scope(Some(id)))
+        true
+      } catch { case _: LakelogFailure => false }
+    bridge.end(isGone)
+  }
 
   private val deletions = new ConcurrentLinkedQueue[() => Unit]()
 
-  /** What is given here must not know the session, or nobody ever finds out that the session is gone. */
+  /** `delete` must not refer to the session, which would then never be collected. */
   def onRollback(delete: () => Unit): Unit = deletions.add(delete)
 
   /**
-   * Deletes the data files that were written in it, where no commit of it was ever asked for: then they are in none. A
+   * Deletes the data files that were written in it, where its commit was never requested: then they are in no version. A
    * query that was planned inside finds them no longer. What fails here, vacuum does later.
    */
   def deleteFiles(): Unit = if (token.isEmpty) deletions.forEach { delete =>
@@ -196,11 +204,7 @@ private[lakelog] object LakeSession {
 
   /** Rolls back what a session left open that cannot be reached any more. It must not know the session itself. */
   private final class Abandoned(open: AtomicReference[OpenTransaction]) extends Runnable {
-    override def run(): Unit = Option(open.getAndSet(null)).foreach { transaction =>
-      try transaction.bridge.ask(wire.AbandonTransaction(), wire.Scope(Some(transaction.id)))
-      catch { case _: LakelogFailure => } // The process that held it is gone, and the transaction with it.
-      finally transaction.end()
-    }
+    override def run(): Unit = Option(open.getAndSet(null)).foreach(_.end())
   }
 }
 
@@ -217,7 +221,7 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   def isOutsideOfQuery: Boolean =
     StatementInternals.isStreaming && transaction.exists(_.query != StatementInternals.streamingQuery)
 
-  /** Who answers: the same for all catalogs with the same settings. */
+  /** Where answers come from: the same for all catalogs with the same settings. */
   def source: AnyRef = bridge
 
   /** The id of the transaction, if there is one. */
@@ -226,25 +230,25 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   /** Says how files are deleted that were given to the transaction, if there is one. */
   def onRollback(delete: () => Unit): Unit = transaction.foreach(_.onRollback(delete))
 
-  /** Asks a question that changes nothing. */
+  /** Sends a request that changes nothing. */
   def ask[A](request: wire.Request[A]): A = withBytes(request)._1
 
-  /** Asks a question that changes nothing, and answers it with the bytes beside. */
+  /** Sends a request that changes nothing; returns the answer and the bytes beside it. */
   def withBytes[A](request: wire.Request[A]): (A, Array[Byte]) = asked.ask(request, scope)
 
   /** The bytes beside the answer. */
   def bytes(request: wire.Request[_]): Array[Byte] = withBytes(request)._2
 
-  /** Asks for a change, and tells who wants it, by which statement. */
+  /** Requests a change, on behalf of the statement under way and its user. */
   def change[A](request: wire.Request[A], first: Option[First] = None): A =
     try asked.ask(request, scope.copy(query = Some(session.statement)), first)._1
     finally if (!isInTransaction) session.changed()
 
-  /** Asks for a change that begins with the answer to another request, which becomes that member of it. */
+  /** Requests a change that begins with the answer to another request, which becomes that member of it. */
   def changeAfter[A](request: wire.Request[A], first: wire.Request[_], as: String): A =
     change(request, Some(First(first.method, scope.on(first), as)))
 
-  /** Asks for a change with a token that makes it the same change again; a transaction is asked again as a whole. */
+  /** Requests a change with a token, so that a retry is the same change; a transaction is retried as a whole. */
   def changeOnce[A](request: wire.Change[A]): A =
     if (isInTransaction) change(request) else changeAfter(request, request.subject, "token")
 
@@ -254,7 +258,7 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
     if (transaction.exists(_.hasEnded)) {
       throw new LakelogFailure(
         "transaction-ended",
-        s"The transaction ${transaction.get.id}, inside of which this was prepared, has ended: run the query again.",
+        s"The transaction ${transaction.get.id}, in which this query was prepared, has ended: run the query again.",
         outcomeKnown = true)
     }
     wire.Scope(transaction.map(_.id))

@@ -34,7 +34,7 @@ private[lakelog] final case class TableAccess(
   def change[A](request: wire.Change[A]): A = failures.table(ident)(channel.changeOnce(request))
 }
 
-/** One version of a table. It never changes: Spark loads the table anew for each statement. */
+/** One version of a table. It never changes: Spark loads the table again for each statement. */
 private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   extends SupportsRead with SupportsWrite with SupportsDeleteV2 with SupportsSchemaEvolution
   with SupportsMetadataColumns with LakePartitions with LakeRows {
@@ -46,7 +46,7 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def name: String = SchemaInternals.quoted(access.catalog +: access.ident.namespace.toSeq :+ access.ident.name)
 
-  /** Tells Spark that a table of the same name is another one. */
+  /** By it Spark distinguishes tables that have had the same name. */
   override def id: String = facts.ownId
 
   override def version: String = TableVersion.of(facts).toString
@@ -123,26 +123,26 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   /** Python refuses it too, but not before the rows are written. */
   protected def refuseTag(): Unit = facts.ref.filter(_.kind == RefTables.Tag).foreach { tag =>
     throw Failures.invalid(
-      s"$name is not written to: the tag ${tag.name} stays as it is. Make a branch from it, by ALTER TABLE … CREATE BRANCH " +
-        "… AS OF VERSION.")
+      s"$name cannot be written to, as the tag ${tag.name} stays as it is: create a branch from it with ALTER TABLE … " +
+        "CREATE BRANCH … AS OF VERSION.")
   }
 
-  /** Refuses what is of a table with all its tags and branches, and of none of them by itself. */
+  /** Refuses a statement that applies to a table with all its tags and branches only. */
   def refuseOnRef(statement: String): Unit = facts.ref.foreach { ref =>
-    throw Failures.unsupported(s"$name is a ${ref.kind}, which has no $statement of its own: name the table itself.")
+    throw Failures.unsupported(s"$name is a ${ref.kind}, which does not support $statement: name the table itself.")
   }
 
-  /** A streaming query goes on when the transaction has ended that its table was loaded in. */
+  /** A streaming query outlives the transaction in which its table was loaded. */
   private[lakelog] def refuseStreaming(): Unit =
     if (access.channel.isOutsideOfQuery) throw LakeTable.inTransaction(this)
 
-  /** An option that is not obeyed must not be taken: partitionOverwriteMode decides which rows survive. */
+  /** An option without effect must not be accepted: partitionOverwriteMode decides which rows survive. */
   private[lakelog] def refuseUnknown(options: CaseInsensitiveStringMap, what: String, known: Set[String]): Unit =
     options.asScala.collectFirst {
       case (key, value) if !known(key.toLowerCase(Locale.ROOT)) && !isSaid(key, value) => key
     }.foreach { key =>
       throw Failures.unsupported(
-        s"lakelog does not know the $what option '$key': leave it out; a table has properties, and a session settings.")
+        s"lakelog does not know the $what option '$key': leave it out, and use a table property or a session setting.")
     }
 
   /** Whether an option says what is so anyway: by the place and the catalog, a reader or writer has found the table. */
@@ -183,8 +183,8 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   }
 
   /**
-   * Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. But for one
-   * that was loaded outside of the transaction, or in another one, Spark must take the one that was loaded inside.
+   * Two of the same version are equal: Spark finds what it has cached of one when it has loaded the other. A table
+   * that was loaded in a transaction equals none that was loaded outside of it or in another one: Spark must read it itself.
    */
   override def equals(other: Any): Boolean = other match {
     case that: LakeTable =>
@@ -212,8 +212,8 @@ private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFa
 private[lakelog] object LakeTable {
 
   def inTransaction(table: LakeTable): Throwable = Failures.unsupported(
-    s"A streaming query is no part of a transaction, but ${table.name} was loaded inside of one: start the query before " +
-      "the transaction begins or when it has ended.")
+    s"A streaming query cannot be part of a transaction, but ${table.name} was loaded inside of one: start the query " +
+      "before the transaction begins or when it has ended.")
 
   /** Spark has obeyed these before it asks for a scan. */
   private val ReadOptions = Set("versionasof", "timestampasof")

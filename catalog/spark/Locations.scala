@@ -6,7 +6,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.connector.catalog.Identifier
 
-/** Where tables are: how a path is told from a name, and how Hadoop spells lakelog's urls. */
+/** Where tables are: how paths differ from names, and how Hadoop spells lakelog's urls. */
 private[lakelog] object Locations {
 
   private val Url = "^[a-zA-Z][a-zA-Z0-9+.-]*:/.*".r
@@ -29,7 +29,7 @@ private[lakelog] object Locations {
       case None | Some("file") => uri.getPath
       case Some("s3" | "s3a" | "s3n") => s"s3://${uri.getAuthority}${uri.getPath}"
       case Some(other) =>
-        throw Failures.unsupported(s"lakelog's files are local or on S3, not at $other: $path")
+        throw Failures.unsupported(s"The scheme $other is not supported: $path. Use a local path or an s3:// url.")
     }
   }
 

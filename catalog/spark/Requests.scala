@@ -46,7 +46,7 @@ private[lakelog] object Requests {
 
   private def refuseCollation(collation: String): Unit = if (!collation.equalsIgnoreCase("UTF8_BINARY")) {
     throw Failures.unsupported(
-      s"lakelog compares texts by their bytes only: the default collation of a table cannot be $collation yet.")
+      s"The default collation of a table cannot be $collation: lakelog compares texts by their bytes only.")
   }
 
   // What Spark puts among the properties although the statement did not say it, or what has its own place.
@@ -63,7 +63,7 @@ private[lakelog] object Requests {
           "bucket(n, column), and CLUSTER BY what rows are to be sorted by.")
     case "bucket" if transform.references.length > 1 =>
       throw Failures.unsupported(
-        "lakelog has buckets of one column, as Iceberg does, not of several together: partition by a bucket of each, as in " +
+        "lakelog has buckets of one column, as Iceberg does, not of several together: partition by a bucket of each, like " +
           "PARTITIONED BY (bucket(4, a), bucket(4, b)).")
     case _ =>
       val arguments = transform.arguments.toSeq
@@ -78,7 +78,7 @@ private[lakelog] object Requests {
     case value: Long => JLong(value)
     case value: Short => JLong(value.toLong)
     case value: Byte => JLong(value.toLong)
-    case other => throw Failures.unsupported(s"The transform ${transform.name} takes no argument like $other.")
+    case other => throw Failures.unsupported(s"The transform ${transform.name} does not take the argument $other.")
   }
 
   def isOfConstraints(change: TableChange): Boolean = change match {
@@ -128,7 +128,7 @@ private[lakelog] object Requests {
   private def refuseReserved(property: String): Unit = property match {
     case TableCatalog.PROP_LOCATION => throw Failures.unsupported(
         "The location of a lakelog table cannot be changed, as its log and its rows are there: create a table at the other " +
-          "place by CREATE TABLE … LOCATION … AS SELECT, or give a name to one that is there by CALL " +
+          "location with CREATE TABLE … LOCATION … AS SELECT, or name one that is there already with CALL " +
           "<catalog>.system.register_table.")
     case TableCatalog.PROP_PROVIDER => throw Failures.unsupported("The provider of a lakelog table cannot be changed.")
     case _ =>
@@ -143,7 +143,7 @@ private[lakelog] object Requests {
     case null => JNull
     case _: TableChange.First => JString("first")
     case after: TableChange.After => Json.obj("after" -> JString(after.column))
-    case other => throw new IllegalStateException(s"lakelog knows no place for a column like $other")
+    case other => throw new IllegalStateException(s"The column position $other is unknown to lakelog")
   }
 
   /** Both forms of a default: for new rows as the user wrote it, for rows that are there already as a literal. */

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 
 /**
- * A table that nobody sees until its one commit, which carries its metadata and the files written to it.
+ * A table that no reader sees until its one commit, which carries its metadata and the files written to it.
  *
  * Python made the stage, with all ids in it; it is kept here, so that any Python process can commit it.
  */
@@ -30,7 +30,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
     refuseUnknown(info)
     if (identities.nonEmpty) {
       throw Failures.unsupported(
-        s"Rows cannot come with the creation of a table that has an identity column: create $name first, and then insert.")
+        s"A table with an identity column cannot be created together with its rows: create $name first, and then insert.")
     }
     new LakeWriteBuilder(this, info, commitOfFiles)
   }

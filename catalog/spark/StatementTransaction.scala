@@ -58,7 +58,7 @@ private[lakelog] final class StatementTransaction(
 
   override def close(): Unit = abort()
 
-  /** What Spark has cached is told apart by tables and versions. */
+  /** What Spark has cached is distinguished by tables and versions. */
   override def registerScans(scans: Array[Scan]): Boolean = true
 
   private def end(ended: OpenTransaction => Unit): Unit = synchronized {

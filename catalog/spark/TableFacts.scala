@@ -60,7 +60,7 @@ private[lakelog] final case class TableFacts(own: wire.TableFacts) {
   /** For DELETE, UPDATE and MERGE, in small letters: `merge-on-read` or `copy-on-write`. */
   def writeModes: Map[String, String] = own.writeModes
 
-  /** What tells it from other tables, and its tags and branches from it and each other, whatever their names. */
+  /** What identifies the table, or the tag or branch of it that was loaded, whatever their names. */
   def ownId: String = ref.fold(id)(ref => s"$id/${ref.id}")
 
   /** How requests name this table once it is loaded: by its place and id, whatever it is renamed to. */

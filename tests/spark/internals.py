@@ -6,6 +6,7 @@ All others that are marked `adapter` run on the other version with `scripts/test
 from __future__ import annotations
 
 TESTS = {
+    "AdapterLog": "test_child.py::test_a_child_killed_while_idle_is_started_again",
     "ArrowInternals": "sql/test_metadata_tables.py::test_files_are_those_on_disk_with_what_their_footers_say",
     "CachedTables": "sql/test_procedures.py::test_what_is_cached_is_read_anew_after_a_procedure_changed_it",
     "ColumnInternals": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",

@@ -215,7 +215,7 @@ def test_a_time_that_cannot_be_finds_nothing(lake):
 
 def test_the_audit_takes_no_option_that_it_would_not_obey(lake):
     prepare(lake)
-    with pytest.raises(Exception, match="does not know 'user'"):
+    with pytest.raises(Exception, match="leave out 'user'"):
         lake.sql("SELECT * FROM lake.system.audit WITH (`user` = 'me')")
 
 

@@ -237,7 +237,7 @@ def test_a_branch_has_changes_of_its_own(lake):
     with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
         lake.sql(ask.format(".branch_c", 3))
     stream = lake.spark.readStream.option("startingVersion", 4).changes(f"{lake.name}.a.t.branch_b")
-    with pytest.raises(Exception, match="A stream follows a table itself"):
+    with pytest.raises(Exception, match="A stream reads a table itself"):
         stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
 
 

@@ -96,6 +96,7 @@ def test_a_transaction_costs_a_put_for_each_log_and_one_for_the_decision(cost):
 def test_a_schema_change_and_its_data_cost_one_put(cost):
     lake, measure = cost
     numbers = iter(range(9))
+    # One GET more than in one process: the process of transactions reads what the common one has read too.
     insert = "INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT 1 AS id, 2 AS c{}"
     gets, puts, lists = measure(lambda: lake.sql(insert.format(next(numbers))))
-    assert (puts, lists) == (1, 0) and gets <= 12
+    assert (puts, lists) == (1, 0) and gets <= 13

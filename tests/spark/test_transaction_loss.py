@@ -192,7 +192,7 @@ def test_a_statement_whose_transaction_is_committed_while_it_runs_is_told_so(mak
     late.join()
     assert counts(lake) == [2, 1]
     [error] = errors
-    assert "has ended while a statement of it was running" in error
+    assert "ended while this statement was running" in error
     assert "lost" not in error
 
 

@@ -34,11 +34,7 @@ BANNED = {
 }
 """Patterns, in small letters, and what to write instead."""
 
-UNCONVERTED = (
-    "catalog/lakelog/spark/",
-    "catalog/spark/",
-    "tests/",
-)
+UNCONVERTED = ("tests/",)
 """Folders of code, in which words are still to be changed with the tests that quote them."""
 
 

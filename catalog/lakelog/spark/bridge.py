@@ -2,7 +2,7 @@
 
 It answers requests that come as frames on standard input, several at a time, and ends when its input does. It keeps
 nothing but caches and open transactions: whatever else a request needs comes with it, so a request that a dying process
-left unanswered can be asked again. What a request means is in `dispatch`; here is only how it comes and goes.
+left unanswered can be retried. What a request means is in `dispatch`; here is only how it comes and goes.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ class Served:
         self._idle = 0
 
     def run(self) -> None:
-        """Return when the input has ended and all that it asked for is answered."""
+        """Return when the input has ended and all of its requests are answered."""
         with self._changed:
             self._begin()
             while self._threads:
@@ -103,7 +103,7 @@ class Served:
 def _or_die() -> Iterator[None]:
     """End the process where a frame stays half read or written, or a request without an answer.
 
-    Spark would wait for ever; but what a process that died has not answered is asked again.
+    Spark would wait for ever; but what a process that died has not answered is retried.
     """
     try:
         yield
@@ -115,32 +115,32 @@ def _or_die() -> Iterator[None]:
         os._exit(1)
 
 
-def _answer(dispatch: Answering, request: Frame, tell: Callable[[Frame], None]) -> Frame:
+def _answer(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -> Frame:
     """Return the answer to a request; one with an error for whatever is raised."""
     try:
-        answer, body = _asked(dispatch, request, tell)
+        answer, body = _asked(dispatch, request, send)
         return Frame(request.number, msgspec.json.encode({"ok": answer}), body)
     except LakelogError as error:
-        # Whoever wrote files for a commit may remove them only when it is certain that it did not happen.
+        # The writer of a commit's files may remove them only when it is certain that the commit did not happen.
         known = not isinstance(error, CommitUnknown | StorageError) or isinstance(error, NotCommitted)
         failed = process.Failed(kind=error.kind, message=_in_unicode(error.message), outcome_known=known)
     except BaseException as error:
-        # A bug, or something that no contract foresees: the trace goes to Spark's log, one line to the user.
+        # A bug, or an error that no contract covers: the trace goes to Spark's log, one line to the user.
         traceback.print_exc()
         failed = _internal(error)
     return Frame(request.number, msgspec.json.encode({"error": failed}))
 
 
-def _asked(dispatch: Answering, request: Frame, tell: Callable[[Frame], None]) -> tuple[Any, bytes]:
+def _asked(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -> tuple[Any, bytes]:
     asked = _ASKED.decode(request.text)
     first = asked.first
     if first is None:
         return dispatch.answer(asked.method, asked.params, asked.catalog)
-    # What makes it the same request when it is asked again: said before anything can have happened.
+    # What identifies the request when it is retried: sent before anything can have happened.
     made, _ = dispatch.answer(first.method, first.params, asked.catalog)
     member = {first.member: msgspec.Raw(msgspec.json.encode(made))}
     # As bytes, for they are read only if this process dies.
-    tell(Frame(request.number, b"", msgspec.json.encode(member)))
+    send(Frame(request.number, b"", msgspec.json.encode(member)))
     params = msgspec.json.encode(_MEMBERS.decode(asked.params) | member)
     return dispatch.answer(asked.method, params, asked.catalog, is_first=True)
 
@@ -152,12 +152,12 @@ def _internal(error: BaseException) -> process.Failed:
 
 
 def _in_unicode(message: str) -> str:
-    """A message may name a file whose name is no Unicode, which JSON cannot hold."""
+    """Escape what is not Unicode: a message may contain such a file name, which JSON cannot hold."""
     return message.encode(errors="backslashreplace").decode()
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the pipes to Spark, and keep everybody else off them: what libraries print goes to standard error."""
+    """Return the pipes to Spark, and keep all other output off them: what libraries print goes to standard error."""
     requests = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
     answers = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -16,7 +16,7 @@ SESSION_CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeSessionCatalog"
 EXTENSIONS_CLASS = "org.apache.spark.sql.lakelog.LakeExtensions"
 
 LISTS = ("spark.jars", "spark.sql.extensions")
-"""Settings that are shared with others: the rest is of one catalog."""
+"""Settings that several packages share; the others belong to one catalog."""
 
 
 def spark_conf(
@@ -44,14 +44,16 @@ def spark_conf(
     beside its own. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
-        raise InvalidInput(f"{name!r} is no name for a catalog: take letters, digits and underscores")
+        raise InvalidInput(f"{name!r} is not a valid catalog name: use letters, digits and underscores")
     if name == SESSION_CATALOG:
         raise InvalidInput(
-            f"{SESSION_CATALOG} is Spark's own catalog: give another name, and session_catalog=True to have the same "
-            f"tables in {SESSION_CATALOG} too"
+            f"{SESSION_CATALOG} is Spark's own catalog: choose another name, and add session_catalog=True to have the "
+            f"same tables in {SESSION_CATALOG} too"
         )
     if session_catalog and as_of is not None:
-        raise InvalidInput(f"as_of shows the past, read-only: {SESSION_CATALOG} is of the present")
+        raise InvalidInput(
+            "as_of cannot be combined with session_catalog, which shows the present: leave out one of them"
+        )
     options = {
         "warehouse": canonical_url(warehouse),
         "python": python or sys.executable,

@@ -43,7 +43,7 @@ class Dispatch:
     def __init__(self) -> None:
         self._spark = ""
         self._handlers: dict[str, Entry] = {}
-        self._telling_what_happened: Callable[[OpenCatalog, Request], AbstractContextManager[None]]
+        self._reporting_what_happened: Callable[[OpenCatalog, Request], AbstractContextManager[None]]
         self._catalogs: dict[int, OpenCatalog] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -53,21 +53,22 @@ class Dispatch:
     ) -> tuple[msgspec.Struct, bytes]:
         """Return the answer and the bytes beside it. LakelogError for whatever the user should know about.
 
-        `is_first`: the same change has not been asked for before.
+        `is_first`: the request is not a retry.
         """
         if method in _PROCESS:
             return self._of_process(_decoded(_PROCESS[method], method, params)), b""
         entry = self._handlers.get(method)
         if entry is None:
             raise VersionMismatch(
-                f"the Spark adapter asks for {method!r}, which lakelog {version()} does not know"
+                f"the Spark adapter sent the request {method!r}, which lakelog {version()} does not know: use the "
+                "jar that `python -m lakelog.spark jar` prints"
             )
         asked = _decoded(entry.decoder, method, params)
         at = self.opened(catalog)
         with at.turns:
             if entry.is_change:
-                again = nullcontext() if is_first else self._telling_what_happened(at, asked)
-                with at.writing_for(asked), again:
+                retried = nullcontext() if is_first else self._reporting_what_happened(at, asked)
+                with at.writing_for(asked), retried:
                     answered = entry.handler(at, asked)
             else:
                 answered = entry.handler(at, asked)
@@ -99,12 +100,12 @@ class Dispatch:
                 "`python -m lakelog.spark jar` prints there, or install the same version in both places"
             )
         # Here, while nothing else is asked: of two threads that import a package and a module of it at the same
-        # moment, Python gives one of them what is half made.
-        from lakelog.spark.asked_again import telling_what_happened
+        # moment, one may get a module that is only half loaded.
         from lakelog.spark.handlers.table import HANDLERS
+        from lakelog.spark.retried import reporting_what_happened
 
         self._spark, self._handlers = asked.spark, HANDLERS
-        self._telling_what_happened = telling_what_happened
+        self._reporting_what_happened = reporting_what_happened
         return process.Welcome(version=ours)
 
     def _open(self, asked: process.OpenCatalog) -> process.Opened:

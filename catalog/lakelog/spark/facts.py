@@ -66,7 +66,7 @@ def of_stage(stage: Stage) -> TableFacts:
 
 
 def constraint_facts(constraints: Sequence[Constraint], schema: Schema) -> tuple[ConstraintFacts, ...]:
-    """Return constraints with the names of their columns; Spark asks for no columns of a CHECK."""
+    """Return constraints with the names of their columns; Spark does not request the columns of a CHECK."""
     return tuple(_constraint(each, schema) for each in constraints)
 
 

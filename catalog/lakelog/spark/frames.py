@@ -1,8 +1,8 @@
 """Messages on the pipes between Spark and Python: JSON, and bytes beside it.
 
 On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
-request that the message is or is about (eight bytes), the JSON, the bytes. So whose a message is can be told even where
-its JSON cannot be read. The Scala side of the same is `bridge/Frame.scala`.
+request that the message is or is about (eight bytes), the JSON, the bytes. So a message is matched with its
+request even where its JSON cannot be read. The Scala side of the same is `bridge/Frame.scala`.
 """
 
 import struct
@@ -16,7 +16,7 @@ _LIMIT_BYTES = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`text` is JSON; of a request that has begun, there is none of it. ValueError for more than a JVM can take."""
+    """`text` is JSON; it is empty for a request that has begun. ValueError where it is too large for a JVM."""
 
     number: int
     text: bytes
@@ -24,7 +24,7 @@ class Frame:
 
     def __post_init__(self) -> None:
         if self.length > _LIMIT_BYTES:
-            raise ValueError(f"a message of {self.length} bytes is larger than a JVM can take")
+            raise ValueError(f"a message of {self.length} bytes is larger than a JVM can read")
 
     @property
     def length(self) -> int:
@@ -44,7 +44,7 @@ def read_frame(stream: IO[bytes]) -> Frame | None:
 
 
 def write_frame(stream: IO[bytes], frame: Frame) -> None:
-    """Write one frame and flush. The caller sees to it that only one thread writes."""
+    """Write one frame and flush. The caller ensures that only one thread writes."""
     stream.write(_LENGTHS_AND_NUMBER.pack(frame.length, len(frame.text), frame.number) + frame.text)
     stream.write(frame.body)
     stream.flush()

@@ -1,7 +1,7 @@
 """The tables that the adapter has loaded, so that planning and writing need no request to find them again.
 
 The adapter names one by its place, id and version, by its tag or branch where it is on one, and in a transaction by the
-transaction's step too: there a table changes without a new version. What is forgotten is looked up anew.
+transaction's step too: there a table changes without a new version. One that was forgotten is loaded again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Handles:
                 self._tables.popitem(last=False)
 
     def loaded(self, named: LoadedTable, transaction: str | None) -> Table:
-        """Return the version of a table that the adapter has loaded. NoSuchTable when the table is another by now."""
+        """Return the version of a table that the adapter has loaded. NoSuchTable when it was dropped and
+        re-created since."""
         known = self._known(named, transaction, past=named.past) or self._known(named, transaction, past=True)
         if known is not None:
             return known
@@ -91,27 +92,29 @@ class Handles:
         table = self._of(transaction).table_at(named.location)
         if table.id != named.id:
             raise NoSuchTable(
-                f"the table at {named.location} is another one by now: it was dropped and created again"
+                f"the table at {named.location} was dropped and re-created since it was loaded: run the statement again"
             )
         return on_ref(table, named.ref)
 
 
 def on_ref(table: Table, ref: Ref | None) -> Table:
-    """Return a table on the tag or branch that a reference names. NoSuchRef where that is another one by now."""
+    """Return a table on the tag or branch that a reference names. NoSuchRef where that was replaced since."""
     if ref is None:
         return table
     found = table.at(ref=ref.name)
     if found.ref_id != ref.id:
-        raise NoSuchRef(f"{ref.name} of {table.name} is another one by now: it was dropped or replaced")
+        raise NoSuchRef(
+            f"{ref.name} of {table.name} was dropped or replaced since it was loaded: run the statement again"
+        )
     return found
 
 
 def on_named(table: Table, name: str, kind: str | None) -> Table:
-    """Return a table on the tag or branch `name`, which has to be of the `kind`, if one is said. NoSuchRef."""
+    """Return a table on the tag or branch `name`, which has to be of the `kind`, if one is given. NoSuchRef."""
     found = table.at(ref=name)
     own = BRANCH if found.ref_id is None else found.refs[found.ref].kind
     if kind is not None and kind != own:
-        raise NoSuchRef(f"{name} of {table.name} is a {own}: say {own}_{name}")
+        raise NoSuchRef(f"{name} of {table.name} is a {own}: write {own}_{name}")
     return found
 
 

@@ -2,9 +2,9 @@
 
 Spark's jars contain the Scala compiler, so a checkout or a wheel that carries the sources is enough. A jar is
 built once per state of the sources and version of Spark, and kept in the user's cache. A wheel may carry ready jars;
-they are taken where their hash fits.
+they are used where their hash matches.
 
-The rule: the name of a jar tells everything that went into it, so a jar that is there is the right one.
+The rule: the name of a jar depends on everything that went into it, so a jar that is there is the right one.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ PROPERTIES = "lakelog-adapter.properties"
 SUPPORTED = ("4.2", "4.3")
 
 OPTIONS = ("-deprecation", "-feature", "-unchecked", "-Xlint")
-# Only in a checkout: a wheel may meet a later release of Spark, whose new warnings are not its user's to mend.
+# Only in a checkout: a wheel may meet a later release of Spark, whose new warnings its user cannot fix.
 STRICT = ("-Werror",)
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -57,7 +57,7 @@ def spark_jars() -> Path:
     jars = Path(_find_spark_home()) / "jars"
     if not jars.is_dir():
         raise NotFound(
-            f"There are no jars of Spark at {jars}. Check the installation of pyspark, or SPARK_HOME."
+            f"Spark's jars were not found at {jars}. Check the installation of pyspark, or SPARK_HOME."
         )
     return jars
 
@@ -66,7 +66,7 @@ def spark_version(jars: Path) -> str:
     """Return the version of the Spark whose jars are in `jars`, such as "4.3.0"."""
     for jar in jars.glob("spark-catalyst_2.13-*.jar"):
         return jar.stem.removeprefix("spark-catalyst_2.13-")
-    raise NotFound(f"There is no spark-catalyst_2.13 jar in {jars}: this is no Spark 4.")
+    raise NotFound(f"There is no spark-catalyst_2.13 jar in {jars}: install Spark 4.2 or 4.3.")
 
 
 def jar_path(*, cache: Path | None = None, jars: Path | None = None) -> Path:
@@ -99,7 +99,7 @@ def minor_of(spark: str) -> str:
 
 
 def scala_files(folder: Path, spark: str) -> list[Path]:
-    """Return the sources for a Spark such as "4.3.0", sorted: all in `folder` but those for other versions of Spark.
+    """Return the sources for a Spark such as "4.3.0", sorted: all in `folder` except those for other versions of Spark.
 
     Raises InvalidInput for a Spark that the sources do not fit.
     """
@@ -162,7 +162,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
                 shutil.copyfile(resource, copy)
             ready = Path(temporary) / target.name
             _zip(classes, ready)
-            # Two builds at the same time make the same jar: whoever is last wins, and nobody sees half of one.
+            # Two builds at the same time make the same jar: the last one wins, and no reader sees half of one.
             os.replace(ready, target)
     except OSError as error:
         raise NotFound(f"Cannot build the Spark adapter at {target}: {error}") from error
@@ -187,7 +187,7 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None:
-        raise NotFound("There is no Java: Spark needs one too. Install Java 17 or newer, or set JAVA_HOME.")
+        raise NotFound("Java was not found. Install Java 17 or newer, or set JAVA_HOME.")
     return found
 
 

@@ -54,7 +54,7 @@ class OpenCatalog:
         # A store that hangs must not hold up the snapshots of other catalogs.
         self._background = Background()
         self.turns = threading.BoundedSemaphore(AT_ONCE)
-        """So many requests of one catalog are answered at a time."""
+        """At most this many requests of one catalog are answered at a time."""
         self._lock = threading.Lock()
         self._made: Catalog | None = None
 
@@ -68,7 +68,8 @@ class OpenCatalog:
         return self.outside if transaction is None else self.open_transactions.get(transaction).transaction
 
     def loaded(self, asked: OfLoaded) -> Table:
-        """Return the version of the table that a request is about. NoSuchTable when the table is another by now."""
+        """Return the version of the table that a request is about. NoSuchTable when it was dropped and
+        re-created since."""
         return self.handles.loaded(asked, asked.transaction)
 
     def writable(self, asked: OfLoaded) -> Table:
@@ -91,7 +92,7 @@ class OpenCatalog:
 
     @contextmanager
     def writing_for(self, asked: Request) -> Iterator[None]:
-        """Inside, commits name who asked for them, and the statement, as far as the request does."""
+        """Inside, commits name the user and the statement, as far as the request does."""
         statement: Statement | None = getattr(asked, "query", None)
         transaction: str | None = getattr(asked, "transaction", None)
         if statement is None:
@@ -109,7 +110,7 @@ class OpenCatalog:
 
     @contextmanager
     def _stepping(self, opened: OpenTransaction | None) -> Iterator[None]:
-        """Tell apart what is loaded before, during and after a change."""
+        """Number the steps: what is loaded before, during and after a change differs."""
         if opened is None:
             yield
             return

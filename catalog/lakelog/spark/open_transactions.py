@@ -1,7 +1,6 @@
 """The transactions that Spark's sessions have open in this process, by their ids.
 
-They live in this process only: one that it does not know was lost with another process, and nothing of it was
-committed.
+They live in this process only: one that it does not know was lost with another process, and was not committed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class TransactionLost(ConflictError):
 
 
 class TransactionEnded(ConflictError):
-    """The transaction has ended, while something asked that was prepared in it."""
+    """The transaction has ended before a request that was prepared in it."""
 
     kind = "transaction-ended"
 
@@ -49,7 +48,7 @@ class OpenTransaction:
 
 
 class OpenTransactions:
-    """Safe to share between threads. It knows the last ones that ended from those that another process held."""
+    """Safe to share between threads. It remembers those that ended last, as others were lost with their process."""
 
     def __init__(self) -> None:
         self._open: dict[str, OpenTransaction] = {}
@@ -79,8 +78,8 @@ class OpenTransactions:
             return opened
         if has_ended:
             raise TransactionEnded(
-                f"the transaction {id} has ended while a statement of it was running, which has changed nothing: run "
-                "that again"
+                f"the transaction {id} ended while this statement was running, which has changed nothing: run the "
+                "statement again"
             )
         raise lost(id)
 
@@ -108,6 +107,6 @@ class OpenTransactions:
 
 def lost(id: str) -> TransactionLost:
     return TransactionLost(
-        f"the transaction {id} is lost, for the Python side of lakelog ended while it was open. Nothing of it was "
-        "committed: roll it back, by CALL <catalog>.system.rollback_transaction(), and begin another one"
+        f"the transaction {id} is lost: the Python side of lakelog ended while it was open. Nothing of it was "
+        "committed: roll it back with CALL <catalog>.system.rollback_transaction(), and begin another one"
     )

@@ -25,7 +25,7 @@ class transaction:
     """Begins when the block is entered; commits at its end, or rolls back when it raises.
 
     `isolation` is snapshot or serializable; None leaves that to each table. Transactions do not nest. A commit whose
-    outcome could not be learned leaves the transaction open: `commit` can be asked for again then.
+    outcome could not be learned leaves the transaction open: `commit` can be retried then.
     """
 
     def __init__(self, spark: SparkSession, catalog: str = "lake", *, isolation: str | None = None) -> None:
@@ -37,7 +37,7 @@ class transaction:
 
     def __enter__(self) -> transaction:
         if self._isolation is not None and not self._isolation.isidentifier():
-            raise InvalidInput(f"{self._isolation!r} is no isolation: it is snapshot or serializable")
+            raise InvalidInput(f"{self._isolation!r} is not an isolation level: use snapshot or serializable")
         isolation = "NULL" if self._isolation is None else f"'{self._isolation}'"
         self.id = self._call(f"begin_transaction(isolation => {isolation})")
         return self
@@ -55,7 +55,7 @@ class transaction:
             error.add_note(f"and the transaction {self.id} could not be rolled back: {failed}")
 
     def commit(self) -> None:
-        """Commit now. For the end of the block, and for asking again after an unknown outcome."""
+        """Commit now. For the end of the block, and for a retry after an unknown outcome."""
         self._call("commit_transaction()")
 
     def _call(self, call: str) -> str:

@@ -6,10 +6,10 @@ import org.json4s.JsonAST.JObject
 
 /**
  * The answers to the requests under way, whose numbers they carry. `read` waits for the next one; None is the end of all.
- * Before the answer, what a request needs to be asked again may come.
+ * Before the answer, what a request needs to be retried may come.
  *
- * Those who wait take turns in reading, and hand over what is not for them: so one who waits alone, the usual case, needs
- * no other thread to wake up between the answer and itself.
+ * Threads that wait take turns in reading, and hand over what is not for them: so a thread that waits alone, the usual
+ * case, needs no other thread to wake up between the answer and itself.
  */
 private[lakelog] final class Answers(read: () => Option[Frame]) {
 
@@ -25,7 +25,7 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
 
   def forget(number: Long): Unit = synchronized(expected.remove(number))
 
-  /** What the request needs to be asked again, if it has begun. */
+  /** What the request needs to be retried, if it has begun. */
   def begun(number: Long): Option[JObject] = synchronized(expected(number).begun).map(Frame.parsed)
 
   /** Waits, through interrupts, for the answer to a request that is expected; None where the end comes first. */
@@ -51,7 +51,7 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
     finally synchronized {
         isRead = false
         ended = frame.isEmpty
-        // Nobody waits any more where the sender failed before it could wait.
+        // No thread waits any more where the sender failed before it could wait.
         for (read <- frame; request <- expected.get(read.number)) {
           if (read.isOfBegin) request.begun = Some(read.body) else request.answer = frame
         }

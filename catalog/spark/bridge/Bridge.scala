@@ -16,7 +16,7 @@ import org.json4s.JsonAST.JObject
 private[lakelog] final case class BridgeSettings(python: String, settings: Map[String, String])
 
 /**
- * What a request needs to be the same request when it is asked again, and what Python makes and says before it begins:
+ * What identifies a request when it is retried, which Python makes and sends before it begins:
  * the answer to `method`, which becomes the parameter `as`.
  */
 private[lakelog] final case class First(method: String, params: JObject, as: String)
@@ -28,20 +28,21 @@ private[lakelog] final case class OpenedCatalog(child: Child, number: Long)
  * One catalog in a Python process, which plans and commits: it is opened there when it is first needed, and again when the
  * process has died.
  *
- * A request that a death left without answer is asked again, up to [[Bridge.Attempts]] times in all. That is safe
- * because each request that changes something carries a token that Python told before it began: a commit that happened
- * is found again by its id. One bridge serves all sessions of the JVM that use the same settings. What it is asked
- * again is asked of a process of its own ([[alone]]): what kills a process must not kill it for others time and again.
+ * A request that a death left without answer is retried, up to [[Bridge.Attempts]] attempts in all. That is safe
+ * because each request that changes something carries a token that Python sent before it began: a commit that happened
+ * is found again by its id. One bridge serves all sessions of the JVM that use the same settings. Retries run
+ * in a process of their own ([[alone]]): a request that kills its process must not keep killing it for others.
  */
-private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, isAlone: Boolean) {
+private[lakelog] final class Bridge(
+    private val settings: BridgeSettings, private val python: Python, isAlone: Boolean) {
 
   private val opened = new Bridge.Opened
 
   ProcessState.whenGone(this)(opened)
 
   /**
-   * Asks one question, and answers it with the bytes beside. Throws [[LakelogFailure]] for an error that Python reports or
-   * for a Python that cannot run.
+   * Sends a request; returns the answer and the bytes beside it. Throws [[LakelogFailure]] for an error that Python
+   * reports or for a Python that cannot run.
    */
   def ask[A](
       request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[First] = None): (A, Array[Byte]) = {
@@ -57,30 +58,40 @@ private[lakelog] final class Bridge(settings: BridgeSettings, python: Python, is
         return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
       } catch { case died: ChildDied => died }
     if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
-    AdapterLog.warn(s"The Python side of lakelog ended during ${asked.method}; starting it again. ${died.lastWords}")
+    AdapterLog.warn(
+      s"The Python side of lakelog ended during ${asked.method}; starting it again. Last output: ${died.lastOutput}")
     val again = died.begun.fold(asked) { begun =>
       asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }
-    // What had not been asked yet cannot be what the process has died of.
+    // What had not been sent yet cannot be what the process has died of.
     if (isAlone || !died.wasAsked) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
   }
 
   private def answerAlone(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
-    Bridge.askedAgain.acquireUninterruptibly()
+    Bridge.retried.acquireUninterruptibly()
     try {
       val own = alone()
       try own.answer(asked, attempt)
-      finally own.end()
-    } finally Bridge.askedAgain.release()
+      finally own.end(isSound = false)
+    } finally Bridge.retried.release()
   }
 
-  /** The same catalog in a process that holds no other, until its [[end]]. */
-  def alone(): Bridge = new Bridge(settings, Python.lend(settings.python), isAlone = true)
+  /**
+   * The same catalog in a process that holds no other, until its [[end]]. Where the one that was used last held this catalog,
+   * it still does, with all that it has read: a transaction costs no more requests than the same statements outside of one.
+   */
+  def alone(): Bridge = Bridge.idle.remove(settings.python) match {
+    case null => new Bridge(settings, new Python(settings.python), isAlone = true)
+    case same if same.settings == settings => same
+    case other =>
+      other.opened.run()
+      new Bridge(settings, other.python, isAlone = true)
+  }
 
-  /** Gives the process back that is this bridge's own. */
-  def end(): Unit = {
-    opened.run()
-    Python.takeBack(python)
+  /** Gives back the process that is this bridge's own: to be used again with its catalog where that `isSound`. */
+  def end(isSound: Boolean): Unit = {
+    if (!isSound) opened.run()
+    if (Bridge.idle.putIfAbsent(settings.python, this) != null) python.stop()
   }
 
   private def current(): OpenedCatalog = opened.synchronized {
@@ -98,10 +109,13 @@ private[lakelog] object Bridge {
 
   private val Attempts = 4
 
-  /** So many processes at a time are for requests that are asked again. */
-  private val askedAgain = new Semaphore(2)
+  /** At most this many processes at a time are for requests that are retried. */
+  private val retried = new Semaphore(2)
 
   private val bridges = new ConcurrentHashMap[BridgeSettings, WeakReference[Bridge]]()
+
+  /** Of each Python, a bridge of its own that is used by nothing at the moment: to start another process takes long. */
+  private val idle = new ConcurrentHashMap[String, Bridge]()
 
   /**
    * The bridge of this JVM for these settings. Spark makes a catalog per session and never closes one; when none of them
@@ -144,6 +158,6 @@ private[lakelog] object Bridge {
 
   private def gone(method: String, died: ChildDied) = new LakelogFailure(
     "commit-unknown",
-    s"The Python side of lakelog ended $Attempts times during '$method'. Whether it took effect is not known: look " +
-      s"at the table's history. Its last words: ${died.lastWords}")
+    s"The Python side of lakelog ended $Attempts times during '$method'. Whether it took effect is not known: check " +
+      s"the table's history. Last output: ${died.lastOutput}")
 }

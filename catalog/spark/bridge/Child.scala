@@ -8,7 +8,7 @@ import scala.collection.mutable
 
 import org.json4s.JsonAST.{JInt, JObject, JString}
 
-/** What Python is asked of an open catalog, or of the process itself; `first` as long as it is not known to have begun. */
+/** A request to an open catalog, or to the process itself; `first` as long as it is not known to have begun. */
 private[lakelog] final case class Asked(
     method: String, params: JObject, first: Option[First] = None, catalog: Option[Long] = None) {
 
@@ -19,10 +19,10 @@ private[lakelog] final case class Asked(
 }
 
 /**
- * The child ended before it answered: whether it did what it was asked is not known, but what it told before it began, and
- * whether it was asked at all.
+ * The child ended before it answered: whether the request took effect is not known, only what it sent before it began,
+ * and whether the request was sent at all.
  */
-private[lakelog] final class ChildDied(val lastWords: String, val begun: Option[JObject], val wasAsked: Boolean)
+private[lakelog] final class ChildDied(val lastOutput: String, val begun: Option[JObject], val wasAsked: Boolean)
   extends IOException("The Python side of lakelog ended")
 
 /**
@@ -39,7 +39,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private val in = new DataInputStream(new BufferedInputStream(process.getInputStream, 1 << 16))
   private val answers = new Answers(() => read())
   private val numbers = new AtomicLong()
-  private val words = mutable.Queue.empty[String]
+  private val lastLines = mutable.Queue.empty[String]
   @volatile private var broke = false
   @volatile private var takesNothing = false
 
@@ -56,7 +56,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   /**
    * Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. Throws
-   * [[ChildDied]] where it can be asked again, [[LakelogFailure]] where it is not known what to ask.
+   * [[ChildDied]] where it can be retried, [[LakelogFailure]] where it is not known with which token.
    */
   def ask(request: Asked): Frame = {
     val number = numbers.incrementAndGet()
@@ -73,7 +73,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     try out.synchronized(Frame.write(out, frame))
     catch {
       case _: IOException =>
-        // It has ended, although it may count as alive for a moment still.
+        // It has ended, although it may appear to be alive for a moment still.
         takesNothing = true
         // Its last output is lost once it is stopped.
         val ended = died(wasAsked = false)
@@ -89,7 +89,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     val frame =
       try Frame.read(in)
       catch {
-        // An error of the JVM too: whoever reads does so for all who wait.
+        // An error of the JVM too: the thread that reads does so for all threads that wait.
         case broken: Throwable =>
           broke = true
           log(s"The pipe from Python broke: $broken")
@@ -102,7 +102,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   private def listen(): Unit = {
     val lines = new BufferedReader(new InputStreamReader(process.getErrorStream, UTF_8))
     try Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach { line =>
-        words.synchronized { words.enqueue(line); if (words.size > Child.KeptLines) words.dequeue() }
+        lastLines.synchronized { lastLines.enqueue(line); if (lastLines.size > Child.KeptLines) lastLines.dequeue() }
         log(line)
       }
     catch { case _: IOException => }
@@ -110,24 +110,24 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   private def unanswered(number: Long, request: Asked): Throwable = {
     val begun = answers.begun(number)
-    // Where the pipe broke, it may have told and done what nobody has heard of.
+    // Where the pipe broke, Python may have sent and done what was never read.
     if (broke && begun.isEmpty && request.first.isDefined) {
       new LakelogFailure(
         "commit-unknown",
         s"The pipe from the Python side of lakelog broke during '${request.method}'. Whether it took effect is not known: " +
-          "look at the table's history.")
+          "check the table's history.")
     } else died(begun, wasAsked = true)
   }
 
   private def died(begun: Option[JObject] = None, wasAsked: Boolean): ChildDied = {
-    // What Python said as it ended may still be on its way. Who is interrupted asks again all the same.
-    try listener.join(Child.LastWordsWaitMs)
+    // What Python wrote as it ended may still be on its way. An interrupted thread retries all the same.
+    try listener.join(Child.LastOutputWaitMs)
     catch { case _: InterruptedException => Thread.currentThread().interrupt() }
-    new ChildDied(words.synchronized(words.mkString("\n")), begun, wasAsked)
+    new ChildDied(lastLines.synchronized(lastLines.mkString("\n")), begun, wasAsked)
   }
 }
 
 private[lakelog] object Child {
   private val KeptLines = 20
-  private val LastWordsWaitMs = 500L
+  private val LastOutputWaitMs = 500L
 }

@@ -12,7 +12,7 @@ private[lakelog] final class LakelogFailure(
   def outcomeUnknown: Boolean = !outcomeKnown
 }
 
-/** What is no mistake in a statement: a conflict, a store that fails, a format from the future. */
+/** An error that is not in the statement: a conflict, a store that fails, a format from the future. */
 private[lakelog] final class LakelogException(message: String, cause: Throwable)
   extends QueryExecutionException(message, cause)
 
@@ -39,7 +39,7 @@ private[lakelog] final class Failures(catalog: String) {
     try ask
     catch { case failure: LakelogFailure => throw ofFunction(failure, ident) }
 
-  /** Runs `ask`, whose subject only its own words tell. */
+  /** Runs `ask`, whose message alone names its subject. */
   def procedure[T](ask: => T): T =
     try ask
     catch { case failure: LakelogFailure => throw plain(failure) }
@@ -105,6 +105,6 @@ private[lakelog] object Failures {
   /** A statement that can never work as it stands. */
   def invalid(message: String): Throwable = ErrorInternals.analysisException(message)
 
-  /** Something that Spark can say and lakelog cannot do. */
+  /** Something that Spark can request and lakelog cannot do. */
   def unsupported(what: String): Throwable = new UnsupportedOperationException(what)
 }

@@ -11,13 +11,13 @@ import org.json4s.jackson.JsonMethods
  *
  * On the wire: the length of all that follows, the length of the JSON (both four bytes, big-endian), the number of the
  * request that the message is or is about (eight bytes), the JSON, the bytes. A frame is at most 2 GiB, as a JVM's array
- * is. Whoever wants the JSON parses it: one that cannot be parsed is no matter of those who share the pipe.
+ * is. The thread that needs the JSON parses it: text that cannot be parsed must not affect others that share the pipe.
  */
 private[lakelog] final case class Frame(number: Long, text: Array[Byte], body: Array[Byte] = Array.emptyByteArray) {
 
   def json: JObject = Frame.parsed(text)
 
-  /** Whether it is no answer yet, and its bytes are JSON: what the request needs to be asked again. */
+  /** Whether it comes before the answer, and its bytes are JSON: what the request needs to be retried. */
   def isOfBegin: Boolean = text.isEmpty
 }
 
@@ -27,7 +27,7 @@ private[lakelog] object Frame {
 
   def apply(number: Long, json: JObject): Frame = Frame(number, textOf(json))
 
-  /** Reads the next frame; None where the stream ends. One that memory has no room for becomes an answer that says so. */
+  /** Reads the next frame; None at the end of the stream. One that does not fit into memory becomes an error's answer. */
   def read(in: DataInputStream): Option[Frame] =
     try {
       val length = in.readInt()
@@ -46,10 +46,10 @@ private[lakelog] object Frame {
       case _: EOFException => None
     }
 
-  /** What bytes say that are JSON. */
+  /** The object that the bytes hold as JSON. */
   def parsed(text: Array[Byte]): JObject = JsonMethods.parse(new String(text, UTF_8)) match {
     case json: JObject => json
-    case other => throw new IllegalStateException(s"A frame from Python is no object: $other")
+    case other => throw new IllegalStateException(s"A frame from Python is not a JSON object: $other")
   }
 
   /** Writes one frame and flushes; callers take turns. */

@@ -11,7 +11,7 @@ import org.json4s.JsonAST.JObject
  * when it has died.
  *
  * One process holds all catalogs of this JVM that name the same Python; nothing of one reaches another in it. A process of
- * its own is lent to what must not die with others: an open transaction, and a request that is asked again because it may
+ * its own is lent to what must not die with others: an open transaction, and a request that is retried because it may
  * be what the process has died of.
  */
 private[lakelog] final class Python(val program: String) {
@@ -35,7 +35,7 @@ private[lakelog] final class Python(val program: String) {
       Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))
       started
     } catch {
-      case died: ChildDied => throw Python.doesNotStart(program, died.lastWords)
+      case died: ChildDied => throw Python.doesNotStart(program, died.lastOutput)
       case failed: Throwable =>
         started.stop()
         throw failed
@@ -47,18 +47,8 @@ private[lakelog] object Python {
 
   private val pythons = new ConcurrentHashMap[String, Python]()
 
-  /** Of each program, one that is lent to nothing at the moment. */
-  private val idle = new ConcurrentHashMap[String, Python]()
-
   /** The process that all catalogs with that Python share. */
   def of(program: String): Python = pythons.computeIfAbsent(program, new Python(_))
-
-  /** Lends a process that holds nothing else. */
-  def lend(program: String): Python = Option(idle.remove(program)).getOrElse(new Python(program))
-
-  /** Takes a process back, to be lent again: starting another one takes long. */
-  def takeBack(python: Python): Unit =
-    if (idle.putIfAbsent(python.program, python) != null) python.stop()
 
   /** Asks the process itself. */
   def ask[A](child: Child, request: wire.Request[A]): A = {
@@ -66,7 +56,7 @@ private[lakelog] object Python {
     request.answer(json)
   }
 
-  /** What an answer says, and the bytes beside it. Throws [[LakelogFailure]] for an error that Python reports. */
+  /** The content of an answer, and the bytes beside it. Throws [[LakelogFailure]] for an error that Python reports. */
   def answered(frame: Frame): (JObject, Array[Byte]) = {
     val json =
       try frame.json
@@ -80,10 +70,10 @@ private[lakelog] object Python {
   }
 
   private def unreadable(wrong: Throwable) =
-    new LakelogFailure("internal", s"Spark cannot read what lakelog's Python side answered: ${wrong.getMessage}")
+    new LakelogFailure("internal", s"Spark cannot read the answer of lakelog's Python side: ${wrong.getMessage}")
 
-  private def doesNotStart(program: String, words: String) = {
-    val why = words.linesIterator.toSeq.lastOption.getOrElse("it said nothing")
+  private def doesNotStart(program: String, output: String) = {
+    val why = output.linesIterator.toSeq.lastOption.getOrElse("it printed nothing")
     new LakelogFailure(
       "python",
       s"lakelog's Python side did not start with '$program': $why. Install lakelog ${Bridge.version} there " +

@@ -48,7 +48,7 @@ private[lakelog] final class ChangesScan(
   override def toBatch: Batch = {
     StreamOptions.refuseInBatch(options, StreamOptions.Limits)
     if (LakeChangelog.startsLatest(changes.asked.range)) throw Failures.unsupported(
-      "Changes from the latest version on are still to come, which is for streams: give a version, or use spark.readStream.")
+      "Changes from the latest version on can be read by streams only: give a version, or use spark.readStream.")
     this
   }
 

@@ -11,9 +11,9 @@ import org.apache.spark.sql.types.{LongType, StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * Changes of a table. `table` has its columns as of the last of the versions, and those that tell of each change: Python
- * tells what there is, and which files it is in. Which rows were updated or only copied, and what is left of several
- * changes, Spark finds out, where there may be such a thing.
+ * Changes of a table. `table` has its columns as of the last of the versions, and those that describe each change: Python
+ * reports which changes there are, and in which files. Which rows were updated or only copied, and what is left of
+ * several changes, Spark finds out, where the facts say that there may be such rows.
  */
 private[lakelog] final class LakeChangelog(
     val table: LakeTable, val facts: wire.ChangesFacts, val asked: ChangelogContext) extends Changelog {

@@ -6,12 +6,12 @@ import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructField, Struc
 /**
  * Columns whose values are generated from others of the same row.
  *
- * Spark computes them where a write does not give them, and holds those that are given against their expression, for
- * tables that ask for it: from 4.3 on. Before that, such tables are neither made nor written.
+ * Spark computes them where a write does not give them, and checks those that are given against their expression, for
+ * tables that request it: from 4.3 on. Before that, such tables are neither made nor written.
  */
 private[lakelog] object GeneratedColumns {
 
-  /** Under this key, Python and the adapter tell each other the expression and the columns in it. */
+  /** Under this key, Python and the adapter exchange the expression and the columns in it. */
   val Key = "lakelog.generated"
 
   private val SparkKey = "GENERATION_EXPRESSION"
@@ -49,7 +49,7 @@ private[lakelog] object GeneratedColumns {
   /** Refuses a write to a table with such columns where Spark would fill them with nulls. */
   def refuseUnlessComputed(table: String, internal: StructType): Unit = if (capability.isEmpty && exist(internal)) {
     throw Failures.unsupported(
-      s"The table $table has generated columns, whose values Spark computes from version 4.3 on: write to it with that.")
+      s"The table $table has generated columns, whose values Spark computes from version 4.3 on: write with Spark 4.3.")
   }
 
   /** The words in CREATE TABLE for how a column of a table is generated. */

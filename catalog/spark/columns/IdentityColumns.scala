@@ -7,8 +7,8 @@ import org.apache.spark.sql.types.{LongType, Metadata, MetadataBuilder, StructFi
 private[lakelog] final case class IdentityColumn(id: Long, name: String, start: Long, step: Long, always: Boolean) {
 
   def refusal: String =
-    s"The column ${SchemaInternals.quoted(Seq(name))} is GENERATED ALWAYS AS IDENTITY, so that no row can be given a value " +
-      "of it: leave the column out, or say DEFAULT."
+    s"The column ${SchemaInternals.quoted(Seq(name))} is GENERATED ALWAYS AS IDENTITY, so a statement cannot give values " +
+      "for it: leave the column out, or write DEFAULT."
 }
 
 /**
@@ -24,7 +24,7 @@ private[lakelog] object IdentityColumns {
 
   val Keys: Seq[String] = Seq(start, step, explicit)
 
-  /** The field of a new table with how its values are made, which Spark tells of columns only. */
+  /** The field of a new table with how its values are made, which Spark gives with columns only. */
   def defined(field: StructField, column: Column): StructField =
     Option(column.identityColumnSpec).fold(field) { spec =>
       val metadata = new MetadataBuilder().withMetadata(field.metadata)

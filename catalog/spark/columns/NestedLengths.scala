@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.types.{CharType, DataType, StructField, StructType, VarcharType}
 
 /**
- * Tells Spark which VARCHAR or CHAR it is that ALTER COLUMN changes inside a struct, array or map.
+ * Shows Spark which VARCHAR or CHAR it is that ALTER COLUMN changes inside a struct, array or map.
  *
  * Spark takes it for a STRING there: it would refuse every longer VARCHAR, and drop TYPE STRING from the statement, as if
  * that changed nothing. So the types that the statement has are noted before Spark resolves it.
@@ -29,8 +29,8 @@ private[lakelog] object NestedLengths extends (SparkSession => Rule[LogicalPlan]
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
       case alter: AlterColumns => (alter.table, alter.getTagValue(stated)) match {
           case (ResolvedTable(_, _, table: LakeTable, _), Some(types)) =>
-            val told = alter.specs.zip(types).map { case (spec, stated) => withLength(spec, stated, table.schema) }
-            if (told == alter.specs) alter else alter.copy(specs = told)
+            val exact = alter.specs.zip(types).map { case (spec, stated) => withLength(spec, stated, table.schema) }
+            if (exact == alter.specs) alter else alter.copy(specs = exact)
           case _ => alter
         }
     }

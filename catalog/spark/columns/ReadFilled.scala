@@ -9,14 +9,14 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
  * Reads tables as they are where a statement also writes to them.
  *
  * Spark takes the table that it has loaded to be written also for others of that name in the statement: in subqueries, and
- * for what a MERGE looks up. Before it reads them, it loads them anew, and refuses what has changed: an identity column that
- * a row may leave out is nullable, and one that is read is not.
+ * for what a MERGE looks up. Before it reads them, it loads them again, and refuses what has changed: an identity column
+ * that a row may leave out is nullable, and one that is read is not.
  */
 private[lakelog] object ReadFilled extends (SparkSession => Rule[LogicalPlan]) {
 
   override def apply(session: SparkSession): Rule[LogicalPlan] = new Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      // What a statement writes to is none of the parts of its plan that this passes.
+      // This does not pass the target of a write, which is not a child of the plan.
       plan.transformUpWithSubqueries { case relation: DataSourceV2Relation => asRead(relation) }
     }
   }

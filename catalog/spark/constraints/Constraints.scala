@@ -27,7 +27,7 @@ private[lakelog] object Constraints {
           "kind" -> JString("foreign-key"), "columns" -> columnsOf(key.columns, schema),
           "table" -> Json.texts(table.namespace :+ table.name),
           "referenced" -> Json.texts(key.referencedColumns.map(_.fieldNames.mkString("."))))
-      case other => throw Failures.unsupported(s"lakelog has no constraints like ${other.getClass.getSimpleName}.")
+      case other => throw Failures.unsupported(s"The constraint ${other.getClass.getSimpleName} is not supported.")
     }
     Json.merge(Json.obj(own: _*), "name" -> JString(constraint.name), "rely" -> JBool(constraint.rely))
   }

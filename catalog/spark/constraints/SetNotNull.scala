@@ -31,7 +31,7 @@ private[lakelog] object SetNotNull {
     case _ => None
   }
 
-  /** `rest` is none of its children: Spark executes a command among those by itself. */
+  /** `rest` is not a child: Spark executes a command among the children by itself. */
   final case class Command(
       rest: AlterColumns, catalog: LakeCatalog, ident: Identifier, table: LakeTable, columns: Seq[Seq[String]])
     extends LakeCommand {

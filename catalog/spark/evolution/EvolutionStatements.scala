@@ -92,7 +92,7 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
         val of = transform(words.until(ends: _*)) match {
           case column: JString => Json.obj("column" -> JArray(List(column)))
           case other: JObject => other
-          case other => throw new IllegalStateException(s"$other is no transform")
+          case other => throw new IllegalStateException(s"$other is not a transform")
         }
         val direction = if (words.take("DESC")) "desc" else { words.take("ASC"); "asc" }
         val nulls =

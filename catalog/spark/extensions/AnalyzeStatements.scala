@@ -13,8 +13,8 @@ private[lakelog] object AnalyzeStatements extends (SparkSession => Rule[LogicalP
       case AnalyzeColumn(ResolvedTable(_, _, table: LakeTable, _), columns, _) => AnalyzeLakeTable(table, columns)
       case AnalyzeTable(ResolvedTable(_, _, table: LakeTable, _), partitions, _) if partitions.nonEmpty =>
         throw Failures.unsupported(
-          s"How much there is of each partition of ${table.name} is known at any time (SHOW TABLE EXTENDED … PARTITION tells " +
-            "it), and columns are analyzed for all of them: leave PARTITION out.")
+          s"Single partitions of ${table.name} cannot be analyzed: leave PARTITION out. Their numbers of files, rows and " +
+            "bytes are always exact, see SHOW TABLE EXTENDED … PARTITION.")
       case AnalyzeTable(ResolvedTable(_, _, _: LakeTable, _), _, _) => AnalyzeNothing()
     }
   }

@@ -24,7 +24,7 @@ class LakeExtensions extends (SparkSessionExtensions => Unit) {
 
 private[lakelog] object LakeExtensions {
 
-  /** Statements of lakelog's own, each tried on every text before Spark's parser is. */
+  /** lakelog's own statements, each tried on every text before Spark's parser is. */
   val statements: Seq[LakeStatement] = Seq(EvolutionStatements, RefStatements)
 
   /**

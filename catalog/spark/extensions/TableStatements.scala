@@ -5,12 +5,12 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
 
-/** What a statement of lakelog's own does to the table that it names. */
+/** What one of lakelog's own statements does to the table that it names. */
 private[lakelog] trait TableStatement {
   def run(table: LakeTable): Unit
 }
 
-/** A statement of lakelog's own; `child` names the table. */
+/** One of lakelog's own statements; `child` names the table. */
 private[lakelog] case class StatementOnTable(child: LogicalPlan, statement: TableStatement) extends UnaryCommand {
   override protected def withNewChildInternal(newChild: LogicalPlan): StatementOnTable = copy(child = newChild)
 }
@@ -21,7 +21,7 @@ private[lakelog] object ResolveTableStatements extends (SparkSession => Rule[Log
     override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
       case StatementOnTable(ResolvedTable(_, _, table: LakeTable, _), statement) => RunOnTable(table, statement)
       case StatementOnTable(resolved: ResolvedTable, _) => throw Failures.unsupported(
-          s"${resolved.table.name} is no table of lakelog, which alone has this statement.")
+          s"${resolved.table.name} is not a lakelog table: this statement is for lakelog tables only.")
     }
   }
 }

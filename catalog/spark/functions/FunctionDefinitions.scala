@@ -41,7 +41,7 @@ private[lakelog] object FunctionDefinitions {
       "properties" -> strings(rest))
   }
 
-  /** The map that Spark reads such a function from again, without what tells where its names are. */
+  /** The map that Spark reads such a function from again, without where its names are resolved. */
   def toSpark(stored: JObject): Map[String, String] = {
     val own = texts.flatMap { case (key, member) => Json.optionalString(stored, member).map(key -> _) }
     val isQuery = Json.get(stored, "is_query").contains(JBool(true))

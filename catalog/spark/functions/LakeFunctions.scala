@@ -41,7 +41,7 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
     ask(wire.LoadFunction(functionAt(ident))).function.map(new StoredFunction(self, folded(ident), _))
   }
 
-  /** What DESCRIBE FUNCTION tells. */
+  /** What DESCRIBE FUNCTION shows. */
   private[lakelog] def describedFunction(ident: Identifier): ExpressionInfo = transform(ident) match {
     case Some(function) =>
       FunctionInternals.info(functionName(ident), function.getClass.getName, function.description)

@@ -34,7 +34,7 @@ private[lakelog] object ArrowInternals {
       finally allocator.close()
   }
 
-  /** Spark lets go of each batch when it has read it, but the next one comes in the same vectors. */
+  /** Spark closes each batch when it has read it, but the next one comes in the same vectors. */
   private final class Borrowed(vector: ValueVector) extends ArrowColumnVector(vector) {
     override def close(): Unit = ()
   }

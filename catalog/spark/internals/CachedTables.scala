@@ -23,7 +23,7 @@ private[lakelog] object CachedTables {
     plans.filter(relationsIn(_).exists(_.catalog.flatMap(LakeCatalog.of).contains(catalog)))
       .foreach(manager.uncacheQuery(session, _, cascade = true, blocking = false))
 
-  /** Has what is cached of the newest version of each table read anew, as after a write of Spark's. */
+  /** Refreshes what is cached of the newest version of each table, as Spark does after its own writes. */
   def refresh(catalog: CatalogPlugin): Unit = {
     val names = for {
       plan <- plans
@@ -34,7 +34,7 @@ private[lakelog] object CachedTables {
   }
 
   /**
-   * Has what is cached of `warehouse` and has become old read anew, after something has changed in it: Spark itself looks
+   * Refreshes what is cached of `warehouse` and has become old, after a change in it: Spark itself looks
    * for the name that was written only, and a table has others, in other catalogs and by its place. It costs a question
    * for each table that is cached, and never fails: what cannot be looked up is forgotten.
    */
@@ -59,7 +59,7 @@ private[lakelog] object CachedTables {
     case _ => false
   }
 
-  /** Spark tells the plans that it has cached to nobody. */
+  /** Spark has no public method for the plans that it has cached. */
   private def plans: Iterable[LogicalPlan] = {
     val entries = classOf[CacheManager].getDeclaredMethod("cachedData")
     entries.setAccessible(true)

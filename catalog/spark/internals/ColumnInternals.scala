@@ -21,7 +21,7 @@ private[lakelog] object ColumnInternals {
       case attribute: UnresolvedAttribute => attribute.nameParts.head
       case variable: UnresolvedNamedLambdaVariable => variable.nameParts.head
       case _: Star => throw Failures.unsupported(
-          s"A column cannot be generated from $sql, as * would mean other columns later: name the columns.")
+          s"A column cannot be generated from $sql, as the meaning of * would change with the columns: name the columns.")
     }
     names.flatMap(name => schema.fieldNames.find(resolver(_, name))).distinct
   }

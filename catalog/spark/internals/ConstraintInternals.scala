@@ -19,7 +19,7 @@ private[lakelog] object ConstraintInternals {
   def columnsIn(sql: String, schema: StructType): Seq[Seq[String]] = {
     val condition = session.sessionState.sqlParser.parseExpression(sql)
     if (condition.exists(_.isInstanceOf[SubqueryExpression])) {
-      throw Failures.invalid(s"The condition $sql has a subquery: a CHECK is about one row.")
+      throw Failures.invalid(s"The condition $sql has a subquery: a CHECK can use the columns of its own row only.")
     }
     val names = condition.collect { case attribute: UnresolvedAttribute => attribute.nameParts }
     // Some functions, such as current_date, go without parentheses.
@@ -28,8 +28,8 @@ private[lakelog] object ConstraintInternals {
       if (!isColumn(name.head, schema)) {
         val there = schema.fieldNames.map(column => SchemaInternals.quoted(Seq(column))).mkString(", ")
         throw Failures.invalid(
-          s"The condition $sql has ${SchemaInternals.quoted(name)}, which is no column of the table: in a CHECK, columns " +
-            s"go without the table's name. They are $there.")
+          s"The condition $sql has ${SchemaInternals.quoted(name)}, which is not a column of the table: in a CHECK, " +
+            s"name columns without the table. They are $there.")
       }
     }
     columns.distinct

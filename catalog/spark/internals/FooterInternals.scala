@@ -49,7 +49,7 @@ private[lakelog] object FooterInternals {
     val ident = TableIdentifier(name.last, name.init.headOption)
     val table = catalog.getTableMetadata(ident)
     if (table.tableType == CatalogTableType.VIEW || !isParquet(table)) {
-      throw Failures.invalid(s"${table.identifier.unquotedString} is no table of Parquet files.")
+      throw Failures.invalid(s"${table.identifier.unquotedString} is not a table of Parquet files.")
     }
     if (table.partitionColumnNames.nonEmpty && table.tracksPartitionsInCatalog) {
       catalog.listPartitions(ident).map(part => new Path(part.location) -> Some(part.spec))
@@ -80,11 +80,11 @@ private[lakelog] object FooterInternals {
 
   private val TasksPerCore = 4
 
-  /** Spark does not hide `_metadata`, which repeats what the files beside it tell. */
+  /** Spark does not hide `_metadata`, which repeats what the files beside it hold. */
   private val SummaryPrefix = "_"
 }
 
-/** Looks into a Parquet file, on an executor. */
+/** Reads the footer of a Parquet file, on an executor. */
 private[lakelog] object FooterReader {
 
   private val Magic = "PAR1"
@@ -116,7 +116,7 @@ private[lakelog] object FooterReader {
         "size" -> JLong(file.getLength), "rows" -> JLong(footer.getBlocks.asScala.map(_.getRowCount).sum),
         "footer" -> JLong(crc), "schema" -> JString(columns.json), "old_calendar" -> JBool(hasOldCalendar(footer)),
         "stats" -> JArray(leaves.toList.flatMap { case ((path, _), i) =>
-          Json.get(stats, i.toString).map(told => JArray(List(Json.texts(path), told)))
+          Json.get(stats, i.toString).map(own => JArray(List(Json.texts(path), own)))
         }))
     } finally reader.close()
   }
@@ -170,9 +170,9 @@ private[lakelog] object FooterReader {
     }
 
   private def hasOldCalendar(footer: ParquetMetadata): Boolean = {
-    val told = footer.getFileMetaData.getKeyValueMetaData.asScala
-    val version = told.get("org.apache.spark.version").map(_.takeWhile(_ != '.'))
+    val written = footer.getFileMetaData.getKeyValueMetaData.asScala
+    val version = written.get("org.apache.spark.version").map(_.takeWhile(_ != '.'))
     version.exists(Set("1", "2")) ||
-    told.contains("org.apache.spark.legacyDateTime") || told.contains("org.apache.spark.legacyINT96")
+    written.contains("org.apache.spark.legacyDateTime") || written.contains("org.apache.spark.legacyINT96")
   }
 }

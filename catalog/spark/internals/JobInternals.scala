@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.types.StructType
 
-/** Jobs of lakelog's own over rows as Spark has them, started on the driver. */
+/** lakelog's own jobs over rows as Spark has them, started on the driver. */
 private[lakelog] object JobInternals {
 
   private def session: SparkSession = SparkSession.active

@@ -35,7 +35,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
     val rows = SparkSession.active.table(name).where(text).queryExecution
     rows.analyzed.foreach(_.expressions.foreach { expression =>
       if (SubqueryExpression.hasSubquery(expression)) throw refused("it has a subquery")
-      if (!expression.deterministic) throw refused("it is not the same each time")
+      if (!expression.deterministic) throw refused("it is not deterministic")
     })
     rows.optimizedPlan match {
       case _: LocalRelation => Predicates.toJson(Seq(new AlwaysFalse))
@@ -43,7 +43,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
         val parts = plan.collect { case filter: Filter => splitConjunctivePredicates(filter.condition) }.flatten
         Predicates.toJson(parts.map(part =>
             DataSourceV2Strategy.translateFilterV2(part).getOrElse(
-              throw refused(s"files do not tell of ${part.sql}"))))
+              throw refused(s"${part.sql} cannot be decided from the log"))))
     }
   }
 

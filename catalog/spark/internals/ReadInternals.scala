@@ -46,8 +46,8 @@ private[lakelog] object ReadInternals {
    * after the columns. `position` is the column with the positions of the rows, which files need that have deleted ones.
    *
    * Files that Python wrote do not say which calendar they use, and then Spark would take the session's setting. Checksums
-   * of pages are compared unless a setting says otherwise, and then nothing is read past them: whoever filters by a
-   * dictionary does not look at its checksum.
+   * of pages are compared unless a setting says otherwise, and then filters by dictionary are off: they
+   * would read dictionaries without their checksums.
    */
   def parquetReader(
       schema: StructType, filters: Array[Filter], configuration: Configuration,

@@ -6,10 +6,10 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitioningAwareFileIndex}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
 
-/** Which parts of a plan give the same rows each time that they are carried out, and how much these are. */
+/** Which parts of a plan give the same rows each time that they are executed, and how many. */
 private[lakelog] object RepeatableRows {
 
-  /** Users' functions may be dear, and mostly nobody has said whether they give the same twice. */
+  /** Users' functions may be expensive, and mostly do not declare whether they are deterministic. */
   def isPlain(expression: Expression): Boolean =
     expression.deterministic && !SubqueryExpression.hasSubquery(expression) &&
     !expression.exists(_.isInstanceOf[UserDefinedExpression])

@@ -47,7 +47,7 @@ private[lakelog] object StatementInternals {
     SparkSession.getActiveSession.flatMap(s => Option(s.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)))
 
   /**
-   * Who runs the statement under way, and its words where it has any.
+   * The user of the statement under way, and its text where it has any.
    *
    * A command runs under the id of its execution, which leads to its plan; a CALL runs while it is analysed, when its
    * words are those of the tree node at hand.
@@ -62,15 +62,15 @@ private[lakelog] object StatementInternals {
   }
 
   /**
-   * The words of a command: its plan keeps them, or a part of it where Spark has made the plan anew. The part may also be
-   * a query that somebody else's words made, and a DataFrame writes to the table.
+   * The text of a command: its plan keeps it, or a part of it where Spark has rebuilt the plan. The part may also be a
+   * query of another statement, which a DataFrame writes to the table.
    */
   private def words(command: LogicalPlan): Option[String] = {
     val parts = command.children ++ command.innerChildren.collect { case part: LogicalPlan => part }
     own(command.origin).orElse(parts.flatMap(_.collectFirst(Function.unlift(part => creation(part.origin)))).headOption)
   }
 
-  /** A statement of a script has the words of the whole script, and its place in them. */
+  /** A statement of a script has the text of the whole script, and its place in it. */
   private def own(origin: Origin): Option[String] = origin.sqlText.map { text =>
     if (isScript(text)) new ScriptText(text, tokens(text)).statementFrom(origin.startIndex.getOrElse(0)) else text
   }

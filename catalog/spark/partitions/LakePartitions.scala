@@ -45,9 +45,9 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
     properties.flatMap(_.asScala).headOption.foreach { case (key, value) =>
       throw Failures.unsupported(
         s"A partition of a lakelog table has no $key of its own, so it cannot be '$value': leave it out, and add files " +
-          "that are somewhere else by the procedure add_files.")
+          "that are elsewhere with the procedure add_files.")
     }
-    // Spark has looked at the version that it loaded.
+    // Spark has checked the version that it loaded.
     idents.find(partitionExists).foreach { ident =>
       throw new PartitionsAlreadyExistException(name, ident, partitionSchema())
     }
@@ -100,6 +100,6 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
 
 private[lakelog] object LakePartitions {
 
-  /** What Spark's own catalog calls the numbers of files, rows and bytes, in the order in which Python tells them. */
+  /** What Spark's own catalog calls the numbers of files, rows and bytes, in the order in which Python returns them. */
   private val Counts = Seq("numFiles", "numRows", "totalSize")
 }

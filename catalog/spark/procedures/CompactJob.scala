@@ -5,11 +5,11 @@ import scala.annotation.tailrec
 import org.json4s.JsonAST._
 
 /**
- * Writes small files of a table anew as larger ones, and files of which many rows are deleted. Python says which belong
+ * Rewrites small files of a table into larger ones, and files of which many rows are deleted. Python says which belong
  * together, and commits; executors read and write.
  *
  * So much is done at a time that the executors are busy, and is committed then: when a compaction is stopped, what it has
- * committed stays. Groups of files that others have changed meanwhile are planned anew, as of then.
+ * committed stays. Groups of files that others have changed meanwhile are planned again, as of then.
  */
 private[lakelog] object CompactJob {
 
@@ -26,7 +26,7 @@ private[lakelog] object CompactJob {
     val newest = () => {
       val now = ProcedureTables.load(name)
       if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
-        s"$name is another table since its compaction began, which has ended: what was compacted is gone with the old one.")
+        s"$name was dropped and re-created while it was compacted: compact the new table.")
       now
     }
     val (done, version) = compact(table, newest, wanted, Json.long(job, "most_bytes"), Compacted.Nothing, TriesMax)
@@ -41,7 +41,7 @@ private[lakelog] object CompactJob {
     val batch = CompactBatch.plan(table, wanted, mostBytes)
     if (batch.isEmpty) (done, table.facts.version)
     else if (triesLeft == 0) throw new LakelogException(
-      s"Conflicts, $TriesMax times: others changed files of ${table.name} while they were written anew. Before that, " +
+      s"Compaction of ${table.name} conflicted $TriesMax times: other writers changed files while they were rewritten. " +
         s"${done.files} files were compacted, and stay so: compact the rest when fewer rows are being changed.", null)
     else {
       val (more, isWhole) = batch.run()
@@ -70,13 +70,13 @@ private[lakelog] object Compacted {
 }
 
 /**
- * Files that are written anew together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
+ * Files that are rewritten together, or not at all; see `lakelog.catalog.compaction`. `tasks` share the work where rows
  * are to be `spread`.
  */
 private[lakelog] final case class CompactGroup(
     files: PlannedFiles, rows: Long, bytes: Long, deleted: Long, tasks: Int, spread: Boolean)
 
-/** What is written anew by one job, and committed at once. */
+/** What is rewritten by one job, and committed at once. */
 private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactGroup], mostBytes: Long) {
 
   def isEmpty: Boolean = groups.isEmpty
@@ -118,7 +118,7 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
   private def check(group: CompactGroup, files: Seq[String]): Unit = {
     val rows = files.map(long(_, "rows")).sum
     if (rows != group.rows) throw new IllegalStateException(
-      s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would give way to others with $rows")
+      s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would be replaced by files with $rows")
   }
 
   private def long(file: String, name: String): Long = Json.long(DataFiles.json(file), name)

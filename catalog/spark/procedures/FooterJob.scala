@@ -39,13 +39,13 @@ private[lakelog] object FooterJob {
     val schemas = mutable.LinkedHashMap.empty[String, Int]
     val read = FooterInternals.read(chosen.map(_._1), settings)
     val entries = chosen.zip(read).map { case ((file, values), footer) =>
-      val told = JsonMethods.parse(footer).asInstanceOf[JObject]
-      Json.optionalString(told, "error").foreach { error =>
+      val found = JsonMethods.parse(footer).asInstanceOf[JObject]
+      Json.optionalString(found, "error").foreach { error =>
         throw Failures.invalid(s"The file ${file.path} cannot be added: it cannot be read as Parquet ($error).")
       }
-      val schema = schemas.getOrElseUpdate(Json.string(told, "schema"), schemas.size)
+      val schema = schemas.getOrElseUpdate(Json.string(found, "schema"), schemas.size)
       Json.merge(
-        told, "path" -> JString(Locations.url(file.path)), "schema" -> JInt(schema),
+        found, "path" -> JString(Locations.url(file.path)), "schema" -> JInt(schema),
         "partition" -> JObject(values.toList))
     }
     Json.obj(
@@ -62,13 +62,13 @@ private[lakelog] object FooterJob {
   private def literals(file: ForeignFile, columns: Seq[StructField]): Seq[(String, JValue)] =
     file.partition.map { case (name, text) => name -> literal(name, text, named(columns, name)) }
 
-  /** The value of the column in the format's JSON, cast as Spark casts what folders are called. */
+  /** The value of the column in the format's JSON, cast as Spark casts names of folders. */
   private def literal(name: String, text: Option[String], column: Option[StructField]): JValue = (text, column) match {
     case (None, _) => JNull
     case (Some(value), None) => JString(value)
     case (Some(value), Some(field)) =>
       val target = SchemaInternals.withoutCharVarchar(StructType(Seq(field))).head.dataType
       FooterInternals.cast(value, target).map(Predicates.encode(_, target)).getOrElse(throw Failures.invalid(
-          s"'$value', in the name of a folder, is no ${target.sql}, which the column $name is."))
+          s"'$value', in the name of a folder, is not a ${target.sql}, the type of the column $name."))
   }
 }

@@ -34,7 +34,7 @@ private[lakelog] object ForeignFiles {
     val folders = if (full == top) Nil else full.stripPrefix(s"$top/").split("/").toSeq.init
     folders.map(folder =>
       partition(folder).getOrElse(throw Failures.invalid(
-          s"$file lies in the folder $folder, which is no partition (name=value): add that folder alone.")))
+          s"$file lies in the folder $folder, which is not a partition (name=value): add that folder alone.")))
   }
 
   private def partition(folder: String): Option[(String, Option[String])] = folder.indexOf('=') match {

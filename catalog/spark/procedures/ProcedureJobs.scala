@@ -12,6 +12,6 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
     case "compact" => CompactJob.run(job, catalog)
     case "footers" => FooterJob.run(job, Locations.hadoopSettings(options))
     case "statistics" => StatisticsJob.run(job, catalog)
-    case other => throw new IllegalStateException(s"Python asks for a job that there is not: $other")
+    case other => throw new IllegalStateException(s"Python requests an unknown job: $other")
   }
 }

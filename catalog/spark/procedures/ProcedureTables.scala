@@ -9,5 +9,5 @@ private[lakelog] object ProcedureTables {
 
   def of(name: String, plan: LogicalPlan): LakeTable = plan.collectFirst {
     case PlanInternals.TableOf(table: LakeTable) => table
-  }.getOrElse(throw Failures.invalid(s"$name is no table of lakelog's."))
+  }.getOrElse(throw Failures.invalid(s"$name is not a lakelog table."))
 }

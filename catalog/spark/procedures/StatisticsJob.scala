@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.DataType
 /** Computes a table's statistics in the way of ANALYZE TABLE … FOR COLUMNS. */
 private[lakelog] object StatisticsJob {
 
-  /** `job` has the parts of the `table`'s name and the names of `columns`; what is told is of the `version` it says. */
+  /** `job` has the parts of the `table`'s name and the names of `columns`; the answer is about the `version` it names. */
   def run(job: JObject, catalog: String): JObject = {
     val name = SchemaInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
     val plan = PlanInternals.ofTable(name)

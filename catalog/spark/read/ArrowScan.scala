@@ -41,7 +41,7 @@ private object ArrowReaderFactory extends PartitionReaderFactory {
   private def readResolve(): Any = ArrowReaderFactory
 }
 
-/** How Python tells what columns a table of its own has, and gives rows of it: streams one after the other. */
+/** How Python describes the columns of its own tables, and gives their rows: streams one after the other. */
 private[lakelog] object SystemStreams {
 
   def schema(declared: JObject): StructType = DataType.fromJson(Json.text(declared)).asInstanceOf[StructType]

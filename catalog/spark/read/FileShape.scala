@@ -19,7 +19,7 @@ private[lakelog] final case class FileShape(names: Option[Map[Long, String]], co
 
 private[lakelog] object FileShape {
 
-  /** Files of lakelog's own, with all of their rows. */
+  /** lakelog's own files, with all of their rows. */
   val Own: FileShape = FileShape(None, Nil, hasDeletes = false)
 
   def of(names: Option[String], constants: Option[String], hasDeletes: Boolean): FileShape = FileShape(

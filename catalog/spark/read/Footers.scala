@@ -8,7 +8,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataInputStream, Path}
 
 /**
- * Compares a data file's size and footer with what its writer told the log.
+ * Compares a data file's size and footer with what its writer recorded in the log.
  *
  * A Parquet footer has no checksum of its own, and decides which rows are read, and as what.
  */

@@ -8,10 +8,10 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
- * Tells Spark by which values the rows of a scan are apart from each other, so that it joins and groups by these without
+ * Reports to Spark by which values the rows of a scan are separated, so that it joins and groups by these without
  * moving rows: a task reads files of one partition only. `required` is what the scan reads of what matches `predicates`.
  *
- * It is told where it costs few more tasks than files packed together would, or where the session has asked for it by
+ * It is reported where it costs few more tasks than files packed together would, or where the session requests it by
  * `spark.sql.sources.v2.bucketing.enabled` itself.
  */
 private[lakelog] final class KeyedFiles(
@@ -30,7 +30,7 @@ private[lakelog] final class KeyedFiles(
   private lazy val types: Array[DataType] = fields.map(field =>
     field.transform.resultType(required(field.column.head).dataType)).toArray
 
-  private var told = false
+  private var reported = false
   private var known: Option[(Long, Map[String, InternalRow])] = None
 
   /** Of some files of a version; `packed` is how many tasks they are without keys. */
@@ -40,18 +40,18 @@ private[lakelog] final class KeyedFiles(
       val most = KeyedFiles.MoreTasks * math.max(packed, SettingInternals.parallelism)
       SettingInternals.joinsByKeysAsAsked || found.distinct.length <= most
     }
-    told = isWorthIt
+    reported = isWorthIt
     if (isWorthIt) new KeyGroupedPartitioning(fields.map(_.toSpark).toArray, keys.get.distinct.length)
     else new UnknownPartitioning(packed)
   }
 
   /**
-   * The partitions that `read` makes of some files, each with its key if the partitioning was told. Without keys where
-   * the version that is read in the end has files of another partitioning: Spark then does as if it had not been told.
+   * The partitions that `read` makes of some files, each with its key if the partitioning was reported. Without keys where
+   * the version that is read in the end has files of another partitioning: Spark then does as if it had not been reported.
    */
   def partitions(version: Long, files: PlannedFiles)(
       read: PlannedFiles => Array[InputPartition]): Array[InputPartition] = synchronized {
-    val keys = if (told) keysOf(version, files) else None
+    val keys = if (reported) keysOf(version, files) else None
     keys.fold(read(files)) { found =>
       found.indices.groupBy(found(_)).toArray.sortBy(_._2.head).flatMap { case (key, places) =>
         read(files.at(places.toArray)).map(new KeyedPartition(key, _): InputPartition)
@@ -60,9 +60,9 @@ private[lakelog] final class KeyedFiles(
   }
 
   def factory(read: PartitionReaderFactory): PartitionReaderFactory =
-    if (synchronized(told)) new KeyedReaderFactory(read) else read
+    if (synchronized(reported)) new KeyedReaderFactory(read) else read
 
-  /** The key of each file; None where there is none of some file. */
+  /** The key of each file; None where some file has no key. */
   private def keysOf(version: Long, files: PlannedFiles): Option[IndexedSeq[InternalRow]] =
     if (fields.isEmpty || files.paths.isEmpty) None
     else {

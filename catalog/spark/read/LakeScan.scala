@@ -21,7 +21,7 @@ private[lakelog] object ScanUse {
   case object Places extends ScanUse
 
   /**
-   * To be written anew, all that are left of each file: filters may leave out files and nothing else. With `firstLook`, Spark
+   * To be rewritten, all that are left of each file: filters may leave out files and nothing else. With `firstLook`, Spark
    * finds out which ones have rows that match.
    */
   final case class WholeFiles(firstLook: Boolean) extends ScanUse
@@ -80,7 +80,7 @@ private[lakelog] final class LakeScan(
       case _ => predicates
     })
 
-  /** Whoever changes rows has an order of its own for them. */
+  /** A statement that changes rows has an order of its own for them. */
   private lazy val keyed = new KeyedFiles(
     table, required, predicates.filterNot(FileNames.areIn(_, metadata)), isWanted = use == ScanUse.Query)
 
@@ -113,7 +113,7 @@ private[lakelog] final class LakeScan(
   }
 
   /**
-   * A join can tell while it runs which partitions matter, and a first look at the rows which files are to be written anew.
+   * A join can report while it runs which partitions matter, and a first scan of the rows which files are to be rewritten.
    * To find rows to be changed, Spark would collect all different values that such rows have in these columns, so that it is
    * given one that has few of them, or none.
    */

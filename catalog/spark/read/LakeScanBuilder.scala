@@ -61,7 +61,7 @@ private[lakelog] final class LakeScanBuilder(
     aggregates.isDefined
   }
 
-  /** Who takes aggregates from metadata has read all rows, as far as others' changes of these are concerned. */
+  /** For conflicts, a query that takes aggregates from metadata has read all rows. */
   override def build(): Scan = {
     val scan = new LakeScan(table, together, required, predicates.toSeq, limit, options, use, top)
     if (counts) together.reads(scan)

@@ -62,7 +62,7 @@ private final class PickedRows(all: ColumnVector, rows: Array[Int]) extends Colu
 
   override def close(): Unit = all.close()
 
-  /** Whoever reads the file uses the column again. */
+  /** The reader of the file uses the column again. */
   override def closeIfFreeable(): Unit = all.closeIfFreeable()
 
   override def hasNull: Boolean = all.hasNull

@@ -41,7 +41,7 @@ private final class OwnOrFilesVector(own: ColumnVector, file: ColumnVector, posi
   /** An upper bound, which is all that is asked for. */
   override def numNulls: Int = file.numNulls
 
-  /** Whoever reads the file has made the columns, and uses them again. */
+  /** The reader of the file has made the columns, and uses them again. */
   override def close(): Unit = {}
   override def closeIfFreeable(): Unit = {}
 

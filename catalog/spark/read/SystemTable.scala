@@ -21,7 +21,7 @@ private[lakelog] abstract class SystemTable(override val schema: StructType) ext
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     options.keySet.asScala.find(key => !SystemTable.ObeyedOptions(key.toLowerCase(java.util.Locale.ROOT))).foreach {
       key =>
-        throw Failures.unsupported(s"$name takes no read options, so it does not know '$key': leave it out.")
+        throw Failures.unsupported(s"$name takes no read options: leave out '$key'.")
     }
     new SystemScanBuilder(this, rows())
   }
@@ -57,7 +57,7 @@ private[lakelog] final class TableOfSystem(catalog: String, declared: wire.Decla
     }
 }
 
-/** What is told of one version of a table, such as its files; see `lakelog.catalog.metadata_tables`. */
+/** Metadata of one version of a table, such as its files; see `lakelog.catalog.metadata_tables`. */
 private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.MetadataTable)
   extends SystemTable(SystemStreams.schema(declared.schema)) {
 

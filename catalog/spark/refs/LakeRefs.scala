@@ -10,7 +10,7 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
       of: Identifier, ref: wire.NamedRef): LakeTable = {
     val wanted = past(about(of))
     if (wanted.on.isDefined) throw Failures.invalid(
-      s"${SchemaInternals.quoted(named(ident))} is on a tag or branch already: leave out one of both names.")
+      s"${SchemaInternals.quoted(named(ident))} is on a tag or branch already: name it once.")
     table(ident, asked, asked.ask(wanted.copy(on = Some(ref))))
   }
 
@@ -18,8 +18,8 @@ private[lakelog] trait LakeRefs { self: LakeCatalog =>
     RefTables.of(ident).exists { case (of, ref) => RefTables.ifThere(onRef(channel, ident)(of, ref)).isDefined }
 
   /**
-   * Runs a change of what `ident` names as a whole. Where that is no table, but a tag or branch of one, or would be, the
-   * user is told what to do `instead`.
+   * Runs a change of what `ident` names as a whole. Where that is not a table, but a tag or branch of one, or would be, the
+   * message says what to do `instead`.
    */
   private[lakelog] def ofWhole[T](ident: Identifier, instead: String)(change: => T): T =
     try change

@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.types.CharType
 
 /**
- * Writes those files anew in which a row may change, with all rows that are left of them.
+ * Rewrites those files in which a row may change, with all rows that are left of them.
  *
  * Spark looks first which files have rows that match (by the filter attribute `_file` of the scan), and reads then all rows
  * of these: no filter may keep a row of them from being read.
@@ -37,7 +37,7 @@ private object CopyOnWrite {
 
   /**
    * Spark pads texts of CHAR columns above the scan, and takes the padded column for the scan's own when it looks for the files
-   * of a DELETE: then it finds no such column. Without that look, more files are written anew.
+   * of a DELETE: then it finds no such column. Without that first scan, more files are rewritten.
    */
   def canLookFirst(table: LakeTable, kind: Command): Boolean =
     kind != Command.DELETE || !SettingInternals.readSideCharPadding ||
@@ -49,7 +49,7 @@ private final class RewrittenRows(
     table: LakeTable, kind: Command, info: LogicalWriteInfo, parted: Seq[NamedReference], commit: RowCommit)
   extends RowWrite(table) {
 
-  override def description(): String = s"lakelog files written anew of ${table.name}"
+  override def description(): String = s"lakelog rewritten files of ${table.name}"
 
   override def requiredDistribution(): Distribution = order.distribution(otherwise = parted)
 
@@ -98,7 +98,7 @@ private object RewriteBatch {
   def check(files: PlannedFiles, kept: Set[String], seen: Option[Long]): Unit = {
     val names = files.paths.indices.map(files.name).toSet
     kept.find(!names(_)).foreach { file =>
-      throw new IllegalStateException(s"Rows of $file were written anew, which is not to be replaced")
+      throw new IllegalStateException(s"Rows of $file were rewritten, which is not to be replaced")
     }
     seen.filter(_ < files.totalRows).foreach { rows =>
       throw new IllegalStateException(

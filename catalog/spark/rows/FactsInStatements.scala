@@ -71,6 +71,6 @@ private[lakelog] object FactsInStatements extends (SparkSession => Rule[LogicalP
     }
 
   private def refuseMerge(table: LakeTable): Nothing = throw Failures.unsupported(
-    s"A MERGE cannot name metadata columns of the table ${table.name} that it changes, as Spark loses them on the way: " +
-      "let its source select them, with a column to find the rows by.")
+    s"A MERGE cannot name metadata columns of its target ${table.name}, as Spark loses them on the way: select them in " +
+      "the source, with a column to find the rows by.")
 }

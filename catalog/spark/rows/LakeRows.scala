@@ -19,7 +19,7 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
       refuseUncomputed()
       if (identities.nonEmpty) throw Failures.unsupported(
         s"The table $name has identity columns, of which lakelog makes values for rows that are inserted only: " +
-          s"${info.command} does not know them yet.")
+          s"${info.command} does not support them yet.")
     }
     () => operation(info.command)
   }

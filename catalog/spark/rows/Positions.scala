@@ -30,7 +30,7 @@ private[lakelog] final class Positions {
   def add(file: UTF8String, position: Long): Boolean = {
     if (position < 0 || position >= Positions.Limit) {
       throw Failures.unsupported(
-        s"The row at $position of $file cannot be deleted or written anew on its own, as positions have 32 bits: rewrite " +
+        s"The row at $position of $file cannot be deleted or rewritten on its own, as positions have 32 bits: rewrite " +
           "the table with smaller files.")
     }
     if (file != lastFile) {

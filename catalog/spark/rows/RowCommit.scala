@@ -19,7 +19,7 @@ private[lakelog] final class RowCommit(
   def mayHaveHappened: Boolean = write.mayHaveHappened
 
   /**
-   * Removes files that were written anew, marks rows as deleted (by the names of their files) and adds files. Where nothing is
+   * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds files. Where nothing is
    * to be changed, there is no commit.
    */
   def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[String]): Unit =
@@ -46,7 +46,7 @@ private[lakelog] final class RowCommit(
   /** The path in the log of a file that was read, by the name that its rows have. */
   private def path(file: String): String = paths.getOrElse(file,
     throw new IllegalStateException(
-      s"A row of $file was changed, which is none of the files that were read"))
+      s"A row of $file was changed, which was not read"))
 
   private lazy val paths: Map[String, String] = scan.fold(Map.empty[String, String]) { scan =>
     scan.files.paths.indices.map(i => scan.files.name(i) -> scan.files.paths(i)).toMap

@@ -33,8 +33,8 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
 }
 
 /**
- * The order in which rows come that an operation writes. Only where that takes a shuffle, Spark is told how large its parts
- * should be, and otherwise does not let itself be told.
+ * The order in which rows come that an operation writes. How large the parts of a shuffle should be is given only where
+ * there is one: otherwise Spark refuses it.
  */
 private[lakelog] abstract class RowWrite(table: LakeTable) extends RequiresDistributionAndOrdering {
 

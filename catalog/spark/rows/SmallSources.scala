@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.write.{RowLevelOperation, RowLevelOperatio
  * A MERGE of few rows joins them to the rows of the table where these are read.
  *
  * Spark wants rows of the source that match nothing too, and no join that sends one side everywhere knows these: it would
- * send the whole table through a shuffle, sort it, and, where files are written anew, shuffle it once more to bring
+ * send the whole table through a shuffle, sort it, and, where files are rewritten, shuffle it once more to bring
  * together what was read together. So rows of the table are joined to a source that is sent everywhere, which moves none
  * of them; what matches nothing is found by itself, which takes the columns of the condition only.
  *

@@ -21,14 +21,14 @@ private[lakelog] object ForeignTables {
   /** The session catalog would leave them out. */
   def refuseConstraints(info: TableInfo): Unit = if (info.constraints != null && info.constraints.nonEmpty) {
     throw Failures.unsupported(
-      "The session catalog keeps constraints of lakelog's tables only: leave them out, or write USING lakelog.")
+      "The session catalog keeps constraints of lakelog tables only: leave them out, or write USING lakelog.")
   }
 
   /** STORED AS and ROW FORMAT come as properties, which the session catalog takes for a user's own. */
   def refuseStoredAs(info: TableInfo): Unit =
     if (info.properties.keySet.asScala.exists(_.startsWith("hive."))) throw Failures.unsupported(
-      "A table LIKE one of lakelog's is not stored as Hive does: write USING and a format, or CREATE TABLE … STORED AS … " +
-        "with its columns.")
+      "A table LIKE a lakelog table cannot be stored as a Hive table: write USING and a format, or CREATE TABLE … " +
+        "STORED AS … with its columns.")
 
   /** Creates the table at once, and drops it again when the query fails: the session catalog has no better. */
   def stageCreate(tables: TableCatalog, ident: Identifier, info: TableInfo): StagedTable = {

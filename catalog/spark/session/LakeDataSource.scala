@@ -32,7 +32,7 @@ class LakeDataSource extends SupportsCatalogOptions with DataSourceRegister {
   /** So that Spark asks for a table before it writes one down in its own catalog, where it would be of no use. */
   override def supportsExternalMetadata(): Boolean = true
 
-  /** A stream asks neither for a catalog nor for a name, but for the table itself. */
+  /** A stream needs neither a catalog nor a name: it needs the table itself. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
     refuseToBeWrittenDown(options)
     val table = SessionInternals.tables(extractCatalog(options)).loadTable(extractIdentifier(options))
@@ -42,21 +42,21 @@ class LakeDataSource extends SupportsCatalogOptions with DataSourceRegister {
 
   private var read: Option[Table] = None
 
-  /** What a stream reads has told its columns before; a stream that writes, or is to read other columns, tells the `schema`. */
+  /** A stream that reads has its columns from before; one that writes, or is to read other columns, brings the `schema`. */
   override def getTable(
       schema: StructType, partitioning: Array[Transform], properties: JMap[String, String]): Table =
     read.getOrElse {
       val options = new CaseInsensitiveStringMap(properties)
       refuseToBeWrittenDown(options)
       if (StatementInternals.tracker.isDefined) throw Failures.invalid(
-        s"The table at ${options.get("path")} has columns of its own: leave out the schema.")
+        s"The table at ${options.get("path")} has its own columns: leave out the schema.")
       new StreamTarget(options)
     }
 
   /** What Spark would write down in its own catalog comes with its provider. */
   private def refuseToBeWrittenDown(options: CaseInsensitiveStringMap): Unit =
     if (options.containsKey(TableCatalog.PROP_PROVIDER)) throw Failures.unsupported(
-      "A table of lakelog's is in a lakelog catalog, and this session's spark_catalog is none: set " +
+      "A lakelog table needs a lakelog catalog, which this session's spark_catalog is not: set " +
         s"spark.sql.catalog.spark_catalog=${classOf[LakeSessionCatalog].getName} and its warehouse before the session " +
         "starts, or name the table in a catalog that is one.")
 }

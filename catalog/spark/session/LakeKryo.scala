@@ -5,7 +5,7 @@ import com.esotericsoftware.kryo.Kryo
 import org.apache.spark.serializer.KryoRegistrator
 
 /**
- * The classes of lakelog's that tasks send to the driver, for `spark.kryo.registrator` where Spark's
+ * lakelog's classes that tasks send to the driver, for `spark.kryo.registrator` where Spark's
  * `spark.kryo.registrationRequired` asks for them. Without that, Kryo finds them by their names.
  */
 class LakeKryo extends KryoRegistrator {

@@ -16,10 +16,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * Spark's session catalog with lakelog's tables among its own.
  *
- * A lakelog catalog is the truth of lakelog's tables, the session catalog that of everything else: other tables, views,
+ * A lakelog catalog owns lakelog's tables, the session catalog everything else: other tables, views,
  * functions. Neither holds anything for the other. A name is one's or the other's; a table that both have is refused
  * wherever it is named. A namespace is there if either has it, and is made in the other when something is created in it.
- * What creates the session catalog's own things does not come by here: [[SessionNames]] looks after it.
+ * Statements that create the session catalog's own objects do not pass here: [[SessionNames]] handles them.
  */
 class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCatalog with ProcedureCatalog
   with TransactionalCatalogPlugin with SessionNamespaces {
@@ -67,8 +67,8 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
 
   private def refuseBoth(ident: Identifier): Unit = if (isOfSession(ident)) {
     throw Failures.invalid(
-      s"${SchemaInternals.quoted(lake.named(ident))} is a table of lakelog's and one of the session catalog as well, so " +
-        "that it is not known which is meant. Rename one: lakelog's in a catalog of another name on the same warehouse, or " +
+      s"${SchemaInternals.quoted(lake.named(ident))} is both a lakelog table and a table of the session catalog, so " +
+        "it is not known which is meant. Rename one: lakelog's in a catalog of another name on the same warehouse, or " +
         "the other one in a session without lakelog.")
   }
 
@@ -91,7 +91,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
   private def isLakes(properties: JMap[String, String]): Boolean =
     LakeDataSource.isNamed(properties.getOrDefault(TableCatalog.PROP_PROVIDER, SessionInternals.defaultProvider))
 
-  /** Runs `create` with the name that a new table of lakelog's gets, when that can be had and its namespace is there. */
+  /** Runs `create` with the name that a new lakelog table gets, when that is free and its namespace is there. */
   private def anew[T](ident: Identifier)(create: Identifier => T): T =
     if (Locations.isPath(SavedPlace.ofCatalog(ident))) create(SavedPlace.ofCatalog(ident))
     else {
@@ -101,7 +101,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
       create(name)
     }
 
-  /** Runs `create` for a new table of the session catalog's, when lakelog has none of the name. */
+  /** Runs `create` for a new table of the session catalog, when lakelog has none of the name. */
   private def beside[T](ident: Identifier)(create: => T): T = {
     if (isOfLake(ident)) throw new TableAlreadyExistsException(lake.named(ident))
     makeInSession(ident.namespace)
@@ -218,7 +218,7 @@ class LakeSessionCatalog extends DelegatingCatalogExtension with StagingTableCat
       properties: JMap[String, String]): StagedTable =
     stageCreateOrReplace(ident, ForeignTables.info(columns, partitions, properties))
 
-  // ---- functions: of the session catalog, but for those by which lakelog's tables are partitioned
+  // ---- functions: of the session catalog, except those by which lakelog's tables are partitioned
 
   override def loadFunction(ident: Identifier): UnboundFunction =
     lake.transform(ident).getOrElse(super.loadFunction(ident))

@@ -19,7 +19,8 @@ private[lakelog] object PlaceCatalog {
     val lakes = settings.collect { case (Named(name), className) if LakeCatalog.isOne(className) => name }.toSeq.sorted
     wanted match {
       case Some(name) =>
-        if (!lakes.contains(name)) throw Failures.invalid(s"The catalog $name is not one of lakelog's: ${known(lakes)}.")
+        if (!lakes.contains(name))
+          throw Failures.invalid(s"The catalog $name is not a lakelog catalog: ${known(lakes)}.")
         name
       case None =>
         val present = lakes.filterNot(name => settings.contains(s"spark.sql.catalog.$name.as-of"))
@@ -28,11 +29,11 @@ private[lakelog] object PlaceCatalog {
         else present match {
           case Seq(only) => only
           case Seq() => throw Failures.invalid(
-              s"A table of lakelog's is read and written through a catalog, and there is no one to take: ${known(lakes)}. " +
+              s"A lakelog table is read and written through a catalog, and none can be chosen: ${known(lakes)}. " +
                 s"Set spark.sql.catalog.<name>=${classOf[LakeCatalog].getName} and its warehouse.")
           case several => throw Failures.invalid(
-              s"Several catalogs could be asked for the table: ${several.mkString(", ")}. Name one by the option catalog, or " +
-                "by USE.")
+              s"Several catalogs could hold the table: ${several.mkString(", ")}. Name one with the option catalog, or " +
+                "with USE.")
         }
     }
   }
@@ -45,11 +46,11 @@ private[lakelog] object PlaceCatalog {
     case place: SavedPlace if !options.containsKey("catalog") =>
       val own = choose(None)
       if (own != taken) throw Failures.invalid(
-        s"The rows for $place are of a session whose catalog is $own, and Spark took $taken, which is that of another " +
-          "session in use: name the catalog by the option catalog.")
+        s"The rows for $place are from a session whose catalog is $own, but Spark chose $taken, the catalog of another " +
+          "session in use: name the catalog with the option catalog.")
     case _ =>
   }
 
   private def known(lakes: Seq[String]): String =
-    if (lakes.isEmpty) "this session has none of lakelog's" else s"those of lakelog's are ${lakes.mkString(", ")}"
+    if (lakes.isEmpty) "this session has no lakelog catalog" else s"the lakelog catalogs are ${lakes.mkString(", ")}"
 }

@@ -25,7 +25,7 @@ import scala.collection.mutable
  */
 private[lakelog] object ProcessState {
 
-  /** What tables and namespaces of one statement share. Whoever reads or changes a map locks it. */
+  /** What tables and namespaces of one statement share. A thread that reads or changes a map locks it. */
   final class OfStatement {
 
     /** The tables of each warehouse that the statement reads, by where its requests go. */
@@ -38,7 +38,7 @@ private[lakelog] object ProcessState {
   /** What one of Spark's sessions has. */
   final class OfSession {
 
-    /** The files of functions that it has loaded, each with its kind. Whoever reads or changes it locks it. */
+    /** The files of functions that it has loaded, each with its kind. A thread that reads or changes it locks it. */
     val files: mutable.Set[(String, String)] = mutable.Set.empty
   }
 

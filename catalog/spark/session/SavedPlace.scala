@@ -24,13 +24,14 @@ private[lakelog] object SavedPlace {
   def of(options: CaseInsensitiveStringMap): SavedPlace = {
     val path = Option(options.get("path")).getOrElse(throw Failures.invalid(
         if (options.containsKey("paths"))
-          "A table of lakelog's has one path, and several are given: load each and unite them."
-        else "A table of lakelog's has a path: give it to load or save. One with a name is read by spark.table, and written " +
-          "by saveAsTable, insertInto or writeTo."))
+          "A lakelog table has one path, but several are given: load each and unite them."
+        else
+          "The path of the lakelog table is missing: give it to load or save. Read a table with a name by spark.table, " +
+            "and write it by saveAsTable, insertInto or writeTo."))
     if (!Locations.isAbsolute(path)) {
       throw Failures.invalid(
-        s"'$path' is neither an absolute path nor a url. A table with a name is read by spark.table, and written by " +
-          "saveAsTable, insertInto or writeTo.")
+        s"'$path' is neither an absolute path nor a url. Read a table with a name with spark.table, and write it " +
+          "with saveAsTable, insertInto or writeTo.")
     }
     val catalog = PlaceCatalog.choose(Option(options.get("catalog")))
     SavedPlace(path, ofSession = catalog == SessionInternals.CatalogName)

@@ -28,13 +28,13 @@ private[lakelog] trait SessionNamespaces extends DelegatingCatalogExtension { se
   private[lakelog] def ofSession[T](names: Array[String])(list: Array[String] => T): Option[T] =
     if (isInSession(names)) Some(list(names)) else None
 
-  /** Makes a database of the session catalog a namespace of lakelog's, for a table that is to be created in it. */
+  /** Makes a database of the session catalog a lakelog namespace, for a table that is to be created in it. */
   private[lakelog] def makeInLake(names: Array[String]): Unit = if (isInSession(names) && inLake(names).isEmpty) {
     try lake.createNamespace(names, Collections.emptyMap())
-    catch { case _: NamespaceAlreadyExistsException => } // Somebody else was faster.
+    catch { case _: NamespaceAlreadyExistsException => } // Another client was faster.
   }
 
-  /** Makes a namespace of lakelog's a database of the session catalog. */
+  /** Makes a lakelog namespace a database of the session catalog. */
   private[lakelog] def makeInSession(names: Array[String]): Unit =
     if (names.length == 1 && !isInSession(names) && !LakeCatalog.isSystem(names) && inLake(names).isDefined) {
       try databases.createNamespace(names, Collections.emptyMap())

@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog
 import java.util.{Map => JMap}
 
 /**
- * What a statement was told of namespaces: Spark's analysis of a CREATE TABLE asks for the same one in each of its
+ * What a statement has loaded of namespaces: Spark's analysis of a CREATE TABLE asks for the same one in each of its
  * rounds, seven times in all, to look for a default collation.
  */
 private[lakelog] object NamespaceLooks {

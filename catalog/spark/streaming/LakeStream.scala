@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFacto
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit, SupportsTriggerAvailableNow}
 import org.apache.spark.sql.types.StructType
 
-/** How far a stream has come, in Python's words, which are the same for the same position. */
+/** How far a stream has come, as Python writes it: the same text for the same position. */
 private[lakelog] final case class StreamPosition(override val json: String) extends Offset
 
 /**
@@ -17,10 +17,10 @@ private[lakelog] final class LakeStream(table: LakeTable, required: StructType, 
   private val facts = table.facts
   private val reading = new FileReading(table, required, Nil)
 
-  /** What tells the columns that the query reads from those that the table may have later. */
+  /** What distinguishes the columns that the query reads from those that the table may have later. */
   private lazy val form = ask(wire.StreamForm(facts.reference)).form
 
-  /** Spark asks several times where the query begins, and must always be told the same. */
+  /** Spark asks several times where the query begins, and must always get the same answer. */
   private lazy val first = StreamPosition(
     ask(wire.StreamStart(stream, options.startingVersion, options.startingTimestampUs)).position)
 

@@ -39,7 +39,7 @@ private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepar
   override protected def batch: Option[wire.StreamBatch] =
     number.map(wire.StreamBatch(query, _, fromCheckpoint = true))
 
-  /** A batch without rows changes nothing: whether it is asked for again makes no difference. */
+  /** A batch without rows changes nothing: whether it is retried makes no difference. */
   override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit =
     if (files.nonEmpty || operation.name != "append") super.commit(operation, files, values)
 }

@@ -21,6 +21,6 @@ private[lakelog] object NumberedWrites {
             text.trim.toLongOption.getOrElse(
               throw Failures.invalid(s"$number is '$text': give the number of the write, such as a batch's id."))))
       case _ => throw Failures.invalid(
-          s"$name is the name of a job, and $number the number of one of its writes: give both of them, or none.")
+          s"$name is the name of a job, and $number the number of one of its writes: give both of them, or neither.")
     }
 }

@@ -48,20 +48,20 @@ private[lakelog] object StreamOptions {
     ofChanges.find(options.getBoolean(_, false)).foreach { name =>
       throw Failures.unsupported(
         s"lakelog does not know the option '$name': read the changes of ${table.name} by spark.readStream.changes. By " +
-          s"spark.readStream.table, a stream has the rows that are added; with $skips, it passes over versions that " +
+          s"spark.readStream.table, a stream reads the rows that are added; with $skips, it skips versions that " +
           "change rows.")
     }
     refuseRef(table)
     if (table.facts.past || Seq("versionasof", "timestampasof").exists(options.containsKey)) {
       throw Failures.unsupported(
-        s"A stream reads what becomes of ${table.name}, not one version of it: say where it begins by $version or $timestamp.")
+        s"A stream reads ${table.name} as it changes, not one version of it: give its start by $version or $timestamp.")
     }
     startingAt(options, StreamOptions(limit(options), options.getBoolean(skips, false)))
   }
 
   private def refuseRef(table: LakeTable): Unit = table.facts.ref.foreach { ref =>
     throw Failures.unsupported(
-      s"A stream follows a table itself, and ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
+      s"A stream reads a table itself, but ${table.name} is the ${ref.kind} ${ref.name} of one: name the table, or read " +
         "the branch with spark.read.")
   }
 
@@ -95,7 +95,7 @@ private[lakelog] object StreamOptions {
 
   private def time(text: String): Long = {
     val us = SettingInternals.timestamp(text).getOrElse(throw Failures.invalid(
-        s"$timestamp is '$text', which is no time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
+        s"$timestamp is '$text', which is not a time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
           "2026-11-20T23:59:00+01:00."))
     passed(us, text)
   }

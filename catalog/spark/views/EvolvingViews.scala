@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
  * Lets a view that was made WITH SCHEMA EVOLUTION or TYPE EVOLUTION have the columns that its query has now.
  *
  * Where they are others than the catalog says, Spark itself writes them into the session catalog, whichever catalog the view
- * is of: that fails where no view of that name is there, and spoils the one that is. So Spark is told that they are the
+ * is of: that fails where no view of that name is there, and spoils the one that is. So Spark sees them as the
  * same, and nothing is written: a reader changes no catalog.
  */
 private[lakelog] final class EvolvingViews(spark: SparkSession) extends Rule[LogicalPlan] {

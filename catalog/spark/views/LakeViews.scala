@@ -46,7 +46,8 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
 
   private def define(ident: Identifier, view: View, create: Boolean, replace: Boolean): View = failures.view(ident) {
     refuseSystem(ident.namespace)
-    if (Locations.isPath(ident)) throw Failures.invalid(s"A view is named, not placed: ${ident.name} is a path.")
+    if (Locations.isPath(ident))
+      throw Failures.invalid(s"Views cannot be created at a path: replace ${ident.name} by a name.")
     refuseRoot(ident)
     EvolvingViews.check(Option(view.schemaMode), SchemaInternals.quoted(named(ident)))
     val before = if (create) None else ProcessState.ofThread.views(session).of(ident)
@@ -57,8 +58,8 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   }
 
   /**
-   * Answers a view to Spark, and keeps how it was: an ALTER VIEW is made of the view that its analysis loaded, and is
-   * refused where that is another one by then, or somebody else's change would be lost.
+   * Returns a view to Spark, and keeps how it was: an ALTER VIEW is made of the view that its analysis loaded, and is
+   * refused where that has changed since, as the change of another client would be lost.
    */
   private[lakelog] def loadedView(ident: Identifier, json: JObject): View = {
     EvolvingViews.check(Json.optionalString(json, "schema_mode"), SchemaInternals.quoted(named(ident)))
@@ -82,7 +83,7 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
   }
 
   private def refuseRoot(ident: Identifier): Unit = if (ident.namespace.isEmpty) throw Failures.unsupported(
-    s"Spark cannot read a view that is in no namespace: make ${ident.name} in one.")
+    s"Spark cannot read a view outside of a namespace: create ${ident.name} in one.")
 
   private def parts(ident: Identifier): Seq[String] = ident.namespace.toSeq :+ ident.name
 }

@@ -32,7 +32,7 @@ private[lakelog] object Dropped extends Companion[Dropped] {
   override def of(json: JObject): Dropped = Dropped(take[Boolean](json, "dropped"))
 }
 
-/** About what stands at a name or a place, of which one is given. */
+/** About the object at a name or a place, of which one is given. */
 private[lakelog] final case class Named(identifier: Option[Seq[String]] = None, location: Option[String] = None)
   extends Message {
   override def members: Members = List("identifier" -> putIfAny(identifier), "location" -> putIfAny(location))
@@ -107,7 +107,7 @@ private[lakelog] object Possible extends Companion[Possible] {
   override def of(json: JObject): Possible = Possible(take[Boolean](json, "possible"))
 }
 
-/** Who asks for a change, and by which statement; Python keeps of `text` what the catalog's settings say. */
+/** The user and the statement of a change; Python keeps of `text` what the catalog's settings say. */
 private[lakelog] final case class Statement(
     user: String,
     application: String,

@@ -103,7 +103,7 @@ private[lakelog] object PlanChanges extends Companion[PlanChanges] {
     take[JObject](json, "predicate"))
 }
 
-/** What tells the columns of the loaded version from others. */
+/** What distinguishes the columns of the loaded version from others. */
 private[lakelog] final case class StreamForm(table: LoadedTable)
   extends Request[Form]("stream_form") {
   override def members: Members = table.members

@@ -70,7 +70,7 @@ private[lakelog] abstract class Request[A](val method: String) extends Message {
   def answer(json: JObject): A
 }
 
-/** A request that a token makes the same one when it is asked again. */
+/** A request that a token identifies when it is retried. */
 private[lakelog] abstract class Change[A](method: String) extends Request[A](method) {
 
   /** What the token is of. */

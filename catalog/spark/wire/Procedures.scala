@@ -50,8 +50,8 @@ private[lakelog] object DeclaredColumn extends Companion[DeclaredColumn] {
 }
 
 /**
- * `changes`: it may be asked for again by a token only; `job`: Spark has to work on data first. `session` says what it
- * does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
+ * `changes`: it may be retried by a token only; `job`: Spark has to work on data first. `session` says what it does
+ * with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
  */
 private[lakelog] final case class DeclaredProcedure(
     name: String,
@@ -181,7 +181,7 @@ private[lakelog] object Rows extends Companion[Rows] {
   override def of(json: JObject): Rows = Rows(take[Seq[Seq[JValue]]](json, "rows"))
 }
 
-/** The token of the commit of a transaction that is about to be asked for. */
+/** The token for the commit of a transaction, before the commit is requested. */
 private[lakelog] final case class TransactionToken()
   extends Request[JObject]("transaction_token") {
   override def members: Members = List()

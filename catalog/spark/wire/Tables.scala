@@ -250,7 +250,7 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Map[String, String]](json, "write_modes"))
 }
 
-/** What stands at a name: the facts of a table, or a view. */
+/** The object of a name: the facts of a table, or a view. */
 private[lakelog] final case class LoadRelation(of: Named)
   extends Request[Either[FoundView, TableFacts]]("load_relation") {
   override def members: Members = of.members
@@ -301,7 +301,7 @@ private[lakelog] object AlterTable extends Companion[AlterTable] {
     takeIfAny[LoadedTable](json, "looked_at"))
 }
 
-/** Drop a table; with `purge` so that nobody can undo it. */
+/** Drop a table; with `purge` so that it cannot be undone. */
 private[lakelog] final case class DropTable(of: Named, token: Option[JObject] = None, purge: Boolean = false)
   extends Change[Dropped]("drop_table") {
   override def members: Members = of.members ++ List("token" -> putOrNull(token), "purge" -> put(purge))

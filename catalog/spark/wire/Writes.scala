@@ -239,7 +239,7 @@ private[lakelog] object CommitRows extends Companion[CommitRows] {
     takeIfAny[Boolean](json, "reads_others").getOrElse(false))
 }
 
-/** What makes a change of that name, place or namespace the same change when it is asked for again. */
+/** What identifies a change of that name, place or namespace when it is retried. */
 private[lakelog] final case class MakeToken(
     identifier: Option[Seq[String]] = None,
     location: Option[String] = None,
@@ -273,7 +273,7 @@ private[lakelog] object CompactionGoal extends Companion[CompactionGoal] {
     take[Double](json, "deleted_ratio"))
 }
 
-/** The next groups of files to be written anew, and the files one group after the other as an Arrow stream. */
+/** The next groups of files to be rewritten, and the files one group after the other as an Arrow stream. */
 private[lakelog] final case class PlanCompaction(
     table: LoadedTable,
     goal: CompactionGoal,
@@ -298,7 +298,7 @@ private[lakelog] object PlanCompaction extends Companion[PlanCompaction] {
     take[Long](json, "limit_bytes"))
 }
 
-/** So many files that are written anew together, by so many tasks if their rows are `spread`. */
+/** So many files that are rewritten together, by so many tasks if their rows are `spread`. */
 private[lakelog] final case class CompactionGroup(
     files: Long,
     rows: Long,
@@ -347,7 +347,7 @@ private[lakelog] object Rewritten extends Companion[Rewritten] {
     take[Seq[JObject]](json, "files"))
 }
 
-/** Commit groups that were written anew. */
+/** Commit groups that were rewritten. */
 private[lakelog] final case class CommitCompaction(
     table: LoadedTable,
     token: Option[JObject] = None,

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.{CharType, StructField, StructType}
  */
 private[lakelog] object CutRows {
 
-  /** The rows by their files; None where Python has to look for them, as Spark has no such condition. */
+  /** The rows by their files; None where Python has to find them, as Spark has no such condition. */
   def find(table: LakeTable, predicates: Seq[Predicate]): Option[Seq[wire.Positions]] =
     condition(table, predicates) match {
       case None => None

@@ -69,6 +69,6 @@ private[lakelog] final class StagedCommit(write: wire.WriteRef, keep: Seq[String
 
 private[lakelog] object FileCommit {
 
-  /** A file tells by its name, before any commit does, from which version its write started. */
+  /** The name of a file shows, before any commit does, from which version its write started. */
   def prefix(write: wire.WriteRef): String = f"${write.version}%020d-${write.id}"
 }

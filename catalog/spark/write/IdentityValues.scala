@@ -47,7 +47,7 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
 
   def take(): Long = {
     if (!fast) throw Failures.invalid(
-      s"The identity column ${SchemaInternals.quoted(Seq(column.name))} has no more values: $next is none of a BIGINT.")
+      s"The identity column ${SchemaInternals.quoted(Seq(column.name))} is exhausted: $next exceeds BIGINT.")
     val taken = value
     any = true
     last = taken

@@ -127,7 +127,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
         case text: UTF8String if !text.isValid =>
           throw Failures.invalid(
             s"The column ${SchemaInternals.quoted(field.column)} partitions the table and has a text that is not " +
-              "valid UTF-8, which cannot be a partition's value: correct it, with make_valid_utf8 for example.")
+              "valid UTF-8, which cannot be a partition value: correct it, with make_valid_utf8 for example.")
         case value => Predicates.encode(value, dataType)
       })
     })

@@ -4,7 +4,7 @@ import java.util.zip.CRC32
 
 import org.apache.parquet.io.{OutputFile, PositionOutputStream}
 
-/** A Parquet file that knows its size and its checksums once it is closed, so that nobody has to read it back. */
+/** A Parquet file that knows its size and its checksums once it is closed, so that it need not be read back. */
 private[lakelog] final class MeasuredFile(file: OutputFile) extends OutputFile {
 
   private var stream: MeasuredStream = _
@@ -34,7 +34,7 @@ private[lakelog] final class MeasuredFile(file: OutputFile) extends OutputFile {
  * Computes checksums of a Parquet file while it is written.
  *
  * How long its footer is stands behind it, and footers may be large, so their bytes are not kept until that is known.
- * But who writes the length has asked for the position before the footer and for the one after it. So a checksum begins
+ * But the writer of the length has requested the position before the footer and for the one after it. So a checksum begins
  * at each position that is asked for, and the last two of them go on.
  */
 private final class MeasuredStream(target: PositionOutputStream) extends PositionOutputStream {
@@ -55,7 +55,7 @@ private final class MeasuredStream(target: PositionOutputStream) extends Positio
   def footerCrc: Long = {
     val start = written - TrailerBytes - lastEightBytes.toInt
     val tail = Seq(earlier, latest).find(_.start == start)
-    tail.getOrElse(throw new IllegalStateException(s"Nobody asked for position $start, where the footer begins."))
+    tail.getOrElse(throw new IllegalStateException(s"The position $start, where the footer begins, was never requested."))
       .checksum.getValue
   }
 

@@ -127,7 +127,7 @@ def test_names_of_folders_are_columns_and_partitions(lake, tmp_path, vectorized)
     assert lake.sql("SELECT p.id, n FROM lake.p JOIN lake.d ON p.kind = d.kind") == [(1, 9)]
     for call, message in {
         f"add_files('q', '{place}', map('hour', '1'))": "no partition column hour",
-        f"add_files('p', '{place}', map('day', 'x'))": "'x', in the name of a folder, is no DATE",
+        f"add_files('p', '{place}', map('day', 'x'))": "'x', in the name of a folder, is not a DATE",
         f"add_files('p', '{place}x')": "no files at",
         "add_files('p', NULL)": "argument source of add_files is NULL",
         "add_files('p', '')": "source is empty",

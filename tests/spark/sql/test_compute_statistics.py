@@ -79,9 +79,9 @@ def test_the_optimizer_goes_by_them_also_after_renames_and_in_other_sessions(cou
 def test_columns_that_there_are_not_or_that_cannot_be_counted_are_refused(counted):
     for columns, message in {
         "array('nothing')": "no column nothing",
-        "array('list')": "list is .*, of which Spark computes no statistics",
-        "array()": "name some",
-        "array(CAST(NULL AS STRING))": "one is NULL",
+        "array('list')": "list is .*, for which Spark computes no statistics",
+        "array()": "name columns",
+        "array(CAST(NULL AS STRING))": "has a NULL",
     }.items():
         with pytest.raises(AnalysisException, match=message):
             counted.sql(f"CALL lake.system.compute_statistics('t', {columns})")

@@ -63,7 +63,7 @@ def test_a_task_has_values_whose_next_one_is_beyond_all_numbers(lake):
     for _ in range(2):
         rows.writeTo(f"{lake.name}.t").append()
     assert values(lake) == [5, 5 + 2**62]
-    with pytest.raises(Exception, match="has no more values|is exhausted"):
+    with pytest.raises(Exception, match="is exhausted"):
         rows.writeTo(f"{lake.name}.t").append()
     assert damage(lake) == []
 

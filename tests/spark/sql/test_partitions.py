@@ -141,7 +141,7 @@ def test_transforms_are_partitions_under_the_names_of_their_fields(lake):
         lake.sql(
             "ALTER TABLE lake.t ADD PARTITION (ts_day = '2020-01-03', c = 'x', id_bucket = 7, s_trunc = 'ab')"
         )
-    with pytest.raises(UnsupportedOperationException, match="id_bucket is bucket"):
+    with pytest.raises(UnsupportedOperationException, match="id_bucket, which is bucket"):
         lake.sql(
             "ALTER TABLE lake.t PARTITION (ts_day = '2020-01-02', c = 'x', id_bucket = 0, s_trunc = 'ab') "
             "RENAME TO PARTITION (ts_day = '2020-01-02', c = 'x', id_bucket = 1, s_trunc = 'ab')"

@@ -484,7 +484,7 @@ def test_a_streaming_query_writes_to_a_branch_once_and_reads_from_none(shop, tmp
         writer.trigger(availableNow=True).toTable(f"{shop.name}.a.t.branch_b").awaitTermination()
     assert sorted(ids(shop, "a.t.branch_b")) == [1, 1, 2, 2, 3, 3]
     assert ids(shop) == [1, 2, 3]
-    with pytest.raises((PySparkException, Py4JJavaError), match="A stream follows a table itself"):
+    with pytest.raises((PySparkException, Py4JJavaError), match="A stream reads a table itself"):
         stream = shop.spark.readStream.table(f"{shop.name}.a.t.branch_b").writeStream.format("noop")
         stream.option("checkpointLocation", str(tmp_path / "other")).start().processAllAvailable()
 

@@ -347,7 +347,7 @@ def test_a_name_that_both_have_is_refused_wherever_it_is_used(shared):
         "CREATE TABLE t USING lakelog AS SELECT 1 AS id", "CREATE OR REPLACE TABLE t USING lakelog AS SELECT 1 AS id",
         "ALTER TABLE t ADD COLUMN c INT", "SELECT * FROM t VERSION AS OF 1",
     ):  # fmt: skip
-        with pytest.raises(AnalysisException, match="one of the session catalog as well"):
+        with pytest.raises(AnalysisException, match="and a table of the session catalog"):
             shared.sql(statement)
     assert shared.sql("SHOW TABLES") == [(shared.database, "t", False)]
     assert shared.spark.sql(f"SELECT * FROM lake.{shared.database}.t").collect()[0][0] == 1

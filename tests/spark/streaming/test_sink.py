@@ -364,7 +364,7 @@ def test_a_query_does_not_write_in_a_transaction_that_is_open_around_it(tables, 
     frame = streams.table("a.s")
     tables.sql("CALL lake.system.begin_transaction()")
     try:
-        with pytest.raises(Exception, match="no part of a transaction"):
+        with pytest.raises(Exception, match="cannot be part of a transaction"):
             streams.to_table(frame, "a.t")
     finally:
         tables.sql("CALL lake.system.rollback_transaction()")

@@ -92,7 +92,7 @@ def test_it_begins_at_the_time_of_a_version(table, streams):
         ({"startingVersion": 1, "startingTimestamp": "2020-01-01"}, "not both"),
         ({"startingVersion": "soon"}, "the number of a version, or latest"),
         ({"startingVersion": 9}, "its versions are 1 to 3"),
-        ({"startingTimestamp": "soon"}, "no time"),
+        ({"startingTimestamp": "soon"}, "not a time"),
         ({"startingTimestamp": "2999-01-01"}, "in the future"),
         ({"maxFilesPerTrigger": 0}, "above 0"),
         ({"maxBytesPerTrigger": "much"}, "such as 64m"),

@@ -180,7 +180,7 @@ def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_g
     ask(fresh(), method, **change, token=token)
     assert ask(fresh(), "load_table", identifier=["t"])["version"] == facts["version"] + 1
     ask(fresh(), "drop_table", identifier=["t"], token=ask(fresh(), "token", identifier=["t"]))
-    with pytest.raises(CommitUnknown, match="happened, but not all that it needs is there any more"):
+    with pytest.raises(CommitUnknown, match="happened, but what it needs is gone"):
         ask(fresh(), method, **change, token=token)
     with pytest.raises(NoSuchTable):
         ask(fresh(), method, **change, token=other)
@@ -280,7 +280,7 @@ def test_a_plan_is_of_the_version_that_was_loaded(fresh):
 
 def test_a_table_that_was_dropped_and_created_again_is_not_taken_for_the_old_one(fresh):
     facts, _ = create(fresh(), "t")
-    with pytest.raises(NoSuchTable, match="another one"):
+    with pytest.raises(NoSuchTable, match="was dropped and re-created"):
         ask(
             fresh(),
             "truncate",
@@ -389,7 +389,7 @@ def test_whatever_becomes_of_a_request_it_is_answered_and_so_are_the_others():
     assert "UnicodeEncodeError" in errors[0]["message"]
     assert errors[1] == {"kind": "invalid-input", "message": "no \\udcff", "outcome_known": True}
     assert "FileNotFoundError: no \\udcff" in errors[2]["message"]
-    assert "larger than a JVM can take" in errors[3]["message"]
+    assert "larger than a JVM can read" in errors[3]["message"]
     assert "SystemExit" in errors[4]["message"]
     assert errors[5] is None
     assert "RecursionError" in errors[99]["message"]

@@ -20,8 +20,8 @@ from lakelog.spark.requests.base import Done
 def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
     """Answer the facts of a table as changes of it are read, and which versions' changes these are.
 
-    Unless they end at a version, nothing is said of what the changes have among them: when Spark asks again, under
-    the plan that it has made, there may be more, and a stream that is started again has to have the same plan.
+    Unless they end at a version, the answer does not narrow down what the changes include: when Spark loads them
+    again for the same plan, there may be more, and a restarted stream has to have the same plan.
     """
     table = named(at, asked)
     if asked.on is not None:
@@ -37,7 +37,7 @@ def load(at: OpenCatalog, asked: ask.LoadChanges) -> ask.ChangesFacts:
             log = _log(at, asked.transaction, newest, first, last)
             may_carry, may_update, may_repeat = log.may_carry, log.may_update, log.may_repeat
         except NotFound:
-            # A stream may have read them before they expired; who has not gets an error when they are read.
+            # A stream may have read them before they expired; any other reader gets an error when it reads them.
             pass
     step = at.step(asked.transaction)
     at.handles.remember(end, asked.transaction, past=True, step=step)
@@ -69,7 +69,7 @@ def plan(at: OpenCatalog, asked: ask.PlanChanges) -> tuple[Done, bytes]:
 
 
 def _log(at: OpenCatalog, transaction: str | None, table: Table, first: int, last: int) -> Changelog:
-    """Return changes, which are asked about once to be analysed and once to be read."""
+    """Return changes, which are requested once for analysis and once to be read."""
     key = (transaction, table.location, table.id, table.ref_id, first, last)
     return at.changes.get(key, lambda: Changelog.of(table, first, last))
 
@@ -82,7 +82,7 @@ def _end(wanted: Asked | None, last: int) -> ask.ChangesEnd:
 
 
 def _wanted(asked: ask.LoadChanges) -> Asked | None:
-    """Return which changes are asked for, None for all that there are."""
+    """Return which changes are requested, None for all that there are."""
     if not asked.start_latest and (
         asked.start_version is asked.end_version is asked.start_us is asked.end_us is None
     ):

@@ -1,4 +1,4 @@
-"""Which files a compaction writes anew, and its commit."""
+"""Which files a compaction rewrites, and its commit."""
 
 from __future__ import annotations
 

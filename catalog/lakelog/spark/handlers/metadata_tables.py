@@ -15,7 +15,7 @@ def describe(at: OpenCatalog, asked: ask.DescribeMetadataTable) -> ask.MetadataT
     table = at.loaded(asked)
     if asked.ref is not None and not METADATA_TABLES[name].of_a_line:
         raise Unsupported(
-            f"{name} tells of {table.name} with all its tags and branches: ask it of the table itself, without "
+            f"{name} covers {table.name} with all its tags and branches: read it from the table itself, without "
             f"{table.ref}"
         )
     return ask.MetadataTable(name=name, schema=schema_json(table.inspect(name).schema))

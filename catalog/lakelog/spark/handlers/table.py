@@ -66,7 +66,7 @@ class Entry:
 
 
 def _is_change(request: type[base.Request]) -> bool:
-    """Whether commits come of it, which name its statement, and which it may be asked for again."""
+    """Whether the request commits: its commits name its statement, and it may be retried."""
     return "query" in request.__struct_fields__
 
 

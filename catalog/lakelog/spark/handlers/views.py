@@ -1,4 +1,4 @@
-"""Views, and what stands beside them."""
+"""Views, and lists of tables and views together."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def begin(at: OpenCatalog, asked: ask.BeginWrite) -> ask.Begun:
 
 
 def begin_batch(at: OpenCatalog, asked: ask.BeginBatch) -> ask.Begun:
-    """The id of the write is that of its commit, so that asking again needs no token."""
+    """The id of the write is that of its commit, so that a retry needs no token."""
     table = at.loaded(asked).refresh()
     for version in {asked.version, asked.written_as}:
         older = at.loaded(msgspec.structs.replace(asked, version=version))

@@ -1,4 +1,4 @@
-"""Small files become larger ones: Python says which ones and commits, Spark's executors read and write."""
+"""Small files become larger ones: Python selects and commits them, Spark's executors read and write."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _prepare(call: Call) -> Mapping[str, Any]:
 
 
 def _compact(call: Call) -> Rows:
-    """Tell what the job has done, which has committed it."""
+    """Return what the job has done, which has committed already."""
     return [[call.result[column.name] for column in _COLUMNS]]
 
 
 _COLUMNS = (
-    Column("rewritten_files", "BIGINT", "that the table does not have any more"),
+    Column("rewritten_files", "BIGINT", "that the table no longer has"),
     Column("rewritten_bytes", "BIGINT"),
     Column("added_files", "BIGINT", "in their place"),
     Column("added_bytes", "BIGINT"),
@@ -39,24 +39,24 @@ _COLUMNS = (
 PROCEDURES = (
     Procedure(
         name="compact",
-        description="Write small files of a table anew as larger ones, and files of which many rows are deleted.",
+        description="Rewrite small files of a table into larger ones, and files of which many rows are deleted.",
         prepare=_prepare,
         run=_compact,
         parameters=(
             Parameter("table", "STRING", "the table"),
             Parameter(
-                "where", "STRING", "only files that may have rows like these; NULL: all", default="NULL"
+                "where", "STRING", "only files that may have rows that match; NULL: all", default="NULL"
             ),
             Parameter(
                 "target_size",
                 "BIGINT",
-                "how many bytes a file shall have; NULL: as the table's property says",
+                "how many bytes a file should have; NULL: the table's property",
                 default="NULL",
             ),
             Parameter(
                 "deleted_ratio",
                 "DOUBLE",
-                "a share of deleted rows from which on a file is written anew anyway; NULL: 0.3",
+                "the share of deleted rows from which on any file is rewritten; NULL: 0.3",
                 default="NULL",
             ),
         ),

@@ -8,7 +8,7 @@ _NAME = Parameter("name", "STRING", "the cut's name")
 _COLUMNS = (
     Column("name", "STRING"),
     Column("time", "TIMESTAMP", "the moment that it shows"),
-    Column("logs", "BIGINT", "how many namespaces and tables it has"),
+    Column("logs", "BIGINT", "how many namespaces and tables it includes"),
 )
 
 
@@ -29,7 +29,7 @@ def _all(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="save_cut",
-        description="Give the present state of all namespaces and tables a name, under which it can be shown later.",
+        description="Name the present state of all namespaces and tables, to show it later.",
         run=_save,
         parameters=(_NAME,),
         columns=_COLUMNS,
@@ -38,7 +38,7 @@ PROCEDURES = (
     ),
     Procedure(
         name="drop_cut",
-        description="Forget a saved cut: what only it needs can expire then.",
+        description="Delete a saved cut: versions that only it needs can expire then.",
         run=_drop,
         parameters=(_NAME,),
         changes=lambda call: (),

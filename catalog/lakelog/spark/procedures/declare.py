@@ -56,9 +56,9 @@ class Column:
 class Call:
     """One CALL. `arguments` has a value for every parameter.
 
-    `catalog` is the session's catalog, or its transaction where one is open; what is changed through it is told from
-    other changes by the statement's text and application. `token` makes the change happen once, however often the
-    same call is asked for: pass it on to the method that changes something. `transaction` is the id of the session's.
+    `catalog` is the session's catalog, or its transaction where one is open; its changes are
+    distinguished by the statement's text and application. `token` makes the change happen once, however often the
+    same call is retried: pass it on to the method that changes something. `transaction` is the id of the session's.
     `result` is what came of the job that the procedure has prepared.
     """
 
@@ -119,7 +119,7 @@ class Call:
 class Procedure:
     """A procedure in the namespace `system`. `run` returns the rows of the result, in the order of `columns`.
 
-    `changes` returns what the procedure changes first, for the token with which it may be asked again; one that
+    `changes` returns what the procedure changes first, for the token with which it may be retried; one that
     changes nothing, or that may simply be run again, has none. `session` marks the three procedures that open and end
     the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
 

@@ -1,4 +1,4 @@
-"""Files that others have written become a table's. Spark finds them and looks into their footers; see `adding`."""
+"""Files that others have written become a table's. Spark finds them and reads their footers; see `adding`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _prepare(call: Call) -> Mapping[str, Any]:
 
 
 def _source(text: str) -> Mapping[str, Any]:
-    """Tell a path from a table of the session catalog, which may also be a path as `parquet`.`/path`."""
+    """Return the path or the table of the session catalog that is meant; `parquet`.`/path` is a path too."""
     from lakelog.catalog.names import identifier
 
     if not text:
@@ -42,8 +42,8 @@ def _source(text: str) -> Mapping[str, Any]:
         parts = parts[1:]
     if len(parts) > 2:
         raise InvalidInput(
-            f"the source {text} is neither an absolute path nor a table of spark_catalog, which is named by one or two "
-            "parts: give one of these"
+            f"the source {text} is neither an absolute path nor a table of spark_catalog, whose name has one or two "
+            "parts: give a path or a table"
         )
     return {"table": list(parts)}
 
@@ -55,7 +55,7 @@ def _add_files(call: Call) -> Rows:
     table = call.catalog.load_table(call.table("table"))
     if call.result["table_schema"] != schema_to_spark(table.schema):
         raise CommitConflict(
-            f"the columns of {table.name} changed while files were looked into: add them again",
+            f"the columns of {table.name} changed while the files were read: add them again",
             version=table.version,
         )
     found = _found(call.result)
@@ -84,7 +84,7 @@ def _found(result: Mapping[str, Any]) -> list[FoundFile]:
     for file in result["files"]:
         columns = schemas[file["schema"]]
         assert isinstance(columns, StructType), "a file has columns"
-        stats = {tuple(path): msgspec.convert(told, ColumnStats) for path, told in file["stats"]}
+        stats = {tuple(path): msgspec.convert(own, ColumnStats) for path, own in file["stats"]}
         found.append(
             FoundFile(
                 path=file["path"],
@@ -122,7 +122,7 @@ PROCEDURES = (
             Parameter(
                 "ignore_extra_columns",
                 "BOOLEAN",
-                "take files with columns that the table does not have",
+                "accept files with columns that the table does not have",
                 default="false",
             ),
         ),

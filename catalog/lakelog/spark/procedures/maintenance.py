@@ -1,4 +1,4 @@
-"""Letting go of the past: expire and vacuum. Both only tell what they would do, unless dry_run is false."""
+"""Deleting the past: expire and vacuum. Both only report what they would do, unless dry_run is false."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TABLE = Parameter("table", "STRING", "one table; NULL: all of the namespace", d
 _NAMESPACE = Parameter(
     "namespace", "STRING", "all of a namespace; NULL: the table, or the whole catalog", default="NULL"
 )
-_DRY_RUN = Parameter("dry_run", "BOOLEAN", "only tell what would go", default="true")
+_DRY_RUN = Parameter("dry_run", "BOOLEAN", "only report what would be deleted", default="true")
 
 
 def _age(parameter: str, comment: str) -> Parameter:
@@ -21,7 +21,7 @@ def _age(parameter: str, comment: str) -> Parameter:
 
 def _subject(call: Call) -> dict[str, Any]:
     if call["table"] is not None and call["namespace"] is not None:
-        raise InvalidInput("a table and a namespace are given: give one of them")
+        raise InvalidInput("both a table and a namespace are given: give one of them")
     if call["table"] is not None:
         return {"table": call.table("table")}
     return {} if call["namespace"] is None else {"namespace": call.namespace("namespace")}
@@ -71,18 +71,21 @@ _PLACE = (
     Column("location", "STRING", "relative to the warehouse"),
 )
 _END = (
-    Column("kept_for_cuts", "BOOLEAN", "saved cuts need more than was asked for"),
-    Column("error", "STRING", "why it was left alone"),
+    Column("kept_for_cuts", "BOOLEAN", "saved cuts keep more than was requested"),
+    Column("error", "STRING", "why nothing was done here"),
 )
 
 PROCEDURES = (
     Procedure(
         name="expire",
-        description="Let go of versions that were replaced long ago; the current one, and what cuts need, stays.",
+        description="Expire versions that were replaced long ago; the current one, and those that cuts need, stay.",
         run=_expire,
         parameters=(
             _TABLE,
-            _age("older_than", "versions replaced longer ago; NULL: 7 days, unless another one says it"),
+            _age(
+                "older_than",
+                "versions replaced longer ago; NULL: 7 days, unless retain_last or version is given",
+            ),
             Parameter("retain_last", "INT", "all but so many versions", default="NULL"),
             Parameter("version", "BIGINT", "versions before this one, of a table", default="NULL"),
             _NAMESPACE,
@@ -90,7 +93,7 @@ PROCEDURES = (
         ),
         columns=(
             *_PLACE,
-            Column("versions", "BIGINT", "how many go"),
+            Column("versions", "BIGINT", "how many expire"),
             Column("first_version", "BIGINT", "the first that can be read afterwards"),
             Column("head_version", "BIGINT"),
             Column("commits", "BIGINT"),
@@ -116,10 +119,10 @@ PROCEDURES = (
             *_PLACE,
             Column("files", "BIGINT", "data files"),
             Column("file_bytes", "BIGINT"),
-            Column("objects", "BIGINT", "all else but commits"),
+            Column("objects", "BIGINT", "all others except commits"),
             Column("object_bytes", "BIGINT"),
             Column("waiting_files", "BIGINT", "of writes that may be under way"),
-            Column("foreign_files", "BIGINT", "not lakelog's: they stay"),
+            Column("foreign_files", "BIGINT", "not lakelog's; they stay"),
             Column("fence", "BIGINT", "the first version whose writes go on"),
             *_END,
         ),

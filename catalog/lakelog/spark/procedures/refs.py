@@ -1,4 +1,4 @@
-"""Letting one branch of a table become what another one is; SQL has statements for all else about tags and branches."""
+"""Fast-forward of a branch; SQL has statements for all else about tags and branches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _fast_forward(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="fast_forward",
-        description="Give a branch the rows of another one, which has all that it has; main is the table itself.",
+        description="Give a branch the rows of another one that contains all its changes; main is the table itself.",
         run=_fast_forward,
         parameters=(
             Parameter("table", "STRING", "the table"),
@@ -24,7 +24,7 @@ PROCEDURES = (
         columns=(
             Column("branch_updated", "STRING", "the branch that has changed"),
             Column("previous_version", "BIGINT", "the version of the table before"),
-            Column("current_version", "BIGINT", "the version of the table in which it is so"),
+            Column("current_version", "BIGINT", "the version of the table after"),
         ),
         changes=lambda call: call.table("table"),
     ),

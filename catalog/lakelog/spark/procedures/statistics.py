@@ -37,13 +37,15 @@ def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
     if wanted is None:
         return [name for name, counted in countable.items() if counted]
     if not wanted or None in wanted:
-        raise InvalidInput("the columns are none, or one is NULL: name some, or leave them out for all")
+        raise InvalidInput(
+            "the list of columns is empty, or has a NULL: name columns, or leave them out for all"
+        )
     names = list(dict.fromkeys(table.schema.find((str(name),)).name for name in wanted))
     for name in names:
         if not countable[name]:
             kind = table.schema.find((name,)).type
             raise InvalidInput(
-                f"the column {name} is {kind}, of which Spark computes no statistics: leave it out"
+                f"the column {name} is {kind}, for which Spark computes no statistics: leave it out"
             )
     return names
 
@@ -56,7 +58,7 @@ def _compute(call: Call) -> Rows:
     newest = call.catalog.load_table(call.table("table"))
     if newest.id != result["id"]:
         raise CommitConflict(
-            f"{newest.name} is another table since its statistics were computed: compute them again",
+            f"{newest.name} was dropped and re-created while its statistics were computed: compute them again",
             version=newest.version,
         )
     table = newest if newest.version == result["version"] else newest.at(version=result["version"])
@@ -68,8 +70,8 @@ def _compute(call: Call) -> Rows:
     columns: dict[int, ColumnEstimates] = {}
     for each in result["columns"]:
         field = table.schema.find((each["name"],))
-        told = {key: value for key, value in each.items() if key != "name"}
-        columns[field.id] = ColumnEstimates(type=str(field.type), **told)
+        own = {key: value for key, value in each.items() if key != "name"}
+        columns[field.id] = ColumnEstimates(type=str(field.type), **own)
     estimates = TableEstimates(
         version=table.version, rows=result["rows"], size_bytes=table.size_bytes, columns=columns
     )
@@ -90,7 +92,7 @@ def _shown(literal: Any) -> str | None:
 PROCEDURES = (
     Procedure(
         name="compute_statistics",
-        description="Look at all rows of a table, for Spark's cost-based optimizer to know its columns.",
+        description="Compute statistics of a table's columns from all rows, for Spark's cost-based optimizer.",
         prepare=_prepare,
         run=_compute,
         parameters=(
@@ -102,13 +104,13 @@ PROCEDURES = (
         columns=(
             Column("column", "STRING"),
             Column("rows", "BIGINT", "of the table"),
-            Column("distinct_values", "BIGINT", "about so many, NULL not counted"),
+            Column("distinct_values", "BIGINT", "estimated, without NULL"),
             Column("nulls", "BIGINT"),
-            Column("min", "STRING", "as the log has it: days, microseconds"),
+            Column("min", "STRING", "as the log stores it: days, microseconds"),
             Column("max", "STRING"),
             Column("average_bytes", "BIGINT"),
             Column("most_bytes", "BIGINT"),
-            Column("version", "BIGINT", "that was looked at"),
+            Column("version", "BIGINT", "that was read"),
         ),
         changes=lambda call: call.table("table"),
     ),

@@ -14,7 +14,7 @@ def _begin(call: Call) -> Rows:
 
 
 def _commit(call: Call) -> Rows:
-    """Commit, or find out what became of a commit that another process was asked for before it died."""
+    """Commit, or find out what became of a commit that was requested of a process that died."""
     assert call.transaction is not None and call.token is not None
     opened = call.open_transactions.find(call.transaction)
     if opened is None:
@@ -26,7 +26,7 @@ def _commit(call: Call) -> Rows:
     except StorageError as error:
         raise NotCommitted(f"{error.message}. Nothing was committed", location=error.location) from error
     finally:
-        # After a commit whose outcome is not known, and only then, it can be asked for again.
+        # After a commit whose outcome is not known, and only then, it can be retried.
         if not opened.transaction.is_open:
             call.open_transactions.remove(opened.id)
     return [(opened.id,)]
@@ -64,7 +64,7 @@ PROCEDURES = (
     ),
     Procedure(
         name="rollback_transaction",
-        description="Forget all changes of this session's transaction.",
+        description="Discard all changes of this session's transaction.",
         run=_roll_back,
         columns=(_TRANSACTION,),
         session="rolls-back",

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from lakelog.catalog import CatalogNames
     from lakelog.catalog.names import Identifier
 
-_ID = Parameter("id", "STRING", "which one, as dropped() tells; NULL: the one dropped last", default="NULL")
+_ID = Parameter(
+    "id", "STRING", "which one, as listed by dropped(); NULL: the one dropped last", default="NULL"
+)
 _TO = Parameter("to", "STRING", "another name for it; NULL: the one it had", default="NULL")
 _RESTORED = (Column("restored", "STRING", "the name that it has now"),)
 
@@ -74,7 +76,7 @@ def _register_table(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="register_table",
-        description="Give a name to a table that stands at a location, and that no name leads to.",
+        description="Give a name to a table at a location that has none.",
         run=_register_table,
         parameters=(
             Parameter("table", "STRING", "the name that it gets"),

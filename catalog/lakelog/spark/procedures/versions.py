@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _TABLE = Parameter("table", "STRING", "the table")
 _COLUMNS = (
     Column("previous_version", "BIGINT", "the version that was the current one"),
-    Column("restored_version", "BIGINT", "the version that the table is as again"),
+    Column("restored_version", "BIGINT", "the version that was restored"),
     Column("current_version", "BIGINT", "the new version"),
 )
 
@@ -42,7 +42,7 @@ def _set_current_version(call: Call) -> Rows:
 PROCEDURES = (
     Procedure(
         name="rollback_to_version",
-        description="Make all of a table what it was at a version: rows, columns, partitioning and properties.",
+        description="Restore a table as of a version: rows, columns, partitioning and properties.",
         run=_rollback_to_version,
         parameters=(_TABLE, Parameter("version", "BIGINT", "the version to go back to")),
         columns=_COLUMNS,
@@ -50,7 +50,7 @@ PROCEDURES = (
     ),
     Procedure(
         name="rollback_to_timestamp",
-        description="Make all of a table what it was at a time: rows, columns, partitioning and properties.",
+        description="Restore a table as of a time: rows, columns, partitioning and properties.",
         run=_rollback_to_timestamp,
         parameters=(_TABLE, Parameter("timestamp", "TIMESTAMP", "the newest version not after it is meant")),
         columns=_COLUMNS,

@@ -2,7 +2,7 @@
 
 A table is named by its `identifier` or its `location`; one that was loaded by what its facts say, which is a
 `LoadedTable`. Requests that change something carry a `token`, a `stage` or a `write`, made by an earlier request, so
-that asking again is the same change; or the frame says which request is to be answered first, and the answer
+that a retry is the same change; or the frame says which request is to be answered first, and the answer
 becomes that member.
 """
 
@@ -34,7 +34,7 @@ class Answer(Message, frozen=True):
 
 
 class Statement(Message, frozen=True, kw_only=True):
-    """Who asks for a change, and by which statement; Python keeps of `text` what the catalog's settings say."""
+    """The user and the statement of a change; Python keeps of `text` what the catalog's settings say."""
 
     user: str
     application: str
@@ -84,7 +84,7 @@ class OfNamespace(InCatalog, frozen=True, kw_only=True):
 
 
 class Named(InCatalog, frozen=True, kw_only=True):
-    """About what stands at a name or a place, of which one is given."""
+    """About the object at a name or a place, of which one is given."""
 
     identifier: Path | None = None
     location: str | None = None
@@ -108,7 +108,7 @@ class NamespaceChange(OfNamespace, frozen=True, kw_only=True):
 
 
 class NamedChange(Named, frozen=True, kw_only=True):
-    """A change of what stands at a name or a place."""
+    """A change of the object at a name or a place."""
 
     token: Token | None
     query: Statement | None = None

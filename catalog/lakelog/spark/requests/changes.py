@@ -68,7 +68,7 @@ class OfStream(OfLoaded, frozen=True, kw_only=True):
 
 
 class StreamForm(OfLoaded, frozen=True, tag="stream_form"):
-    """What tells the columns of the loaded version from others."""
+    """What distinguishes the columns of the loaded version from others."""
 
 
 class Form(Answer, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ class DeclaredColumn(Message, frozen=True, kw_only=True):
 
 
 class DeclaredProcedure(Message, frozen=True, kw_only=True):
-    """`changes`: it may be asked for again by a token only; `job`: Spark has to work on data first.
+    """`changes`: it may be retried by a token only; `job`: Spark has to work on data first.
 
     `session` says what it does with the session's transaction: `begins`, `commits`, `rolls-back` or nothing.
     """
@@ -89,7 +89,7 @@ class Rows(Answer, frozen=True, kw_only=True):
 
 
 class TransactionToken(Request, frozen=True, kw_only=True, tag="transaction_token"):
-    """The token of the commit of a transaction that is about to be asked for."""
+    """The token for the commit of a transaction, before the commit is requested."""
 
     transaction: str
 

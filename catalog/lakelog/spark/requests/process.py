@@ -18,7 +18,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class First(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What makes a request the same one when it is asked again: `member` is what its answer becomes."""
+    """What identifies a request when it is retried: `member` is what its answer becomes."""
 
     method: str
     params: msgspec.Raw

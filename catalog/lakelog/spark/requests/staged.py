@@ -1,4 +1,4 @@
-"""Tables to be, which nobody sees before their one commit."""
+"""Tables to be, which no reader sees before their one commit."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class LoadTable(Named, frozen=True, kw_only=True, tag="load_table"):
 
 
 class LoadRelation(Named, frozen=True, tag="load_relation"):
-    """What stands at a name: the facts of a table, or a view."""
+    """The object of a name: the facts of a table, or a view."""
 
 
 class Transformed(Message, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ class AlterTable(NamedChange, frozen=True, kw_only=True, tag="alter_table"):
 
 
 class DropTable(NamedChange, frozen=True, kw_only=True, tag="drop_table"):
-    """Drop a table; with `purge` so that nobody can undo it."""
+    """Drop a table; with `purge` so that it cannot be undone."""
 
     purge: bool = False
 

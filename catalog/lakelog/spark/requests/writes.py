@@ -83,7 +83,7 @@ class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
 
 
 class MakeToken(InCatalog, frozen=True, kw_only=True, tag="token"):
-    """What makes a change of that name, place or namespace the same change when it is asked for again."""
+    """What identifies a change of that name, place or namespace when it is retried."""
 
     identifier: Path | None = None
     location: str | None = None
@@ -102,7 +102,7 @@ class CompactionGoal(Message, frozen=True, kw_only=True):
 
 
 class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction"):
-    """The next groups of files to be written anew, and the files one group after the other as an Arrow stream."""
+    """The next groups of files to be rewritten, and the files one group after the other as an Arrow stream."""
 
     goal: CompactionGoal
     predicate: Object | None
@@ -111,7 +111,7 @@ class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction")
 
 
 class CompactionGroup(Message, frozen=True, kw_only=True):
-    """So many files that are written anew together, by so many tasks if their rows are `spread`."""
+    """So many files that are rewritten together, by so many tasks if their rows are `spread`."""
 
     files: int
     rows: int
@@ -133,7 +133,7 @@ class Rewritten(Message, frozen=True, kw_only=True):
 
 
 class CommitCompaction(LoadedChange, frozen=True, kw_only=True, tag="commit_compaction"):
-    """Commit groups that were written anew."""
+    """Commit groups that were rewritten."""
 
     write: WriteRef
     groups: tuple[Rewritten, ...]

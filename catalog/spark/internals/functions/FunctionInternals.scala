@@ -88,7 +88,7 @@ private[lakelog] object FunctionInternals {
     FunctionDefinitions.toStored(written, manager.currentCatalog.name +: manager.currentNamespace.toSeq, catalog)
   }
 
-  /** What DESCRIBE FUNCTION tells of it. */
+  /** What DESCRIBE FUNCTION shows of it. */
   def info(stored: StoredFunction): ExpressionInfo =
     if (stored.isSql) {
       val written = FunctionDefinitions.toSpark(stored.definition).toList

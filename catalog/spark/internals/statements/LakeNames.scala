@@ -27,7 +27,7 @@ private[lakelog] object LakeNames {
   def find(parts: Seq[String]): Option[(LakeCatalog, Identifier)] =
     if (parts.length == 3 && isOfSystem(parts)) None else new Names(state.catalogManager).find(parts)
 
-  /** Whether it is, or could be, a table of lakelog's: the session catalog has others beside them. */
+  /** Whether it is, or could be, a lakelog table: the session catalog has others beside them. */
   def isTable(parts: Seq[String]): Boolean = new Names(state.catalogManager).isTable(parts)
 
   /**

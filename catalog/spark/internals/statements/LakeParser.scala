@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 
 /**
- * Spark's parser, which is asked for whatever is none of lakelog's statements.
+ * Spark's parser, which parses everything except lakelog's own statements.
  *
  * A proxy, because the methods of the interface differ between versions of Spark, and because the parser below may be
  * that of another extension.
@@ -24,7 +24,7 @@ private final class LakeParser(spark: ParserInterface, statements: Seq[LakeState
         parse(text).map { plan =>
           if (!isEmpty(parameters)) {
             throw Failures.unsupported(
-              "This statement of lakelog's takes no parameters: write the values into its text.")
+              "lakelog's own statements do not take parameters: write the values into the text.")
           }
           plan
         }

@@ -43,8 +43,8 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
   private def replaced(command: LogicalPlan, catalog: LakeSessionCatalog): LogicalPlan = command match {
     case CreateTable(table, SaveMode.Overwrite, _) if table.provider.exists(LakeDataSource.isNamed) =>
       throw Failures.invalid(
-        s"${named(table.identifier, catalog)} is a table of the session catalog's in another format, which lakelog does not " +
-          "replace: drop it before.")
+        s"${named(table.identifier, catalog)} is a table of the session catalog in another format, which lakelog does not " +
+          "replace: drop it first.")
     case CreateTable(table, mode, query) if isNew(table.identifier, catalog) => command
     case CreateTable(table, mode, query) => onLakelogs(table, mode, query, catalog)
 
@@ -100,7 +100,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
     new TableAlreadyExistsException(catalog.lake.named(SessionInternals.qualified(name)))
 
   /**
-   * A table of the session catalog's is to be created where lakelog has one. A DataFrame's saveAsTable comes so unless it
+   * A table of the session catalog is to be created where lakelog has one. A DataFrame's saveAsTable comes so unless it
    * says format("lakelog"); in the default format it appends to whatever is there.
    */
   private def onLakelogs(
@@ -113,7 +113,7 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
         val name = named(wanted.identifier, catalog)
         def listed(columns: Seq[String]) = columns.mkString("partitioned by ", ", ", "")
         if (!wanted.provider.contains(SessionInternals.defaultProvider)) throw Failures.invalid(
-          s"$name is a table of lakelog's, to which rows cannot be appended in the format ${wanted.provider.getOrElse("")}.")
+          s"$name is a lakelog table, to which rows cannot be appended in the format ${wanted.provider.getOrElse("")}.")
         val partitions = table.partitioning.map(_.describe).toSeq
         if (wanted.partitionColumnNames.nonEmpty && wanted.partitionColumnNames != partitions) throw Failures.invalid(
           s"$name is ${if (partitions.isEmpty) "not partitioned" else listed(partitions)}, and not " +
@@ -122,8 +122,8 @@ private[lakelog] object SessionNames extends (SparkSession => Rule[LogicalPlan])
         AppendData.byName(
           DataSourceV2Relation.create(table, Some(catalog), Some(ident), options), rows, wanted.storage.properties)
       case (SaveMode.Overwrite, _) => throw Failures.invalid(
-          s"${named(wanted.identifier, catalog)} is a table of lakelog's, which is not replaced by one in the format " +
-            s"${wanted.provider.getOrElse("")}: write format(\"lakelog\"), or drop it before.")
+          s"${named(wanted.identifier, catalog)} is a lakelog table, which is not replaced by one in the format " +
+            s"${wanted.provider.getOrElse("")}: write format(\"lakelog\"), or drop it first.")
       case _ => throw taken(wanted.identifier, catalog)
     }
   }

@@ -35,7 +35,7 @@ private[lakelog] case class ShowBothExtended(show: ShowTablesCommand, catalog: L
       val all = Dataset.ofRows(
         ClassicSession.active,
         ShowTablesExtended(ResolvedNamespace(catalog.lake, own.toSeq), show.tableIdentifierPattern.get, show.output))
-      // Both know the temporary views; lakelog's own views are none of the session catalog's.
+      // Both list the temporary views; only lakelog lists its own views.
       all.collect().toSeq.filter(row => if (row.getBoolean(2)) others.isEmpty else tables(row.getString(1)))
     }
     (others ++ ours.getOrElse(Nil)).sortBy(row => (row.getBoolean(2), row.getString(1)))

@@ -86,7 +86,7 @@ private[lakelog] final class StatementWords(text: String, spark: ParserInterface
 
   def expectEnd(): Unit = if (!isAtEnd) fail()
 
-  /** Tells, as Spark's parser does, that the next word cannot stand where it does, and what could. */
+  /** Reports, as Spark's parser does, that the next word cannot stand where it does, and what could. */
   def fail(hint: String = ""): Nothing = {
     val word = words.lift(at)
     val place = word.map(_.start).getOrElse(text.length)

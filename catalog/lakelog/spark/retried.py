@@ -1,7 +1,7 @@
-"""Requests that are asked again because their answer was lost, and find gone what they need: did they happen?
+"""Requests that are retried because their answer was lost, and whose table or version is gone: did they happen?
 
-Most are found again by their commit ids before anything else is looked at. But a table or a branch that was dropped
-since, or a version that has expired, cannot be loaded any more; then the log alone tells what became of the request.
+Most are found by their commit ids before anything else is read. But a table or a branch that was dropped
+since, or a version that has expired, cannot be loaded any more; then the log alone shows what became of the request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lakelog.spark.requests.writes import CommitCompaction, CommitRows, CommitWr
 
 
 @contextmanager
-def telling_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
+def reporting_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
     """Inside, a request is answered. CommitUnknown, rather than NotFound, where it has happened already.
 
     So the adapter never deletes the files of a write that happened, or takes a change for one that did not. Costs a
@@ -29,7 +29,7 @@ def telling_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
         token = _token(at, asked)
         if token is not None and at.outside.has_happened(token):
             raise CommitUnknown(
-                f"commit {token.commit_id} happened, but not all that it needs is there any more: {gone}",
+                f"commit {token.commit_id} happened, but what it needs is gone: {gone}",
                 commit_id=token.commit_id,
                 location=at.outside.warehouse,
             ) from gone
@@ -37,7 +37,7 @@ def telling_what_happened(at: OpenCatalog, asked: Request) -> Iterator[None]:
 
 
 def _token(at: OpenCatalog, asked: Request) -> Token | None:
-    """Return what makes a request the same when it is asked again: where it has no token, its write, as a batch of a
+    """Return what identifies a request when it is retried: its token or, where it has none, its write, as a batch of a
     stream."""
     token: Token | None = getattr(asked, "token", None)
     if token is not None:
