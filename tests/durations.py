@@ -51,6 +51,7 @@ class Durations:
         longest = sorted(self._took_s.items(), key=lambda test: -test[1])
         if self._file:
             lines = [f"{took:6.1f} {test}\n" for test, took in longest if took >= KEPT_FROM_S]
+            Path(self._file).parent.mkdir(parents=True, exist_ok=True)
             Path(self._file).write_text("".join(lines), encoding="utf-8")
         over = [] if self._full else [(test, took) for test, took in longest if took > budget_s(test)]
         if over:

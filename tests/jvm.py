@@ -1,7 +1,7 @@
 """The JVMs of the tests: with what they start, so that they cost little. What they run is as users run it.
 
 Half of the start of a Spark is the loading and checking of some ten thousand classes. `python -m tests.jvm` makes an
-archive of them, once for an environment; a JVM that finds another class path or another Java than it was made with
+archive of them, once for an environment, and the adapter's jar; a JVM that finds another class path or another Java than it was made with
 starts without it, as does one where there is none. No test may depend on it.
 """
 
@@ -59,6 +59,9 @@ def make_archive() -> None:
     """Let a Spark run some statements, and keep the classes that it came by."""
     import pyspark
 
+    from lakelog.spark.jar import jar_path
+
+    jar_path()  # built here rather than by each of the suites that begin at once
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
     made_with = hashlib.sha256(
         f"{java}{pyspark.__file__}{pyspark.__version__}{Path(__file__).read_text()}".encode()
