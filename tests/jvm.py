@@ -1,8 +1,8 @@
 """The JVMs of the tests: with what they start, so that they cost little. What they run is as users run it.
 
-Half of the start of a Spark is the loading and checking of some ten thousand classes. `python -m tests.jvm` makes an
-archive of them, once for an environment, and the adapter's jar; a JVM that finds another class path or another Java than it was made with
-starts without it, as does one where there is none. No test may depend on it.
+Half of the start of a Spark is the loading and checking of some ten thousand classes. `python -m tests.jvm` builds the
+adapter's jar, and makes an archive of these classes, once for an environment. A JVM that finds another class path or
+another Java than the archive was made with starts without it, as does one where there is none. No test may depend on it.
 """
 
 from __future__ import annotations
