@@ -220,6 +220,8 @@ def test_the_source_is_read_once_and_no_broadcast_waits_for_the_table(lake, mode
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id FROM range(0, 10, 1, 2)")
     lake.sql("CREATE TABLE lake.s AS SELECT id FROM range(5, 15, 1, 1)")
     lake.spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    before = lake.spark.conf.get("spark.sql.ui.explainMode")
+    lake.spark.conf.set("spark.sql.ui.explainMode", "formatted")
     try:
         lake.sql(
             "MERGE INTO lake.t USING lake.s ON t.id = s.id "
@@ -228,6 +230,7 @@ def test_the_source_is_read_once_and_no_broadcast_waits_for_the_table(lake, mode
         )
     finally:
         lake.spark.conf.unset("spark.sql.adaptive.enabled")
+        lake.spark.conf.set("spark.sql.ui.explainMode", before)
     assert {id for (id,) in lake.sql("SELECT id FROM lake.t")} == {*range(-7, -4), *range(5), *range(10, 15)}
     plan = last_plan(lake)
     assert "ShuffledHashJoin LeftAnti" in plan, plan
