@@ -283,9 +283,7 @@ class TableVersion:
 
     def plan_partial(self, predicate: Filter) -> pa.Table:
         """Return the data files in which an overwrite by this filter may replace some rows and not all. Unsupported."""
-        return matching_files(self.head.tracked, self.head.view, bind(as_predicate(predicate), self.schema))[
-            1
-        ]
+        return matching_files(self.head, bind(as_predicate(predicate), self.schema))[1]
 
     def plan_compaction(
         self, goal: Goal, filter: Filter | None, *, until: int, limit_bytes: int

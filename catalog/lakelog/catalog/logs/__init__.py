@@ -40,7 +40,6 @@ from lakelog.catalog.logs.file_entries import (
 )
 from lakelog.catalog.logs.live_files import (
     as_removed,
-    chunks_of,
     file_keys,
     files_only_in,
 )
@@ -129,7 +128,6 @@ __all__ = [
     "check_conflicts",
     "check_not_forgotten",
     "chosen_scope",
-    "chunks_of",
     "commit_changes",
     "commit_in",
     "file_keys",

@@ -55,7 +55,7 @@ def delete(head: TableHead, predicate: Predicate, token: Token | None) -> TableH
 
 def is_by_files(head: TableHead, predicate: Predicate) -> bool:
     """Return whether each file is proven to match as a whole, or not at all. Unsupported as `delete`."""
-    _, some = matching_files(head.tracked, head.view, bind(predicate, head.schema))
+    _, some = matching_files(head, bind(predicate, head.schema))
     return not some.num_rows
 
 
@@ -69,7 +69,7 @@ def _delete_rows(head: TableHead, predicate: Predicate, token: Token | None) -> 
     tracked, metadata = head.tracked, head.metadata
     bound = bind(predicate, metadata.schema)
     tracked.transaction.note_rows_read(predicate)
-    whole, some = matching_files(tracked, head.view, bound)
+    whole, some = matching_files(head, bound)
     positions = dict(
         read_positions(
             tracked.store, tracked.prefix, some, metadata.schema, bound, tracked.log.replay.open_url

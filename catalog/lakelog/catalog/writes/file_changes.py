@@ -253,7 +253,7 @@ def _replaced_files(
             return current.all_files(), empty()
         case Operation.OVERWRITE | Operation.DELETE:
             assert bound is not None, "these have a filter"
-            return matching_files(current.tracked, current.view, bound)
+            return matching_files(current, bound)
         case Operation.OVERWRITE_PARTITIONS:
             whole, some = [], []
             for chunk in current.chunks():

@@ -17,27 +17,24 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile, RemovedFile, joined, removed_file
-from lakelog.catalog.logs import TableHead, TrackedLog, chunks_of, file_keys, read_vector, with_deletes
+from lakelog.catalog.logs import TableHead, file_keys, read_vector, with_deletes
 from lakelog.catalog.planning import Bound, match
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, value_of
-from lakelog.catalog.state import TableState
-from lakelog.log import View, WriteRef
+from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
-def matching_files(
-    tracked: TrackedLog[TableState], view: View[TableState], bound: Bound
-) -> tuple[pa.Table, pa.Table]:
+def matching_files(head: TableHead, bound: Bound) -> tuple[pa.Table, pa.Table]:
     """Return the files of which all rows certainly match, and those of which some may.
 
     Unsupported for a condition that lakelog does not know.
     """
-    specs = view.state.current.specs
+    specs = head.metadata.specs
     whole, some = [], []
-    for chunk in chunks_of(tracked, view):
+    for chunk in head.chunks():
         found = match(chunk, bound, specs)
         whole.append(chunk.filter(found.all))
         has_rows = pc.greater(chunk["rows"].combine_chunks(), 0)
