@@ -48,6 +48,11 @@ class Chain:
         flags = [(c.seals or c.purges, c.restores or c.reopens) for c in self.effects]
         return next((closes for closes, opens in reversed(flags) if closes or opens), False)
 
+    @property
+    def purged(self) -> bool:
+        """Whether its data files may be gone: their deletion begins before the first version becomes a tombstone."""
+        return next((c.purges for c in reversed(self.effects) if c.purges or c.reopens), False)
+
 
 @dataclass
 class Warehouse:

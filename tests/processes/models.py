@@ -172,7 +172,7 @@ class TableModel:
     def _begin(self, requests: Requests) -> list[Commit]:
         """Begin with what the first version shows that was not expired, and return the commits after it."""
         tombstones = [entry.version for entry in self.chain.entries if isinstance(entry, Tombstone)]
-        if not tombstones:
+        if not tombstones and not self.chain.purged:
             return self.chain.commits
         if self.chain.sealed:
             note(self.chain, self.chain.commits, requests, self.checked)

@@ -1,0 +1,42 @@
+"""What the verifier makes of states that kills leave behind rarely."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+
+import pytest
+from tests.processes import chains, models
+from tests.processes.world import SCHEMA, rows
+
+from lakelog.catalog import Catalog
+from lakelog.catalog.maintenance import purge
+from lakelog.log.stores import open_store
+
+
+class _Killed(Exception):
+    pass
+
+
+def test_a_purge_that_was_killed_after_the_data_is_not_taken_for_a_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    # No journal knows this append, so that the model asks the rows whose it was.
+    catalog.create_table("n.t", SCHEMA).append(rows(1, 2, "w.1.1", "w"))
+    catalog.drop_table("n.t")
+
+    def killed(*_: object) -> None:
+        raise _Killed
+
+    monkeypatch.setattr(purge.expiry, "expire", killed)
+    with pytest.raises(_Killed):
+        catalog.vacuum(older_than=dt.timedelta(0), dropped_older_than=dt.timedelta(0), dry_run=False)
+    found = chains.read(open_store(str(tmp_path), {}))
+    [chain] = [chain for chain in found.chains.values() if chain.is_table]
+    assert chain.purged and not any(path.suffix == ".parquet" for path in tmp_path.rglob("t-*/data/**/*"))
+    checked = models.Checked(wrong=found.wrong)
+    models.TableModel(catalog, chain, random.Random(1), checked).follow(models.Requests([]))
+    assert checked.wrong == []
