@@ -14,6 +14,7 @@ import pytest
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
+from lakelog.log.errors import NotFound
 
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))]
@@ -79,8 +80,8 @@ def test_ls_lists_namespaces_and_tables(warehouse: str, capsys: pytest.CaptureFi
 
 
 def test_ls_of_a_folder_without_anything_is_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tell_json(capsys, "ls", "--warehouse", str(tmp_path / "nothing")) == []
-    assert not (tmp_path / "nothing").exists()
+    assert tell_json(capsys, "ls", "--warehouse", str(tmp_path)) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_warehouse_may_come_from_the_environment(
@@ -253,3 +254,19 @@ def test_what_is_inspected_is_json_that_every_program_reads(tmp_path, capsys):
         "upper_bound": 1.0,
     }
     assert metrics["b"]["lower_bound"] == "fe" and metrics["d"]["null_value_count"] == 2
+
+
+@pytest.mark.parametrize(
+    "command", ["ls", "ls a", "show a.t", "history a.t", "audit", "dropped", "fsck", "vacuum", "expire"]
+)
+def test_a_warehouse_that_does_not_exist_is_an_error_and_is_not_created(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    warehouse = tmp_path / "wharehouse"
+    assert run([*command.split(), "--warehouse", str(warehouse)]) == 1
+    assert f"there is no warehouse at {warehouse}: check the path" in capsys.readouterr().err
+    assert not warehouse.exists()
+    with pytest.raises(NotFound, match="there is no warehouse"):
+        Catalog(warehouse).list_tables()
+    warehouse.mkdir()
+    assert Catalog(warehouse).list_tables() == Catalog(warehouse).list_namespaces() == []

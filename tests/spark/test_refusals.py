@@ -127,3 +127,11 @@ def test_a_setting_of_the_catalog_that_is_not_known_is_refused_by_name(lake):
     lake.spark.conf.set(f"spark.sql.catalog.{lake.name}.endpiont", "http://127.0.0.1:1")
     with pytest.raises(Exception, match="endpiont"):
         lake.sql(f"SHOW TABLES IN {lake.name}")
+
+
+def test_a_warehouse_that_does_not_exist_is_an_error_until_something_is_written(lake):
+    for statement in (f"SHOW NAMESPACES IN {lake.name}", f"SHOW TABLES IN {lake.name}"):
+        with pytest.raises(Exception, match=f"there is no warehouse at {lake.warehouse}: check the path"):
+            lake.sql(statement)
+    lake.sql("CREATE NAMESPACE lake.a")
+    assert lake.sql(f"SHOW NAMESPACES IN {lake.name}") == [("a",)]

@@ -80,6 +80,8 @@ def _check(place: Place, what: str, name: str, *, deep: bool, all_versions: bool
     if warehouse is None:
         warehouse = place.required_warehouse
     logs = LogCache(Places(warehouse, place.store_options), {"engine": "lakelog fsck"}, LogOptions())
+    if location is None:
+        logs.places.check_there()
     return check_warehouse(
         logs,
         identifier(name),

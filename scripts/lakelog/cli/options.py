@@ -40,7 +40,10 @@ class Place:
         return self.warehouse
 
     def catalog(self) -> Catalog:
-        return Catalog(self.required_warehouse, options=self.store_options)
+        """Return the catalog of the warehouse. NotFound where there is none: commands read, and set up nothing."""
+        catalog = Catalog(self.required_warehouse, options=self.store_options)
+        catalog.places.check_there()
+        return catalog
 
     def catalog_for(self, reference: str) -> Catalog:
         """Return the catalog to look `reference` up in; what is given by its location needs no warehouse."""

@@ -39,7 +39,11 @@ def dispatch():
 
 @pytest.fixture
 def opened(dispatch, tmp_path):
-    return lambda name, **more: OneOf(dispatch, warehouse=str(tmp_path / name), fsync="off", **more)
+    def open_one(name, **more):
+        (tmp_path / name).mkdir(exist_ok=True)
+        return OneOf(dispatch, warehouse=str(tmp_path / name), fsync="off", **more)
+
+    return open_one
 
 
 def test_tables_and_transactions_of_one_catalog_are_not_those_of_another(opened):
@@ -110,7 +114,7 @@ def test_so_many_requests_of_a_catalog_are_answered_at_a_time_and_of_another_too
         ask(one, "list_namespaces", namespace=[])
         listed.set()
 
-    waiting = threading.Thread(target=ask_one)
+    waiting = threading.Thread(target=ask_one, daemon=True)
     waiting.start()
     assert ask(two, "list_namespaces", namespace=[]) == {"namespaces": []}
     assert not listed.wait(0.2)

@@ -21,6 +21,7 @@ from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Definition
 from lakelog.catalog.state import (
     NAMESPACE,
+    PROPERTIES,
     RELATION,
     Entry,
     EntryLinked,
@@ -73,10 +74,12 @@ class NameTree:
 
     def listed(self, namespace: Identifier, space: str) -> NamespaceState:
         """Return a namespace as it is now, and note that all of one space is read. NoSuchNamespace if it does not
-        exist; the root of an empty warehouse is an empty one."""
+        exist, NotFound for the names of a warehouse that does not exist; the root of an empty one is empty."""
         found = self.find_namespace(namespace)
         if found is None:
             if not namespace:
+                if space != PROPERTIES:
+                    self.logs.places.check_there()
                 return NamespaceState()
             raise no_such_namespace(namespace)
         found.tracked.transaction.note_name_read(space, None)

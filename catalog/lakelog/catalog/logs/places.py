@@ -6,10 +6,12 @@ serves the warehouse, and one serves each bucket or folder elsewhere.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 
 from lakelog.log import canonical_url, open_store
+from lakelog.log.errors import NotFound
 from lakelog.log.stores import ObjectStore
 
 
@@ -28,6 +30,14 @@ class Places:
             if url not in self.stores:
                 self.stores[url] = open_store(url, self._options)
             return self.stores[url]
+
+    def check_there(self) -> None:
+        """NotFound where the warehouse is a local folder that does not exist. A bucket reports that by itself, and a
+        prefix without objects is an empty warehouse."""
+        if self.warehouse.startswith("/") and not os.path.isdir(self.warehouse):
+            raise NotFound(
+                f"there is no warehouse at {self.warehouse}: check the path (the first write creates it)"
+            )
 
     def url(self, location: str) -> str:
         """Return the URL of `location` (a plain path for local folders)."""
