@@ -95,7 +95,10 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
           log(s"The pipe from Python broke: $broken")
           None
       }
-    if (frame.isEmpty) stop()
+    if (frame.isEmpty) {
+      awaitLastOutput()
+      stop()
+    }
     frame
   }
 
@@ -120,11 +123,14 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   }
 
   private def died(begun: Option[JObject] = None, wasAsked: Boolean): ChildDied = {
-    // What Python wrote as it ended may still be on its way. An interrupted thread retries all the same.
-    try listener.join(Child.LastOutputWaitMs)
-    catch { case _: InterruptedException => Thread.currentThread().interrupt() }
+    awaitLastOutput()
     new ChildDied(lastLines.synchronized(lastLines.mkString("\n")), begun, wasAsked)
   }
+
+  /** What Python wrote as it ended may still be on its way, and stopping the process closes the pipe that it is in. */
+  private def awaitLastOutput(): Unit =
+    try listener.join(Child.LastOutputWaitMs)
+    catch { case _: InterruptedException => Thread.currentThread().interrupt() } // the request is retried all the same
 }
 
 private[lakelog] object Child {
