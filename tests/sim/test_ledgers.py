@@ -8,7 +8,7 @@ from tests.sim.ledger_simulation import simulate_ledgers
 from tests.sim.serializability import Event, cycle
 
 SHORT = range(1, 401)
-FULL = range(10_000, 25_000)
+FULL = range(SHORT.stop, 15_000)
 MUTATION_SEEDS = range(1, 501)
 
 

@@ -7,7 +7,7 @@ from tests.sim.mutations import MUTATIONS
 from tests.sim.simulation import simulate
 
 SHORT = range(1, 401)
-FULL = range(10_000, 20_000)
+FULL = range(SHORT.stop, 10_000)
 MUTATION_SEEDS = range(1, 501)
 
 

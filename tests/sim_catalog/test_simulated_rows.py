@@ -7,7 +7,7 @@ from tests.sim_catalog.row_mutations import ROW_MUTATIONS
 from tests.sim_catalog.simulation import ROWS, simulate_catalog
 
 SHORT = range(1, 101)
-FULL = range(10_000, 15_000)
+FULL = range(SHORT.stop, 5_000)
 SEEDS_OF_MUTATIONS = range(1, 2001)
 LATE = {"overwrites-look-at-no-files": 553, "rows-that-came-meanwhile-are-not-looked-at": 325}
 """Seeds seen to fail, of mutations that few find: they save a search as long as the simulation stays as it is."""

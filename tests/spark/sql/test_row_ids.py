@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from tests.spark.conftest import Lake
-from tests.spark.sql.rows import MODES, in_mode
+from tests.spark.sql.rows import MODES, in_mode, in_one_mode
 
 from lakelog.catalog import Table
 from lakelog.catalog.files.row_ids import ROW_ID, ROW_VERSION
@@ -121,7 +121,7 @@ def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str
     assert lake.frame("SELECT * FROM lake.t").columns == ["id", "k", "v"]
 
 
-@pytest.mark.parametrize("mode", MODES[:1])
+@in_one_mode
 def test_nobody_sets_what_lakelog_keeps_of_rows(rows: Lake, mode: str) -> None:
     lake, own = rows, known(rows)
     for change in ("_row_id = 7", "v = 1, _VERSION = 7", "_pos = _pos + 1", "_file = 'x'", "_version = NULL"):
