@@ -8,11 +8,12 @@ allow them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
 from lakelog.catalog.logs import TableHead, Token
+from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
 from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
 from lakelog.catalog.state import BRANCH, MAIN, TAG, Operation, goal_of
@@ -32,10 +33,6 @@ from lakelog.catalog.writes import (
 )
 from lakelog.log import WriteRef
 from lakelog.log.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from lakelog.catalog.parquet import FoundFile, Ingestible
-
 
 _ROLLED_BACK = "rolled back"
 _TO_ROWS = "Use the table itself, or set_current_version for rows only"
@@ -111,8 +108,6 @@ class Table(TableVersion):
         values. Such files are read, and never deleted. InvalidInput, naming the file, where one does not fit the table,
         is in it already, or does not prove a single value of a partition field.
         """
-        from lakelog.catalog.parquet import found_files
-
         open_url = self.head.tracked.log.replay.open_url
         assert open_url is not None, "a table's log is opened through a catalog"
         found = found_files(source, self.schema, partition_filter or {}, open_url)
@@ -122,8 +117,6 @@ class Table(TableVersion):
         self, found: Sequence[FoundFile], *, ignore_extra_columns: bool = False, token: Token | None = None
     ) -> Table:
         """As `add_files`, for an engine that has read the files' footers itself."""
-        from lakelog.catalog.parquet import data_files
-
         self._writable("add files to")
         if not found:
             return self.refresh()
@@ -157,7 +150,8 @@ class Table(TableVersion):
 
     def drop_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
         """Remove partitions with their rows; one that does not exist is ignored."""
-        return self.delete(predicate_of(self.metadata, partitions), token=token)
+        head, predicate = self._writable("drop partitions of"), predicate_of(self.metadata, partitions)
+        return self._with(delete.delete(head, predicate, token, keeps_partitions=False))
 
     def truncate_partitions(self, partitions: Sequence[Values], *, token: Token | None = None) -> Table:
         """Remove the rows of partitions, which stay as empty ones."""

@@ -54,7 +54,8 @@ steps = st.lists(
         st.tuples(st.just("append"), rows),
         st.tuples(st.just("evolve"), evolutions),
         st.tuples(st.sampled_from(["overwrite", "replace"]), rows),
-        st.tuples(st.sampled_from(["add", "drop", "truncate"]), rows),
+        st.tuples(st.sampled_from(["add", "drop", "truncate", "delete"]), rows),
+        st.tuples(st.just("truncate-table"), st.just([])),
         st.tuples(st.just("rename"), rows.filter(lambda rows: len(rows) > 1)),
     ),
     max_size=8,
@@ -131,6 +132,14 @@ class Model:
                 self.table = change([values(table, row) for row in given])
                 self.rows = [row for row in self.rows if key(table, row) not in named]
                 self.empty = self.empty - named if kind == "drop" else self.empty | named
+            case "delete":
+                ids = {row["id"] for row in given}
+                self.table = table.delete(col("id").is_in(sorted(ids)))
+                assert any(row["id"] in ids for row in self.rows) is (self.table.version > table.version)
+                self.rows = [row for row in self.rows if row["id"] not in ids]
+            case "truncate-table":
+                self.table = table.truncate()
+                self.rows = []
             case "rename":
                 self.rename(*given[:2])
         self.versions[self.table.version] = self.rows

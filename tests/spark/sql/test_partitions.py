@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import UnsupportedOperationException
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
+from tests.spark.sql.rows import MODES, in_mode
 
 pytestmark = pytest.mark.adapter
 
@@ -79,6 +80,33 @@ def test_partitions_are_added_dropped_renamed_and_truncated_as_in_sparks_own_cat
         "SHOW TABLE EXTENDED IN lake LIKE 't' PARTITION (a = 77, b = 'yy')",
         "ALTER TABLE lake.t RECOVER PARTITIONS", "MSCK REPAIR TABLE lake.t",
     ])  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_partitions_that_were_added_stay_where_rows_are_changed(lake, mode):
+    lake.sql(f"CREATE TABLE lake.t (id BIGINT, k STRING) PARTITIONED BY (k) {in_mode(mode)}")
+    lake.sql("INSERT INTO lake.t VALUES (1, 'a'), (2, 'a'), (3, 'b')")
+    lake.sql("ALTER TABLE lake.t ADD PARTITION (k = 'x') PARTITION (k = 'y')")
+    for statement, left in (
+        ("DELETE FROM lake.t WHERE id = 99", "abxy"),
+        ("DELETE FROM lake.t WHERE k = 'zz'", "abxy"),
+        ("DELETE FROM lake.t WHERE id % 7 = 6", "abxy"),
+        ("DELETE FROM lake.t WHERE id % 7 = 1", "abxy"),
+        ("UPDATE lake.t SET id = id + 10 WHERE id >= 0", "abxy"),
+        ("MERGE INTO lake.t USING (SELECT 13L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE", "axy"),
+        ("DELETE FROM lake.t WHERE k = 'x'", "axy"),
+        ("DELETE FROM lake.t", "xy"),
+        ("INSERT INTO lake.t VALUES (5, 'x')", "xy"),
+        ("TRUNCATE TABLE lake.t", "xy"),
+        ("ALTER TABLE lake.t DROP PARTITION (k = 'x')", "y"),
+    ):
+        before = lake.catalog.load_table("t")
+        lake.sql(statement)
+        assert sorted(partitions(lake)) == [f"k={k}" for k in left], statement
+        after = lake.catalog.load_table("t")
+        nothing = statement.endswith(("= 99", "'zz'", "= 6", "'x'")) and "DELETE" in statement
+        assert (after.version == before.version) == nothing, statement
+    assert seen(lake) == []
 
 
 def test_how_much_there_is_of_a_partition_is_told(parts):

@@ -61,6 +61,7 @@ from lakelog.catalog.files.file_tables import (
     converted,
     empty,
     joined,
+    with_rows,
     without,
 )
 from lakelog.catalog.files.live_rows import (
@@ -159,6 +160,7 @@ __all__ = [
     "started_at",
     "upper_text",
     "with_ids",
+    "with_rows",
     "with_version",
     "without",
     "without_uncommitted",

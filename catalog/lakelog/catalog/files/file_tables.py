@@ -55,6 +55,11 @@ def empty() -> pa.Table:
     return BASE_SCHEMA.empty_table()
 
 
+def with_rows(files: pa.Table) -> pa.Table:
+    """Return the files that have live rows: the others stand for partitions that were added without any."""
+    return files.filter(pc.greater(files["rows"], 0))
+
+
 def converted(column: pa.ChunkedArray | pa.Array, type: pa.DataType) -> pa.ChunkedArray | pa.Array:
     """Return statistics or partition values, stored in a type that the column had once, in the type that it has now.
 

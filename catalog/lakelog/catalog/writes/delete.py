@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.files import DataFile
-from lakelog.catalog.logs import TableHead, Token
-from lakelog.catalog.parquet import kept_by_commit
+from lakelog.catalog.files import DataFile, with_rows
+from lakelog.catalog.logs import NothingToDo, TableHead, Token
+from lakelog.catalog.parquet import copied_files, kept_by_commit, read_positions
 from lakelog.catalog.planning import bind
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, Predicate, value_of
 from lakelog.catalog.state import Operation
@@ -24,8 +24,10 @@ from lakelog.catalog.writes.partial_files import matching_files
 TRIES_MAX = 5
 
 
-def delete(head: TableHead, predicate: Predicate, token: Token | None) -> TableHead:
-    """Delete the rows that match, and return the version after that.
+def delete(
+    head: TableHead, predicate: Predicate, token: Token | None, *, keeps_partitions: bool = True
+) -> TableHead:
+    """Delete the rows that match, and return the version after that; partitions that were added stay or go, too.
 
     Costs 1 PUT where files are proven to match as a whole; else the files that may match are read, too.
     Unsupported for an unknown condition, CommitConflict where other writers keep changing the same rows.
@@ -33,13 +35,18 @@ def delete(head: TableHead, predicate: Predicate, token: Token | None) -> TableH
     for tries_left in reversed(range(TRIES_MAX)):
         try:
             change = file_changes.ContentsChange(
-                operation=Operation.DELETE, filter=predicate, filter_text=str(predicate)
+                operation=Operation.DELETE,
+                filter=predicate,
+                filter_text=str(predicate),
+                keeps_partitions=keeps_partitions,
             )
             return head.at(file_changes.commit(head, change, token=token).view)
+        except NothingToDo:
+            return head.refreshed()
         except file_changes.FilesMatchInPart:
             pass
         try:
-            return _delete_rows(head, predicate, token)
+            return _delete_rows(head, predicate, token, keeps_partitions=keeps_partitions)
         except CommitConflict:
             newer = head.at(head.tracked.current())
             if (
@@ -63,9 +70,9 @@ def _is_another(newer: TableHead, head: TableHead) -> bool:
     return newer.view.sealed or newer.id != head.id or newer.metadata.generation != head.metadata.generation
 
 
-def _delete_rows(head: TableHead, predicate: Predicate, token: Token | None) -> TableHead:
-    from lakelog.catalog.parquet import copied_files, read_positions
-
+def _delete_rows(
+    head: TableHead, predicate: Predicate, token: Token | None, *, keeps_partitions: bool
+) -> TableHead:
     tracked, metadata = head.tracked, head.metadata
     bound = bind(predicate, metadata.schema)
     tracked.transaction.note_rows_read(predicate)
@@ -76,7 +83,7 @@ def _delete_rows(head: TableHead, predicate: Predicate, token: Token | None) -> 
         )
     )
     write = head.begin_write()
-    removed = set(whole["path"].to_pylist())
+    removed = set((with_rows(whole) if keeps_partitions else whole)["path"].to_pylist())
     copied: list[DataFile] = []
     if positions and value_of(metadata.properties, WRITE_MODES["delete"]) == COPY_ON_WRITE:
         touched = pc.is_in(some["path"], value_set=pa.array(sorted(positions), pa.string()))

@@ -29,9 +29,11 @@ from lakelog.catalog.files import (
     of_write,
     positions_of,
     with_ids,
+    with_rows,
     without_uncommitted,
 )
 from lakelog.catalog.logs import (
+    NothingToDo,
     TableHead,
     Token,
     TrackedLog,
@@ -85,7 +87,8 @@ class ContentsChange:
     A delete has files only if they have no rows: they stand for partitions that stay. `batch` is the batch of a stream
     that the rows are, which is committed once. `values` were taken of identity columns for the rows of `files`, and are
     not committed yet. `deletes` are the positions of all rows that an overwrite replaces in files with others, by path;
-    None where they were not searched.
+    None where they were not searched. With `keeps_partitions`, a delete keeps files without rows, which stand for
+    partitions.
     """
 
     operation: Operation
@@ -95,6 +98,7 @@ class ContentsChange:
     batch: StreamBatch | None = None
     values: Sequence[ValuesTaken] = ()
     deletes: Mapping[str, BitMap] | None = None
+    keeps_partitions: bool = False
 
 
 def change_of(
@@ -187,6 +191,8 @@ def _commit(
         _check_not_there(current, change.files)
         taken = taken_events(view, change.values, base.name)
         removed, some = _replaced_files(current, change, bound)
+        if change.operation is Operation.DELETE and not (change.files or removed.num_rows or some.num_rows):
+            raise NothingToDo("no row matches")
         replaced = Replaced()
         if some.num_rows:
             if partial is None:
@@ -250,10 +256,11 @@ def _replaced_files(
     """Return the files that `change` removes, and those in which it may replace some rows."""
     match change.operation:
         case Operation.TRUNCATE:
-            return current.all_files(), empty()
+            return with_rows(current.all_files()), empty()
         case Operation.OVERWRITE | Operation.DELETE:
             assert bound is not None, "these have a filter"
-            return matching_files(current, bound)
+            whole, partial = matching_files(current, bound)
+            return (with_rows(whole) if change.keeps_partitions else whole), partial
         case Operation.OVERWRITE_PARTITIONS:
             whole, some = [], []
             for chunk in current.chunks():

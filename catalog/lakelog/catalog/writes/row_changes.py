@@ -8,7 +8,7 @@ changes alone, and add none that it should have seen; see `conflicts`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ from lakelog.catalog.files import (
     without,
 )
 from lakelog.catalog.logs import (
+    NothingToDo,
     TableHead,
     Token,
     Written,
@@ -130,7 +131,10 @@ def commit_rows(head: TableHead, write: WriteRef, change: RowChange, token: Toke
     if change.is_empty:
         return head.refreshed()
     token = token or head.token_of(write)
-    return head.at(commit(head.at_write(write), change, write=write, token=token).view)
+    try:
+        return head.at(commit(head.at_write(write), change, write=write, token=token).view)
+    except NothingToDo:
+        return head.refreshed()
 
 
 def commit(
@@ -172,6 +176,7 @@ class _Prepared:
         self.before = base.entries({*change.removed, *change.deletes})
         self._vectors: dict[str, BitMap] = {}
         self._check_input()
+        self._keep_partitions()
 
     def decide(self, current: View[TableState], passed: Sequence[Commit]) -> Draft:
         now = _Now(
@@ -220,6 +225,15 @@ class _Prepared:
             raise InvalidInput(f"compaction must preserve rows: removed {going:,}, wrote {coming:,}")
         if change.operation is Operation.DELETE_ROWS and coming > going:
             raise InvalidInput(f"a delete must not add rows: removed {going:,}, wrote {coming:,}")
+
+    def _keep_partitions(self) -> None:
+        """Keep files without rows, which stand for partitions: an engine names all files that it read."""
+        rowless = {path for path in self.change.removed if not self.before[path].rows}
+        if rowless:
+            self.change = replace(self.change, removed=self.change.removed - rowless)
+            self.before = {path: file for path, file in self.before.items() if path not in rowless}
+        if self.change.is_empty:
+            raise NothingToDo("no row is changed")
 
 
 @dataclass(slots=True)
