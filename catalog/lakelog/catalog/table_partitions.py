@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TableHead, Token, was_applied
-from lakelog.catalog.parquet import kept_by_commit
+from lakelog.catalog.parquet import kept_by_commit, written_files, written_partitions
 from lakelog.catalog.planning import (
     Values,
     key_of,
@@ -77,8 +77,6 @@ def rename(head: TableHead, old: Values, new: Values, token: Token | None) -> Ta
 
 
 def _rewritten(head: TableHead, write: WriteRef, old: Values, values: dict[str, pa.Scalar]) -> list[DataFile]:
-    from lakelog.catalog.parquet import written_files
-
     rows = Scan(head, None, predicate_of(head.metadata, [old]), None).to_reader()
 
     def changed() -> Iterator[pa.RecordBatch]:
@@ -90,8 +88,6 @@ def _rewritten(head: TableHead, write: WriteRef, old: Values, values: dict[str, 
 
 
 def _empty(head: TableHead, write: WriteRef, partitions: Sequence[Values]) -> list[DataFile]:
-    from lakelog.catalog.parquet import written_partitions
-
     keys = list(dict.fromkeys(key_of(head.metadata, values) for values in partitions))
     return written_partitions(head.tracked, head.metadata, write, keys)
 

@@ -6,15 +6,18 @@ Nothing here changes a table; `table` has the changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
 from lakelog.catalog import table_partitions
+from lakelog.catalog.audit import read_metadata
+from lakelog.catalog.changelog import Asked, Changes, changelog_of
 from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import LogCache, TableHead, TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.planning import TopRows, Values, bind
+from lakelog.catalog.scan import Scan
 from lakelog.catalog.schema import (
     Constraint,
     Filter,
@@ -29,10 +32,6 @@ from lakelog.catalog.state import Goal, Group, HistoryEntry, Ref, TableState, en
 from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from lakelog.catalog.changelog import Changes
-    from lakelog.catalog.scan import Scan
 
 
 class TableVersion:
@@ -228,8 +227,6 @@ class TableVersion:
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of a metadata table, with all columns or `columns`: see docs/sql/metadata.md."""
-        from lakelog.catalog.audit import read_metadata
-
         return read_metadata(self.head, name, columns)
 
     # Reading
@@ -248,8 +245,6 @@ class TableVersion:
         version that wrote it last. Both are NULL for rows from before there were ids, and for uncommitted rows of a
         transaction.
         """
-        from lakelog.catalog.scan import Scan
-
         return Scan(self.head, columns, filter, limit, row_ids=row_ids)
 
     def to_arrow(self) -> pa.Table:
@@ -270,8 +265,6 @@ class TableVersion:
         the change between before `first` and after `last`, if any. In a transaction, these are the changes of committed
         versions, with their columns. NotFound for versions that do not exist or have expired.
         """
-        from lakelog.catalog.changelog import Asked, Changes, changelog_of
-
         log = changelog_of(self, Asked(start_version=first, end_version=last))
         return Changes(log, columns, net=net, updates=updates)
 

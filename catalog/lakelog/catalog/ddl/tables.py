@@ -37,6 +37,7 @@ from lakelog.catalog.schema import (
     check_identity,
     check_properties,
     clustering_from,
+    schema_from_arrow,
     sort_order_from,
     spec_from_transforms,
     with_all,
@@ -249,8 +250,6 @@ def _stage(
 def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
     if isinstance(schema, pa.Schema):
         # Only users of Python pass Arrow schemas; engines need not load Arrow to stage a table.
-        from lakelog.catalog.schema import schema_from_arrow
-
         return schema_from_arrow(schema, after_id)
     if not isinstance(schema, Schema):
         raise InvalidInput(f"a {type(schema).__name__} is not a schema: give a pyarrow.Schema")

@@ -12,15 +12,13 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.logs.cache import LogCache, S
+from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.log import View
 from lakelog.log.errors import InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from lakelog.catalog.logs.cache import LogCache, S
-    from lakelog.catalog.logs.tracked_log import TrackedLog
 
 FOREVER_US = 2**62
 

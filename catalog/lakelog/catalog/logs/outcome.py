@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from lakelog.catalog.logs.cache import LogCache
 from lakelog.catalog.logs.commits import Token
 from lakelog.log.errors import NotFound
-
-if TYPE_CHECKING:
-    from lakelog.catalog.logs.cache import LogCache
 
 
 def was_committed(logs: LogCache, token: Token) -> bool:

@@ -408,10 +408,10 @@ def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     if isinstance(event, RolledBack | RefSet) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
     if isinstance(event, FileChange) and not event.changed_files:
-        # Without vectors, in the older form, so that older readers can read it.
+        # Most changes have no vectors: without them, these members are left out.
         del encoded["changed_files"], encoded["deleted_rows"]
     if isinstance(event, RefSet) and not event.apart:
-        # Older readers do not know it.
+        # Left out where false, as most are.
         del encoded["apart"]
     return encoded
 

@@ -400,7 +400,7 @@ class TableProjection:
         )
         root = msgspec.to_builtins(stored)
         if not state.current.constraints:
-            # Left out where there are none, so that older readers can read it.
+            # Left out where there are none, as most tables have none.
             del root["metadata"]["constraints"]
         leave_out_empty(root["metadata"])
         lists = [files, *(ref.files for ref in refs.values())]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lakelog.catalog.errors import BatchCommitted
 from lakelog.catalog.logs import TableHead, Token
+from lakelog.catalog.parquet import Ingestible, Numbering, kept_by_commit, written_files
 from lakelog.catalog.schema import Filter
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes.file_changes import change_of, commit_write
 from lakelog.catalog.writes.identity_values import known_taken, refresh_taken
 from lakelog.catalog.writes.stream_batches import StreamBatch, check_new
-
-if TYPE_CHECKING:
-    from lakelog.catalog.parquet import Ingestible
 
 
 def write_rows(
@@ -25,8 +21,6 @@ def write_rows(
     batch: StreamBatch | None = None,
 ) -> TableHead:
     """Append the rows of `data`, or overwrite others with them, and return the newest version."""
-    from lakelog.catalog.parquet import Numbering, kept_by_commit, written_files
-
     refresh_taken(head)
     # An overwrite may write rows that were read from exactly this version, so it must not start from a newer one.
     base = head.newest_known() if operation is Operation.APPEND else head

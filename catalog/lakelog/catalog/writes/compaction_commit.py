@@ -15,7 +15,7 @@ import pyarrow as pa
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TableHead, Token
-from lakelog.catalog.parquet import leftovers
+from lakelog.catalog.parquet import copied_files, leftovers
 from lakelog.catalog.planning import Constant, bind, may_match, unknown_parts
 from lakelog.catalog.schema import Filter, as_predicate
 from lakelog.catalog.state import Goal, Group, Operation, plan_compaction
@@ -128,8 +128,6 @@ def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
 
     CommitConflict where other writers keep changing the same files.
     """
-    from lakelog.catalog.parquet import copied_files
-
     until, tries_left = head.version, TRIES_MAX
     limit_bytes = _FILES_AT_ONCE * goal.target_size_bytes
     while True:

@@ -12,6 +12,7 @@ from lakelog.catalog.logs import TableHead, TrackedLog
 from lakelog.catalog.parquet import leftovers
 from lakelog.catalog.schema import ValuesTaken, identity_fields
 from lakelog.catalog.state import TableState
+from lakelog.catalog.writes.identity_rewrite import renumbered
 from lakelog.log import Committed
 from lakelog.log.errors import CommitUnknown, LakelogError
 
@@ -79,8 +80,6 @@ def _renumbered(
     commit: Callable[[C], Committed[TableState]],
 ) -> Committed[TableState]:
     """Commit `change` with others for some of its `values`, which are taken by a separate commit before."""
-    from lakelog.catalog.writes.identity_rewrite import renumbered
-
     tracked = head.tracked
     others = renumbered(head, change.files, values)
     change = replace(

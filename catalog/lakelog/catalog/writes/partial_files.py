@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.files import DataFile, RemovedFile, joined, removed_file
 from lakelog.catalog.logs import TableHead, file_keys, read_vector, with_deletes
+from lakelog.catalog.parquet import copied_files, read_positions
 from lakelog.catalog.planning import Bound, match
 from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, value_of
 from lakelog.log import WriteRef
@@ -98,8 +99,6 @@ class PartialFiles:
 
     @cached_property
     def _positions(self) -> Mapping[str, BitMap]:
-        from lakelog.catalog.parquet import read_positions
-
         tracked, (files, bound) = self._base.tracked, self._found
         if self._given is not None:
             return self._checked(self._given, set(files["path"].to_pylist()))
@@ -122,8 +121,6 @@ class PartialFiles:
 
     @cached_property
     def _copies(self) -> Sequence[DataFile]:
-        from lakelog.catalog.parquet import copied_files
-
         files, bound = self._found
         touched = pc.is_in(files["path"], value_set=pa.array(sorted(self._positions), pa.string()))
         copies = copied_files(self._base, files.filter(touched), bound, self._write)

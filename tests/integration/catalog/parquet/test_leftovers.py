@@ -10,8 +10,18 @@ from unittest.mock import patch
 import pytest
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, CommitConflict, DataFile, StreamBatch, Table, col, parquet
+from lakelog.catalog import (
+    Catalog,
+    CommitConflict,
+    DataFile,
+    StreamBatch,
+    Table,
+    col,
+    parquet,
+    table_partitions,
+)
 from lakelog.catalog.logs import TableHead
+from lakelog.catalog.writes import arrow_rows, compaction_commit, delete, partial_files
 from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
@@ -46,7 +56,10 @@ def beaten(other: Other, table: Table) -> Iterator[None]:
 
     with ExitStack() as patches:
         for name in ("copied_files", "written_files", "written_partitions"):
-            patches.enter_context(patch.object(parquet, name, first(getattr(parquet, name))))
+            write = getattr(parquet, name)
+            for user in (arrow_rows, compaction_commit, delete, partial_files, table_partitions):
+                if getattr(user, name, None) is write:
+                    patches.enter_context(patch.object(user, name, first(write)))
         yield
         assert not left, "nothing was written, so that nothing was in the way"
 

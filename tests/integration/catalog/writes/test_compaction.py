@@ -220,7 +220,7 @@ def test_it_gives_up_where_others_are_always_faster(catalog: Catalog, table: Tab
         return copied_files(*arguments, **named)
 
     with (
-        patch("lakelog.catalog.parquet.copied_files", meanwhile),
+        patch("lakelog.catalog.writes.compaction_commit.copied_files", meanwhile),
         pytest.raises(CommitConflict, match="5 times"),
     ):
         table.compact()
@@ -238,7 +238,7 @@ def test_what_others_change_meanwhile_is_planned_anew(catalog: Catalog, table: T
         other.load_table("t").append(rows(next(fresh)))
         return copied_files(*arguments, **named)
 
-    with patch("lakelog.catalog.parquet.copied_files", meanwhile):
+    with patch("lakelog.catalog.writes.compaction_commit.copied_files", meanwhile):
         after = table.compact()
     assert set(known(after)) == set(range(50)) - {3, 14, 44, 20, 21} | set(range(1000, next(fresh)))
     assert next(fresh) < 1010
