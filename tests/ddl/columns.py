@@ -171,7 +171,7 @@ def _as(type: str, value: Any) -> Any:
 
 
 def has_null(type: Type, value: Any, path: Path) -> bool:
-    """Tell whether a shown value has a NULL at `path` in something that is not NULL itself."""
+    """Return whether a shown value has a NULL at `path` in something that is not NULL itself."""
     if not path:
         return value is None
     if value is None:

@@ -333,7 +333,7 @@ class Model:
         whole = find(state.columns, path[:1])
         if any(has_null(whole.type, row[path[0]], path[1:]) for row in state.seen()):
             raise Refused("a row is NULL there")
-        # Who does not look at rows needs statistics that tell.
+        # A client that does not read rows needs statistics that show it.
         return self._changed(state, path, required=True), False
 
     def _with_check(self, state: State, condition: Condition, name: str) -> tuple[State, bool]:

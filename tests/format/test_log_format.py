@@ -84,12 +84,12 @@ def test_the_golden_transactions_are_read_as_they_were_decided(without: str) -> 
     assert [commit.version for commit in left.commits()] == [1, 2, 3, 5, 6]
     assert right.load().version == 6 and right.load().time_us == head.time_us
     assert purged.load().purged
-    # Whoever goes on settles what was left undecided at both heads.
+    # The next writer settles what was left undecided at both heads.
     assert left.commit(head, lambda view, passed: Draft(events=({"line": "on"},))).version == 8
     assert right.refresh_settled(right.load()).version == 7
 
 
-def test_tombstones_of_golden_intents_tell_their_outcomes() -> None:
+def test_tombstones_of_golden_intents_have_their_outcomes() -> None:
     outcomes = []
     for version in range(1, 6):
         entry = decode_entry((STORED / RIGHT / "_log" / f"{version:020d}.json").read_bytes(), "golden")

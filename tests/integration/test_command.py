@@ -48,7 +48,7 @@ def warehouse(tmp_path: Path) -> str:
     return str(tmp_path / "warehouse")
 
 
-def tell(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Run a command line that succeeds and return what it printed."""
     code = run(arguments)
     printed = capsys.readouterr()
@@ -56,8 +56,8 @@ def tell(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return printed.out
 
 
-def tell_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    return json.loads(tell(capsys, *arguments, "--json"))
+def output_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(output(capsys, *arguments, "--json"))
 
 
 def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -69,18 +69,18 @@ def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
 
 
 def test_ls_lists_namespaces_and_tables(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tell_json(capsys, "ls", "--warehouse", warehouse) == [{"kind": "namespace", "name": ["shop"]}]
-    assert tell_json(capsys, "ls", "shop", "--warehouse", warehouse) == [
+    assert output_json(capsys, "ls", "--warehouse", warehouse) == [{"kind": "namespace", "name": ["shop"]}]
+    assert output_json(capsys, "ls", "shop", "--warehouse", warehouse) == [
         {"kind": "namespace", "name": ["shop", "dotted.name"]},
         {"kind": "table", "name": ["shop", "empty"]},
         {"kind": "table", "name": ["shop", "orders"]},
     ]
-    told = tell(capsys, "ls", "shop", "--warehouse", warehouse)
-    assert "shop.orders" in told and "shop.`dotted.name`" in told
+    text = output(capsys, "ls", "shop", "--warehouse", warehouse)
+    assert "shop.orders" in text and "shop.`dotted.name`" in text
 
 
 def test_ls_of_a_folder_without_anything_is_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tell_json(capsys, "ls", "--warehouse", str(tmp_path)) == []
+    assert output_json(capsys, "ls", "--warehouse", str(tmp_path)) == []
     assert not list(tmp_path.iterdir())
 
 
@@ -88,44 +88,46 @@ def test_the_warehouse_may_come_from_the_environment(
     warehouse: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAKELOG_WAREHOUSE", warehouse)
-    assert "shop" in tell(capsys, "ls")
+    assert "shop" in output(capsys, "ls")
 
 
-def test_show_tells_columns_partitioning_and_size(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = tell_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
+def test_show_prints_columns_partitioning_and_size(
+    warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = output_json(capsys, "show", "shop.orders", "--warehouse", warehouse)
     assert shown["rows"] == 4 and shown["files"] == 3 and shown["version"] == 5
     assert [column["name"] for column in shown["columns"]] == ["id", "label", "at", "note"]
     assert shown["partitioning"] == [{"name": "at_month", "transform": "month", "column": "at"}]
-    told = tell(capsys, "show", "shop.orders", "--warehouse", warehouse)
+    text = output(capsys, "show", "shop.orders", "--warehouse", warehouse)
     assert (
-        "4 rows in 3 files" in told
-        and "month of at" in told
-        and "NOT NULL" in told
-        and "What was ordered" in told
+        "4 rows in 3 files" in text
+        and "month of at" in text
+        and "NOT NULL" in text
+        and "What was ordered" in text
     )
 
 
-def test_show_at_a_version_tells_the_table_as_it_was(
+def test_show_at_a_version_prints_the_table_as_it_was(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = tell_json(capsys, "show", "shop.orders", "--version", "2", "--warehouse", warehouse)
+    shown = output_json(capsys, "show", "shop.orders", "--version", "2", "--warehouse", warehouse)
     assert shown["rows"] == 2 and [column["name"] for column in shown["columns"]] == ["id", "name", "at"]
 
 
 def test_history_explains_every_commit_of_a_table(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = tell(capsys, "history", "shop.orders", "--warehouse", warehouse)
-    newest, *older = [line for line in told.splitlines() if line.strip().startswith(tuple("12345"))]
+    text = output(capsys, "history", "shop.orders", "--warehouse", warehouse)
+    newest, *older = [line for line in text.splitlines() if line.strip().startswith(tuple("12345"))]
     assert "renamed name to label" in newest and "added note" in newest and "ada test" in newest
     assert "append: +1 row in 1 file" in older[0] and "rebased" not in older[-1]
-    entries = tell_json(capsys, "history", "shop.orders", "--warehouse", warehouse, "--limit", "2")
+    entries = output_json(capsys, "history", "shop.orders", "--warehouse", warehouse, "--limit", "2")
     assert [entry["version"] for entry in entries] == [5, 4]
 
 
-def test_history_of_a_namespace_tells_what_was_linked(
+def test_history_of_a_namespace_prints_what_was_linked(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "table orders" in tell(capsys, "history", "shop", "--warehouse", warehouse)
-    assert "namespace shop" in tell(capsys, "history", "", "--warehouse", warehouse)
+    assert "table orders" in output(capsys, "history", "shop", "--warehouse", warehouse)
+    assert "namespace shop" in output(capsys, "history", "", "--warehouse", warehouse)
 
 
 def test_cat_prints_the_very_bytes_of_a_commit(
@@ -137,8 +139,8 @@ def test_cat_prints_the_very_bytes_of_a_commit(
 
 
 def test_cat_without_json_indents(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = tell(capsys, "cat", "shop.orders", "2", "--warehouse", warehouse)
-    assert json.loads(told)["version"] == 2 and told.startswith("{\n  ")
+    text = output(capsys, "cat", "shop.orders", "2", "--warehouse", warehouse)
+    assert json.loads(text)["version"] == 2 and text.startswith("{\n  ")
 
 
 def test_cat_looks_into_a_log_by_its_place_even_when_the_table_was_dropped(
@@ -147,27 +149,27 @@ def test_cat_looks_into_a_log_by_its_place_even_when_the_table_was_dropped(
     catalog = Catalog(warehouse)
     location = catalog.load_table("shop.orders").location
     catalog.drop_table("shop.orders")
-    assert json.loads(tell(capsys, "cat", location, "6"))["seals"] is True
-    assert json.loads(tell(capsys, "cat", warehouse, "1"))["version"] == 1
+    assert json.loads(output(capsys, "cat", location, "6"))["seals"] is True
+    assert json.loads(output(capsys, "cat", warehouse, "1"))["version"] == 1
 
 
-def test_files_tells_partitions_as_people_write_them(
+def test_files_prints_partitions_as_people_write_them(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = tell_json(capsys, "files", "shop.orders", "--warehouse", warehouse)
+    found = output_json(capsys, "files", "shop.orders", "--warehouse", warehouse)
     assert sorted(file["partition"]["at_month"] for file in found) == ["2026-01", "2026-02", "2026-03"]
     location = Catalog(warehouse).load_table("shop.orders").location
     assert all(Path(location, file["path"]).stat().st_size == file["size_bytes"] for file in found)
-    assert "and 2 more" in tell(capsys, "files", "shop.orders", "--limit", "1", "--warehouse", warehouse)
+    assert "and 2 more" in output(capsys, "files", "shop.orders", "--limit", "1", "--warehouse", warehouse)
 
 
 def test_a_table_is_found_by_its_place_without_a_warehouse(
     warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     location = Catalog(warehouse).load_table("shop.orders").location
-    assert tell_json(capsys, "show", location)["rows"] == 4
-    assert len(tell_json(capsys, "history", location)) == 5
-    assert len(tell_json(capsys, "files", location)) == 3
+    assert output_json(capsys, "show", location)["rows"] == 4
+    assert len(output_json(capsys, "history", location)) == 5
+    assert len(output_json(capsys, "files", location)) == 3
 
 
 @pytest.mark.parametrize(
@@ -219,18 +221,18 @@ def test_the_installed_command_answers_in_a_process_of_its_own(warehouse: str) -
 
 def test_inspect_shows_the_metadata_tables(warehouse, capsys):
     place = ("--warehouse", warehouse)
-    files = tell_json(capsys, "inspect", "shop.orders", "files", *place)
+    files = output_json(capsys, "inspect", "shop.orders", "files", *place)
     assert [file["record_count"] for file in files] == [2, 1, 1]
     assert [file["readable_metrics"]["at"]["lower_bound"] for file in files] == [
         f"2026-0{month}-01T00:00:00+00:00" for month in (1, 2, 3)
     ]
-    text = tell(capsys, "inspect", "shop.orders", "files", "--columns", "partition,record_count", *place)
+    text = output(capsys, "inspect", "shop.orders", "files", "--columns", "partition,record_count", *place)
     assert text.split()[:2] == ["partition", "record_count"]
     assert '{"at_month": 672}' in text
-    snapshots = tell_json(capsys, "inspect", "shop.orders", "snapshots", "--version", "2", *place)
+    snapshots = output_json(capsys, "inspect", "shop.orders", "snapshots", "--version", "2", *place)
     assert [(row["version"], row["summary"]["total-records"]) for row in snapshots] == [(1, "0"), (2, "2")]
-    assert len(tell_json(capsys, "inspect", "shop.orders", "log", "--limit", "3", *place)) == 3
-    [main] = tell_json(capsys, "inspect", "shop.orders", "refs", "--version", "1", *place)
+    assert len(output_json(capsys, "inspect", "shop.orders", "log", "--limit", "3", *place)) == 3
+    [main] = output_json(capsys, "inspect", "shop.orders", "refs", "--version", "1", *place)
     assert main == {"name": "main", "type": "BRANCH", "version": 1}
     assert run(("inspect", "shop.orders", "files", "--columns", "nothing", *place)) == 1
     assert "nothing" in capsys.readouterr().err
@@ -245,7 +247,7 @@ def test_what_is_inspected_is_json_that_every_program_reads(tmp_path, capsys):
             table.scan().to_arrow().schema,
         )
     )
-    [file] = tell_json(capsys, "inspect", "t", "files", "--warehouse", str(tmp_path / "w"))
+    [file] = output_json(capsys, "inspect", "t", "files", "--warehouse", str(tmp_path / "w"))
     metrics = file["readable_metrics"]
     assert metrics["x"] == {
         "null_value_count": 0,

@@ -35,16 +35,16 @@ def shop(catalog: Catalog) -> Catalog:
     return catalog
 
 
-def tell(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     code = run(arguments)
     printed = capsys.readouterr()
     assert (code, printed.err) == (0, ""), printed.err
     return printed.out
 
 
-def tell_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+def output_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
     """Return the objects that a command prints, one a line."""
-    return [json.loads(line) for line in tell(capsys, *arguments, "--json").splitlines()]
+    return [json.loads(line) for line in output(capsys, *arguments, "--json").splitlines()]
 
 
 def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -52,35 +52,35 @@ def fail(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
     return code, capsys.readouterr().err
 
 
-def test_audit_tells_who_did_what_with_which_statement(
+def test_audit_prints_who_did_what_with_which_statement(
     shop: Catalog, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = tell(capsys, "audit")
-    [line] = [line for line in told.splitlines() if "append" in line]
+    text = output(capsys, "audit")
+    [line] = [line for line in text.splitlines() if "append" in line]
     assert "shop.orders" in line and "ada spark 4.3.0 nightly" in line and "+1 row in 1 file" in line
-    assert "INSERT INTO t VALUES (?)" in told and "(root)" in told
+    assert "INSERT INTO t VALUES (?)" in text and "(root)" in text
 
 
 def test_audit_in_json_is_one_object_a_line_with_the_same_members(
     shop: Catalog, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entries = tell_json(capsys, "audit")
+    entries = output_json(capsys, "audit")
     assert len(entries) == len(list(shop.audit())) and len({tuple(entry) for entry in entries}) == 1
     newest = entries[0]
     assert newest["name"] == ["shop", "orders"] and newest["operations"] == ["append"]
     assert (newest["user"], newest["query"], newest["statement"]) == ("ada", "7", "INSERT INTO t VALUES (?)")
     assert newest["time"].endswith("+00:00")
-    assert tell_json(capsys, "audit", "--oldest-first") == entries[::-1]
-    assert tell_json(capsys, "audit", "--limit", "2") == entries[:2]
+    assert output_json(capsys, "audit", "--oldest-first") == entries[::-1]
+    assert output_json(capsys, "audit", "--limit", "2") == entries[:2]
 
 
 def test_audit_is_narrowed_by_its_options(shop: Catalog, capsys: pytest.CaptureFixture[str]) -> None:
     def versions(*options: str) -> list[int]:
-        return [entry["version"] for entry in tell_json(capsys, "audit", *options)]
+        return [entry["version"] for entry in output_json(capsys, "audit", *options)]
 
-    newest = tell_json(capsys, "audit")[0]
+    newest = output_json(capsys, "audit")[0]
     assert versions("--since", newest["time"]) == [2]
-    assert versions("--until", "2000-01-01") == [] and "Nothing" in tell(
+    assert versions("--until", "2000-01-01") == [] and "Nothing" in output(
         capsys, "audit", "--until", "2000-01-01"
     )
     assert versions("--operation", "append", "--user", "a*") == [2]
@@ -88,7 +88,7 @@ def test_audit_is_narrowed_by_its_options(shop: Catalog, capsys: pytest.CaptureF
     location = shop.load_table("shop.orders").location
     assert versions("--table", location) == [2, 1]
     shop.rename_table("shop.orders", "shop.sales")
-    assert {tuple(entry["name"]) for entry in tell_json(capsys, "audit", "--table", "shop.orders")} == {
+    assert {tuple(entry["name"]) for entry in output_json(capsys, "audit", "--table", "shop.orders")} == {
         ("shop",),
         ("shop", "sales"),
     }
@@ -99,7 +99,7 @@ def test_audit_of_a_place_needs_no_warehouse(
 ) -> None:
     monkeypatch.delenv("LAKELOG_WAREHOUSE")
     location = shop.load_table("shop.orders").location
-    assert [entry["version"] for entry in tell_json(capsys, "audit", "--table", location)] == [2, 1]
+    assert [entry["version"] for entry in output_json(capsys, "audit", "--table", location)] == [2, 1]
     assert fail(capsys, "audit")[0] == 2
 
 
@@ -122,7 +122,7 @@ def test_a_question_without_an_answer_is_one_line_on_stderr(
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_a_tampered_commit_is_told_where_it_is_and_the_exit_code_says_so(
+def test_a_tampered_commit_is_reported_where_it_is_and_the_exit_code_says_so(
     shop: Catalog, capsys: pytest.CaptureFixture[str], form: tuple[str, ...]
 ) -> None:
     commit = Path(shop.load_table("shop.orders").location, "_log", f"{1:020}.json")
@@ -136,19 +136,19 @@ def test_a_tampered_commit_is_told_where_it_is_and_the_exit_code_says_so(
 def test_dropped_lists_what_can_be_restored_and_undrop_restores_it(
     shop: Catalog, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "Nothing" in tell(capsys, "dropped")
+    assert "Nothing" in output(capsys, "dropped")
     shop.drop_table("shop.orders")
-    told = tell(capsys, "dropped")
-    [entry] = json.loads(tell(capsys, "dropped", "--json"))
-    assert "shop.orders" in told and "ada" in told and entry["id"] in told
+    text = output(capsys, "dropped")
+    [entry] = json.loads(output(capsys, "dropped", "--json"))
+    assert "shop.orders" in text and "ada" in text and entry["id"] in text
     assert (
         entry["kind"] == "table" and entry["name"] == ["shop", "orders"] and entry["writer"]["user"] == "ada"
     )
     assert entry["until"] > entry["dropped"]
-    assert json.loads(tell(capsys, "dropped", "shop", "--json")) == [entry]
-    assert "Restored the table shop.orders" in tell(capsys, "undrop", "shop.orders")
+    assert json.loads(output(capsys, "dropped", "shop", "--json")) == [entry]
+    assert "Restored the table shop.orders" in output(capsys, "undrop", "shop.orders")
     assert shop.load_table("shop.orders").row_count == 1
-    assert "Nothing" in tell(capsys, "dropped")
+    assert "Nothing" in output(capsys, "dropped")
 
 
 def test_the_one_that_was_dropped_earlier_is_restored_by_its_id_under_another_name(
@@ -159,10 +159,10 @@ def test_the_one_that_was_dropped_earlier_is_restored_by_its_id_under_another_na
     shop.create_table("shop.orders", SCHEMA)
     shop.drop_table("shop.orders")
     shop.create_table("shop.orders", SCHEMA)
-    assert [entry["id"] for entry in json.loads(tell(capsys, "dropped", "--json"))][1] == first
+    assert [entry["id"] for entry in json.loads(output(capsys, "dropped", "--json"))][1] == first
     code, message = fail(capsys, "undrop", "shop.orders", "--id", first)
     assert code == 1 and "already" in message
-    tell(capsys, "undrop", "shop.orders", "--id", first, "--to", "shop.first")
+    output(capsys, "undrop", "shop.orders", "--id", first, "--to", "shop.first")
     assert shop.load_table("shop.first").row_count == 1
 
 
@@ -170,9 +170,9 @@ def test_a_namespace_is_restored_with_all_that_was_dropped_with_it(
     shop: Catalog, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop.drop_namespace("shop", cascade=True)
-    [entry] = json.loads(tell(capsys, "dropped", "--json"))
+    [entry] = json.loads(output(capsys, "dropped", "--json"))
     assert (entry["kind"], entry["name"]) == ("namespace", ["shop"])
-    assert json.loads(tell(capsys, "undrop", "shop", "--json")) == {"kind": "namespace", "name": ["shop"]}
+    assert json.loads(output(capsys, "undrop", "shop", "--json")) == {"kind": "namespace", "name": ["shop"]}
     assert shop.load_table("shop.orders").row_count == 1
 
 
@@ -184,7 +184,7 @@ def test_views_and_functions_are_listed_and_restored_too(
     shop.create_function("shop.v", FunctionDefinition(language="sql", body="1", returns="INT"))
     shop.drop_view("shop.v")
     shop.drop_function("shop.v")
-    entries = json.loads(tell(capsys, "dropped", "shop", "--json"))
+    entries = json.loads(output(capsys, "dropped", "shop", "--json"))
     assert {(entry["kind"], *entry["name"]) for entry in entries} == {
         ("view", "shop", "v"),
         ("function", "shop", "v"),
@@ -192,11 +192,11 @@ def test_views_and_functions_are_listed_and_restored_too(
     code, message = fail(capsys, "undrop", "shop.v")
     assert code == 2 and "A function and a view were dropped as shop.v" in message
     ids = {entry["kind"]: entry["id"] for entry in entries}
-    told = json.loads(tell(capsys, "undrop", "shop.v", "--id", ids["view"], "--to", "shop.w", "--json"))
-    assert told == {"kind": "view", "name": ["shop", "w"]}
-    assert "Restored the function shop.v" in tell(capsys, "undrop", "shop.v")
+    restored = json.loads(output(capsys, "undrop", "shop.v", "--id", ids["view"], "--to", "shop.w", "--json"))
+    assert restored == {"kind": "view", "name": ["shop", "w"]}
+    assert "Restored the function shop.v" in output(capsys, "undrop", "shop.v")
     assert shop.load_view("shop.w") == view and shop.function_exists("shop.v")
-    assert "Nothing" in tell(capsys, "dropped")
+    assert "Nothing" in output(capsys, "dropped")
 
 
 def test_a_name_that_both_a_table_and_a_namespace_had_needs_an_id(
@@ -208,6 +208,6 @@ def test_a_name_that_both_a_table_and_a_namespace_had_needs_an_id(
     code, message = fail(capsys, "undrop", "shop.orders")
     assert code == 2 and "--id" in message
     [namespace] = [entry for entry in shop.dropped("shop") if entry.kind == "namespace"]
-    assert "namespace shop.orders" in tell(capsys, "undrop", "shop.orders", "--id", namespace.id)
+    assert "namespace shop.orders" in output(capsys, "undrop", "shop.orders", "--id", namespace.id)
     code, message = fail(capsys, "undrop", "shop.nothing")
     assert code == 1 and "nothing" in message

@@ -1,4 +1,4 @@
-"""`lakelog expire` and `lakelog vacuum`: they tell, unless they are told to do it."""
+"""`lakelog expire` and `lakelog vacuum`: without `--apply` they only report."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def lakelog(catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> Any:
-    def tell(*arguments: str, code: int = 0) -> str:
+    def output(*arguments: str, code: int = 0) -> str:
         capsys.readouterr()
         assert run([*arguments, "--warehouse", catalog.warehouse]) == code
         printed = capsys.readouterr()
         assert code or not printed.err, printed.err
         return printed.out if code == 0 else printed.err
 
-    return tell
+    return output
 
 
 def objects(catalog: Catalog) -> dict[str, bytes]:
@@ -50,11 +50,11 @@ def objects(catalog: Catalog) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_expire_tells_what_would_go_and_does_it_when_told(catalog: Catalog, lakelog: Any) -> None:
+def test_expire_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, lakelog: Any) -> None:
     before = objects(catalog)
-    told = lakelog("expire", "shop.orders", "--retain-last", "1")
-    assert "Would expire 3 versions of 1 log" in told and "2 data files" in told
-    assert "Nothing was changed. Add --apply to do it." in told and objects(catalog) == before
+    text = lakelog("expire", "shop.orders", "--retain-last", "1")
+    assert "Would expire 3 versions of 1 log" in text and "2 data files" in text
+    assert "Nothing was changed. Add --apply to do it." in text and objects(catalog) == before
     done = lakelog("expire", "shop.orders", "--retain-last", "1", "--apply")
     assert "Expired 3 versions of 1 log" in done and "Nothing was changed" not in done
     assert "No version is old enough." in lakelog("expire", "shop.orders", "--before-version", "2")
@@ -62,12 +62,12 @@ def test_expire_tells_what_would_go_and_does_it_when_told(catalog: Catalog, lake
     assert table.to_arrow() == rows(3) and next(table.history(limit=1)).operation == "expire"
 
 
-def test_vacuum_tells_what_would_go_and_does_it_when_told(catalog: Catalog, lakelog: Any) -> None:
+def test_vacuum_reports_what_would_go_and_does_it_with_apply(catalog: Catalog, lakelog: Any) -> None:
     lakelog("expire", "--retain-last", "1", "--apply")
     before = objects(catalog)
-    told = lakelog("vacuum", "shop", "--older-than", "0s", "--dropped-older-than", "0s", "--verbose")
-    assert "Would delete 3 data files and" in told and "dropped table" in told
-    named = [line.strip() for line in told.splitlines() if line.strip() in before]
+    text = lakelog("vacuum", "shop", "--older-than", "0s", "--dropped-older-than", "0s", "--verbose")
+    assert "Would delete 3 data files and" in text and "dropped table" in text
+    named = [line.strip() for line in text.splitlines() if line.strip() in before]
     assert len([key for key in named if "/data/" in key]) == 3 and objects(catalog) == before
     done = lakelog("vacuum", "--older-than", "0s", "--dropped-older-than", "0s", "--apply")
     assert "Deleted 3 data files" in done
@@ -79,9 +79,9 @@ def test_vacuum_tells_what_would_go_and_does_it_when_told(catalog: Catalog, lake
 
 
 def test_programs_get_json(catalog: Catalog, lakelog: Any) -> None:
-    told = json.loads(lakelog("expire", "shop.orders", "--retain-last", "2", "--json"))
-    assert told["applied"] is False
-    assert [(log["name"], log["first"], log["versions"]) for log in told["logs"]] == [
+    answer = json.loads(lakelog("expire", "shop.orders", "--retain-last", "2", "--json"))
+    assert answer["applied"] is False
+    assert [(log["name"], log["first"], log["versions"]) for log in answer["logs"]] == [
         ("`shop`.`orders`", 3, 2)
     ]
     done = json.loads(lakelog("vacuum", "--dropped-older-than", "0s", "--apply", "--json"))
@@ -126,11 +126,11 @@ def test_leftovers_of_dead_writers_on_a_folder_go(catalog: Catalog, lakelog: Any
 def test_what_cannot_be_meant_is_one_line_on_stderr(
     lakelog: Any, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    told = lakelog(*arguments, code=code)
-    assert message in told and told.count("\n") == 1
+    text = lakelog(*arguments, code=code)
+    assert message in text and text.count("\n") == 1
 
 
-def test_what_is_left_alone_is_named_and_the_exit_code_tells(catalog: Catalog, lakelog: Any) -> None:
+def test_what_is_left_alone_is_named_and_the_exit_code_says_so(catalog: Catalog, lakelog: Any) -> None:
     catalog.create_table("shop.broken", SCHEMA).append(rows(1))
     broken = Path(catalog.load_table("shop.broken").location)
     for commit in broken.glob("_log/*.json"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.integration.test_command import tell, tell_json
+from tests.integration.test_command import output, output_json
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
@@ -19,25 +19,25 @@ def place(tmp_path) -> tuple[str, str]:
 
 
 def test_tags_and_branches_are_made_listed_looked_into_and_dropped(place, capsys):
-    assert tell(capsys, "tag", "t", "old", "--version", "2", *place) == "Made the tag old of version 2.\n"
-    made = tell_json(capsys, "branch", "t", "trial", *place)
+    assert output(capsys, "tag", "t", "old", "--version", "2", *place) == "Made the tag old of version 2.\n"
+    made = output_json(capsys, "branch", "t", "trial", *place)
     assert (made["kind"], made["name"], made["version"], made["rows"]) == ("branch", "trial", 4, 3)
     Catalog(place[1]).load_table("t", ref="trial").append(pa.table({"id": [4]}))
-    listed = tell_json(capsys, "refs", "t", *place)
+    listed = output_json(capsys, "refs", "t", *place)
     assert [(ref["kind"], ref["name"], ref["version"], ref["rows"], ref["files"]) for ref in listed] == [
         ("branch", "main", 6, 3, 2),
         ("tag", "old", 2, 2, 1),
         ("branch", "trial", 4, 4, 3),
     ]
-    told = tell(capsys, "refs", "t", *place)
-    assert [line.split()[:4] for line in told.splitlines() if "old" in line] == [["tag", "old", "2", "2"]]
-    assert tell_json(capsys, "show", "t", "--ref", "old", *place)["rows"] == 2
-    told = tell(capsys, "history", "t", *place)
-    assert "append: +1 row in 1 file, on the branch trial" in told and "create tag: tag old" in told
-    assert len(tell_json(capsys, "files", "t", "--ref", "trial", *place)) == 3
-    assert tell(capsys, "tag", "t", "old", "--replace", *place) == "Made the tag old of version 6.\n"
-    assert tell(capsys, "branch", "t", "trial", "--drop", *place) == "Dropped the branch trial.\n"
-    assert [ref["name"] for ref in tell_json(capsys, "refs", "t", *place)] == ["main", "old"]
+    text = output(capsys, "refs", "t", *place)
+    assert [line.split()[:4] for line in text.splitlines() if "old" in line] == [["tag", "old", "2", "2"]]
+    assert output_json(capsys, "show", "t", "--ref", "old", *place)["rows"] == 2
+    text = output(capsys, "history", "t", *place)
+    assert "append: +1 row in 1 file, on the branch trial" in text and "create tag: tag old" in text
+    assert len(output_json(capsys, "files", "t", "--ref", "trial", *place)) == 3
+    assert output(capsys, "tag", "t", "old", "--replace", *place) == "Made the tag old of version 6.\n"
+    assert output(capsys, "branch", "t", "trial", "--drop", *place) == "Dropped the branch trial.\n"
+    assert [ref["name"] for ref in output_json(capsys, "refs", "t", *place)] == ["main", "old"]
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(place, capsys, argu
 
 def test_help_says_what_each_does(capsys):
     for kind in ("tag", "branch"):
-        told = tell(capsys, kind, "--help")
-        assert f"Make a {kind} of TABLE, or drop one." in told and "--version N" in told
+        text = output(capsys, kind, "--help")
+        assert f"Make a {kind} of TABLE, or drop one." in text and "--version N" in text

@@ -1,4 +1,4 @@
-"""Random lives of a warehouse: two clients change it, and the command has to tell exactly what happened."""
+"""Random lives of a warehouse: two clients change it, and the command has to report exactly what happened."""
 
 from __future__ import annotations
 
@@ -97,35 +97,35 @@ class Life:
         del self.tables[name]
 
 
-def check(life: Life, tell: Callable[..., Any]) -> None:
-    """Compare what the command tells, and every version, with what should be there."""
-    assert tell("ls", "ns") == [{"kind": "table", "name": ["ns", name]} for name in sorted(life.tables)]
+def check(life: Life, command: Callable[..., Any]) -> None:
+    """Compare what the command reports, and every version, with what should be there."""
+    assert command("ls", "ns") == [{"kind": "table", "name": ["ns", name]} for name in sorted(life.tables)]
     fresh = Catalog(life.warehouse)
     for name, versions in life.tables.items():
         reference = f"ns.`{name}`"
-        told = tell("history", reference)
-        assert [entry["operation"] for entry in reversed(told)] == [operation for operation, _ in versions]
-        assert [entry["version"] for entry in reversed(told)] == list(range(1, len(versions) + 1))
-        assert tell("show", reference)["rows"] == len(versions[-1][1])
-        assert sum(file["rows"] for file in tell("files", reference)) == len(versions[-1][1])
+        history = command("history", reference)
+        assert [entry["operation"] for entry in reversed(history)] == [operation for operation, _ in versions]
+        assert [entry["version"] for entry in reversed(history)] == list(range(1, len(versions) + 1))
+        assert command("show", reference)["rows"] == len(versions[-1][1])
+        assert sum(file["rows"] for file in command("files", reference)) == len(versions[-1][1])
         table = fresh.load_table(("ns", name))
         for version, (_, ids) in enumerate(versions, start=1):
             assert sorted(table.at(version=version).to_arrow()["id"].to_pylist()) == ids
 
 
 def live(seed: int, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    def tell(*arguments: str) -> Any:
+    def command(*arguments: str) -> Any:
         assert run([*arguments, "--json", "--warehouse", warehouse]) == 0, capsys.readouterr().err
         return json.loads(capsys.readouterr().out)
 
     life = Life(warehouse, seed)
     for _ in range(STEPS):
         life.step()
-    check(life, tell)
+    check(life, command)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_command_tells_what_two_clients_did(
+def test_the_command_reports_what_two_clients_did(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     live(seed, str(tmp_path / "warehouse"), capsys)
@@ -133,7 +133,7 @@ def test_the_command_tells_what_two_clients_did(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8, 200))
-def test_the_command_tells_what_two_clients_did_in_many_lives(
+def test_the_command_reports_what_two_clients_did_in_many_lives(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     live(seed, str(tmp_path / "warehouse"), capsys)

@@ -6,7 +6,7 @@ from lakelog.testing import maven
 from lakelog.testing.memory_catalog import PACKAGE
 
 
-def test_a_machine_without_maven_is_told_what_it_is_needed_for(monkeypatch, tmp_path):
+def test_without_maven_the_error_says_what_it_is_needed_for(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(maven.MavenFailed, match=f"fetch {PACKAGE}.*PATH"):

@@ -40,7 +40,7 @@ def server(
 
 @pytest.fixture
 def place(server: tuple[S3Server, str]) -> Place:
-    """A warehouse that nobody used before."""
+    """A warehouse that was never used before."""
     return Place(server[0], f"s3://{server[1]}/{uuid.uuid4().hex}/warehouse")
 
 

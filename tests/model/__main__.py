@@ -33,12 +33,12 @@ def main(chosen: list[str]) -> int:
         for (name, _, _, is_bad), future in zip(tasks, futures, strict=True):
             result = future.result()
             wrong += is_bad != (result.violation is not None) or not (is_bad or result.finished)
-            tell(name, result, bool(chosen) or not is_bad)
+            report(name, result, bool(chosen) or not is_bad)
     print(f"{len(tasks)} searches, {wrong} wrong")
     return 1 if wrong else 0
 
 
-def tell(name: str, result: Result, with_trace: bool) -> None:
+def report(name: str, result: Result, with_trace: bool) -> None:
     outcome = "clean" if result.violation is None else f"found: {result.violation.sentence}"
     print(
         f"{name:42} {result.worlds:>9,} worlds {result.steps:>10,} steps  depth {result.depth:>3}"

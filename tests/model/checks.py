@@ -65,12 +65,12 @@ class Checks:
         self._truths: dict[int, dict[str, Truth]] = {}
         self._truth_of: dict[Any, Truth] = {}
 
-    def state(self, content: int, told: int) -> Violation | None:
-        if (content, told) in self._seen:
+    def state(self, content: int, reported: int) -> Violation | None:
+        if (content, reported) in self._seen:
             return None
-        self._seen.add((content, told))
+        self._seen.add((content, reported))
         for check in STATE_CHECKS:
-            detail = check(self, content, self.search.told[told])
+            detail = check(self, content, self.search.reported[reported])
             if detail:
                 return Violation(sentence(check), detail)
         return None

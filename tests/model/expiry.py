@@ -73,7 +73,7 @@ def hasty_committer(me: str, view: View, request: Request) -> Program:
 
 
 def vandal(place: str, lie: Any) -> Program:
-    """Somebody overwrites the hint with something, or removes it."""
+    """A vandal overwrites the hint with something, or removes it."""
     if lie is None:
         yield ("delete", ("hint", place))
     else:

@@ -14,9 +14,9 @@ from tests.model.world import Commit, Request, View, precondition
 
 
 @holds
-def exactly_once(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def exactly_once(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """A commit that was acknowledged is in all of its logs, exactly once"""
-    for what, cid, *places in told:
+    for what, cid, *places in reported:
         if what == "ok":
             for place in places:
                 times = _effects(checks, content, place)[cid]
@@ -26,9 +26,9 @@ def exactly_once(checks: Checks, content: int, told: frozenset[Any]) -> str | No
 
 
 @holds
-def failed_has_no_effect(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def failed_has_no_effect(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """What was reported as failed never takes effect"""
-    for what, cid, *_ in told:
+    for what, cid, *_ in reported:
         if what == "failed" and not checks.search.scenario.overlapping:
             for place in checks.truths(content):
                 if _effects(checks, content, place)[cid]:
@@ -37,8 +37,8 @@ def failed_has_no_effect(checks: Checks, content: int, told: frozenset[Any]) -> 
 
 
 @holds
-def at_most_once(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
-    """A request asked again is applied at most once"""
+def at_most_once(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """A request that is retried is applied at most once"""
     for place in checks.truths(content):
         for cid, times in _effects(checks, content, place).items():
             if times > 1:
@@ -55,7 +55,7 @@ def _effects(checks: Checks, content: int, place: str) -> Counter[str]:
 
 
 @holds
-def all_or_none(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def all_or_none(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """A transaction takes effect in all of its logs or in none"""
     truths = checks.truths(content)
     for key, value in checks.store.contents[content].items():
@@ -76,7 +76,7 @@ def all_or_none(checks: Checks, content: int, told: frozenset[Any]) -> str | Non
 
 
 @holds
-def continues(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def continues(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """Every commit continues the one before it, and nothing follows an undecided intent"""
     for place, truth in checks.truths(content).items():
         if None in truth.views:
@@ -89,8 +89,8 @@ def continues(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
 
 
 @holds
-def settles(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
-    """The log alone tells what became of its intents, without their decisions"""
+def settles(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """The log alone shows what became of its intents, without their decisions"""
     for place, truth in checks.truths(content).items():
         for n, commit in enumerate(truth.commits[:-1]):
             if commit.intent is not None and truth.commits[n + 1].settles != (
@@ -102,7 +102,7 @@ def settles(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
 
 
 @holds
-def preconditions_held(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def preconditions_held(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """The preconditions of every commit hold in the state that it follows"""
     for place, truth in checks.truths(content).items():
         for n, commit in enumerate(truth.commits):
@@ -115,7 +115,7 @@ def preconditions_held(checks: Checks, content: int, told: frozenset[Any]) -> st
 
 
 @holds
-def as_of_is_whole(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def as_of_is_whole(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """AS OF a time shows all or nothing of a transaction"""
     times: dict[Any, int] = {}
     for place, truth in checks.truths(content).items():
@@ -128,7 +128,7 @@ def as_of_is_whole(checks: Checks, content: int, told: frozenset[Any]) -> str | 
 
 
 @holds
-def times_increase(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def times_increase(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """The times of a log's versions increase, so that AS OF a time is a prefix"""
     for place, truth in checks.truths(content).items():
         last = 0
@@ -141,7 +141,7 @@ def times_increase(checks: Checks, content: int, told: frozenset[Any]) -> str | 
 
 
 @holds
-def reader_reaches_head(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def reader_reaches_head(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """A reader is never stuck: from every stored state a cold reader reaches the head, and shows it as it is"""
     if ("read", content) in checks.done:
         return None
@@ -157,8 +157,8 @@ def reader_reaches_head(checks: Checks, content: int, told: frozenset[Any]) -> s
 
 
 @holds
-def writer_gets_through(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
-    """Anybody can go on: in every stored state an undisturbed writer can commit to every open log"""
+def writer_gets_through(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """Any writer can go on: in every stored state an undisturbed writer can commit to every open log"""
     if ("write", content) in checks.done:
         return None
     checks.done.add(("write", content))
@@ -180,21 +180,21 @@ def _decided(truth: Truth) -> bool:
 
 
 @holds
-def asking_again_succeeds(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
-    """Who asks again, undisturbed, is told that it is done"""
+def retries_succeed(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
+    """A client that retries, undisturbed, gets the answer that it is done"""
     for cid, make in checks.search.scenario.undisturbed:
-        key = (content, cid, ("failed", cid) in told)
+        key = (content, cid, ("failed", cid) in reported)
         if key in checks.done or key[2]:
             continue
         checks.done.add(key)
         _, reports = checks.search.alone(make, content)
         if reports is None or not reports or reports[-1].what != "ok":
-            return f"asking for {cid} again ends with {reports and [tuple(report) for report in reports]}"
+            return f"a retry of {cid} ends with {reports and [tuple(report) for report in reports]}"
     return None
 
 
 @holds
-def names_lead_to_open_logs(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def names_lead_to_open_logs(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """Each log has one name, none that is sealed, purged or missing has one, and a dropped namespace has none in it"""
     truths = checks.truths(content)
     names: dict[str, str] = {}
@@ -223,7 +223,7 @@ def names_lead_to_open_logs(checks: Checks, content: int, told: frozenset[Any]) 
 
 
 @holds
-def no_cycle(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def no_cycle(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """No namespace is its own ancestor"""
     truths = checks.truths(content)
     for place in truths:
@@ -238,7 +238,7 @@ def no_cycle(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
 
 
 @holds
-def purged_stays_purged(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def purged_stays_purged(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """A purged log is never restored, and nothing is written behind a seal as if it were not there"""
     for place, truth in checks.truths(content).items():
         status, log_id = "open", ""
@@ -260,7 +260,7 @@ def purged_stays_purged(checks: Checks, content: int, told: frozenset[Any]) -> s
 
 
 @holds
-def files_are_there(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def files_are_there(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """A file of a committed write, which a retained version needs, is never deleted"""
     for place, truth in checks.truths(content).items():
         oldest, number = 0, 1
@@ -278,7 +278,7 @@ def files_are_there(checks: Checks, content: int, told: frozenset[Any]) -> str |
 
 
 @holds
-def serializable(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def serializable(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """Serializable transactions have no write skew: of two that each need the other's absence, one takes effect"""
     for place in checks.truths(content):
         if _effects(checks, content, place)["skew-1"]:
@@ -289,7 +289,7 @@ def serializable(checks: Checks, content: int, told: frozenset[Any]) -> str | No
 
 
 @holds
-def rows_are_serial(checks: Checks, content: int, told: frozenset[Any]) -> str | None:
+def rows_are_serial(checks: Checks, content: int, reported: frozenset[Any]) -> str | None:
     """Rows are those of some order of the changes: none is resurrected, and no deletion is lost"""
     for place, truth in checks.truths(content).items():
         head = truth.head

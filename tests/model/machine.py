@@ -22,7 +22,7 @@ Program = Generator[Any, Any, Any]
 
 
 class Report(NamedTuple):
-    """Yielded to tell the world something: it costs no step, and is answered with None."""
+    """Yielded to report something to the world: it costs no step, and is answered with None."""
 
     what: str
     data: tuple[Any, ...]

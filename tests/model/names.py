@@ -1,6 +1,6 @@
 """Names: create and link, forget, rename and move, drop, restore, purge, reopen. Namespaces are logs, ids are log ids.
 
-A log's id is its place, or place#2 for the second log at a place: `place_of` tells the place.
+A log's id is its place, or place#2 for the second log at a place: `place_of` returns the place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.model.reading import cold, forward
 from tests.model.rules import Rule, on
 from tests.model.together import together
 from tests.model.world import Request, View, draft, log_key, refusal, slim
-from tests.model.writing import Done, place, put_one, step_over, tell
+from tests.model.writing import Done, place, put_one, report, step_over
 
 
 def place_of(log_id: str) -> str:
@@ -37,7 +37,7 @@ def create(me: str, cid: str, namespace: View, name: str, log_id: str) -> Progra
         return
     link = Request(cid, namespace.place, namespace.log_id, (("link", name, log_id),))
     done = yield from put_one(me, namespace, link, 0, None, 9)
-    yield from tell(cid, (namespace.place,), done)
+    yield from report(cid, (namespace.place,), done)
 
 
 def reopen(me: str, cid: str, namespace: View, name: str, log_id: str) -> Program:
@@ -53,7 +53,7 @@ def reopen(me: str, cid: str, namespace: View, name: str, log_id: str) -> Progra
         return
     link = Request(cid, namespace.place, namespace.log_id, (("link", name, log_id),))
     done = yield from put_one(me, namespace, link, 0, None, 9)
-    yield from tell(cid, (namespace.place,), done)
+    yield from report(cid, (namespace.place,), done)
 
 
 def forget(me: str, namespace: str, log_id: str) -> Program:
@@ -183,7 +183,7 @@ def purge(me: str, cid: str, log_id: str) -> Program:
     if on(Rule.PURGE_COMMITTED):
         request = Request(cid, place_of(log_id), log_id, (), flag="purges")
         done = yield from put_one(me, slim(view), request, 0, None, 9, fence)
-        yield from tell(cid, (place_of(log_id),), done)
+        yield from report(cid, (place_of(log_id),), done)
         if done.how != "placed":
             return
     elif view.status != "sealed":
@@ -250,7 +250,7 @@ def write_by_name(me: str, cid: str, namespace: View, name: str, target: View) -
                 return
         target = yield from step_over(target, found, cid)
         if isinstance(target, str):
-            yield from tell(cid, (namespace.place,), Done("found" if target == "mine" else "damage"))
+            yield from report(cid, (namespace.place,), Done("found" if target == "mine" else "damage"))
             return
 
 
@@ -275,7 +275,7 @@ def move_namespace(
 
 
 def is_not_above(moved: str, target: str) -> Program:
-    """Whether `moved` is none of `target` and its ancestors, by their logs as they are now."""
+    """Whether `moved` is neither `target` nor one of its ancestors, by their logs as they are now."""
     while target:
         if target == moved:
             return False

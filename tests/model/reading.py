@@ -275,7 +275,7 @@ def by_interval(places: str) -> Program:
 
 
 def in_one_round(places: str) -> Program:
-    """Several logs at one cut, read side by side: what came after them meanwhile tells whether they are one."""
+    """Several logs at one cut, read side by side: what came after them meanwhile shows whether they are one."""
     views: tuple[View, ...] = ()
     while len(views) < len(places):
         view = yield from until(View(places[len(views)]), 999)

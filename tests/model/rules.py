@@ -21,13 +21,13 @@ class Rule(Enum):
     INTENT_DECIDES = "An intent that rebases evaluates its precondition anew, too."
     REFUSAL_AT_HEAD = "A refusal is final only where nothing follows the view that it was decided on."
     SETTLES = "The commit after an intent records that intent's outcome and time."
-    ORIGINAL_BASE = "Who asks again compares the ids of all versions since the original base."
+    ORIGINAL_BASE = "A retry compares the ids of all versions since the original base."
     JUMP_COMPARES = "A rebase that jumps to a base compares the ids of what it jumps over."
     ABORTED_IS_NOT_DONE = "An aborted attempt with my id is not me having been applied."
     SNAPSHOT_DECIDED = "A snapshot is written for a decided version only."
     SNAPSHOT_SETTLED = "A snapshot is written for a version that is settled only."
     SNAPSHOT_SETTLES = (
-        "A snapshot at an intent's version tells the intent's outcome and time to whoever commits next."
+        "A snapshot at an intent's version gives the intent's outcome and time to the next writer."
     )
     HINT_HASH = "A hint names the hash of its commit, and a reader compares it."
     FIRST_ABSENCE = "Of versions read in parallel only those before the first absent one count."
@@ -37,7 +37,7 @@ class Rule(Enum):
     COORDINATOR_COMMITS = "Only the coordinator writes `committed`; others write `aborted`."
     DECISION_SETTLED = "A doubtful decision is settled by reading it."
     DECISION_KEPT = "A decision is never deleted."
-    ANYBODY_ABORTS = "Who meets an undecided intent may abort it."
+    ANY_ACTOR_ABORTS = "An actor that meets an undecided intent may abort it."
     OBEY_DECISION = "Who tried to abort obeys what the decision then says."
     ONE_TIME = "A transaction has the decision's time in all its logs."
     TIME_AFTER_DECISION = "The times of an intent's successors are after its decision's time."
@@ -50,7 +50,7 @@ class Rule(Enum):
     )
     VALIDATE_READS = "Logs that a transaction only read are checked between its last intent and its decision."
     TOMBSTONES = "Expiry overwrites commits with tombstones; keys are never freed."
-    TOMBSTONE_OUTCOME = "A tombstone tells whether the commit that it replaces took effect."
+    TOMBSTONE_OUTCOME = "A tombstone says whether the commit that it replaces took effect."
     BASE_BEFORE_TOMBSTONES = "Tombstones are put after their base."
     BASES_INCREASE = "Each base is at a later version than the one before it."
     MANIFESTS_BEFORE_BASE = "A base's manifests are durable before the base."

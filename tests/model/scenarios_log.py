@@ -1,4 +1,4 @@
-"""Scenarios of one log: appending, asking again, snapshots, expiry, vacuum."""
+"""Scenarios of one log: appending, retrying, snapshots, expiry, vacuum."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def appending(full: bool) -> Scenario:
     return Scenario("append", tuple(actors), (begun("A"),), faults=3 if full else 1)
 
 
-def asking_again(full: bool) -> Scenario:
+def retrying(full: bool) -> Scenario:
     """The first process has crashed or does not know. Some other commit needs to be the only one."""
     only = append("one", needs=(("unapplied", "two"),))
     actors = (
         Actor("writer 1", partial(writing.commit, "w1", opened("A"), only, tries=2)),
-        Actor("writer 1 again", partial(writing.ask_again, "w1b", only, 1), after="writer 1", unless="one"),
+        Actor("writer 1 again", partial(writing.retry, "w1b", only, 1), after="writer 1", unless="one"),
         Actor("writer 2", writer("w2", "two")),
         Actor("writer 3", writer("w3", "three")),
     )
-    return Scenario("ask again", actors[: 4 if full else 3], (begun("A"),), faults=2 if full else 1)
+    return Scenario("retry", actors[: 4 if full else 3], (begun("A"),), faults=2 if full else 1)
 
 
-def asking_again_late(full: bool) -> Scenario:
-    """What is asked could not be done at first; who asks again still has the view from before."""
+def retrying_with_an_old_view(full: bool) -> Scenario:
+    """What is asked could not be done at first; the retry still has the view from before."""
     request = append("one", needs=(("after", "two"),))
     actors = (
         Actor("writer 1", partial(writing.begin_and_commit, "w1", request)),
@@ -80,24 +80,24 @@ def asking_again_late(full: bool) -> Scenario:
         Actor("writer 3", writer("w3", "three")),
     )
     return Scenario(
-        "ask again with an old view", actors[: 4 if full else 3], (begun("A"),), faults=2 if full else 1
+        "retry with an old view", actors[: 4 if full else 3], (begun("A"),), faults=2 if full else 1
     )
 
 
-def asking_meanwhile(full: bool) -> Scenario:
-    """A request is asked again although the first asking goes on."""
+def retrying_meanwhile(full: bool) -> Scenario:
+    """A request is retried although the first attempt goes on."""
     actors = (
         Actor("writer 1", writer("w1", "one")),
-        Actor("writer 1 again", partial(writing.ask_again, "w1b", append("one"), 1)),
+        Actor("writer 1 again", partial(writing.retry, "w1b", append("one"), 1)),
         Actor("writer 2", writer("w2", "two")),
         Actor("writer 3", writer("w3", "three"), like="writer 2"),
     )
     kept = actors[: 4 if full else 3]
-    return Scenario("ask again meanwhile", kept, (begun("A"),), faults=2 if full else 1, overlapping=True)
+    return Scenario("retry meanwhile", kept, (begun("A"),), faults=2 if full else 1, overlapping=True)
 
 
-def asking_again_expired(full: bool) -> Scenario:
-    """A request is asked again, or goes on, where expiry has been."""
+def retrying_after_expiry(full: bool) -> Scenario:
+    """A request is retried, or goes on, where expiry has been."""
     actors = (
         Actor("writer 1", writer("w1", "one", tries=2)),
         Actor(
@@ -110,7 +110,7 @@ def asking_again_expired(full: bool) -> Scenario:
         Actor("cleaner", partial(expiry.expire, "e1", "A", 2)),
         Actor("cleaner 2", partial(expiry.expire, "e2", "A", 3)),
     )
-    return Scenario("ask again, expired", actors[: 5 if full else 4], (begun("A"),), faults=1)
+    return Scenario("retry, expired", actors[: 5 if full else 4], (begun("A"),), faults=1)
 
 
 def snapshots(full: bool) -> Scenario:
@@ -130,7 +130,7 @@ HALF_A_LIE = LIE._replace(view=LIE.view._replace(version=1))
 
 
 def vandalism(full: bool) -> Scenario:
-    """Somebody puts nonsense over the hint, and removes it."""
+    """Vandals put nonsense over the hint, and remove it."""
     actors = (
         Actor("writer", writer("w1", "one")),
         Actor("snapshotter", partial(expiry.snapshot, "s1", "A")),

@@ -97,7 +97,7 @@ def reopening_twice(full: bool) -> Scenario:
 
 
 def writing_by_name(full: bool) -> Scenario:
-    """A table is renamed and its name given to another one, while somebody writes by name."""
+    """A table is renamed and its name given to another one, while a client writes by name."""
     actors = (
         Actor("writer", partial(names.write_by_name, "w1", "write", N, "t", T)),
         Actor("renamer", partial(names.rename, "r1", "rename", N, "t", N, "u", T)),
@@ -158,7 +158,7 @@ def purging_all(full: bool) -> Scenario:
 
 
 def creating_again(full: bool) -> Scenario:
-    """A create is asked again after its process died, while a cleaner takes it for dead, too."""
+    """A create is retried after its process died, while a cleaner takes it for dead, too."""
     actors = (
         Actor("creator", partial(names.create, "c1", "create", EMPTY_N, "t", "T")),
         Actor(
@@ -169,7 +169,7 @@ def creating_again(full: bool) -> Scenario:
         ),
         Actor("cleaner", partial(names.forget, "f1", "N", "T")),
     )
-    return Scenario("create asked again", actors, (begun("N"),), faults=3 if full else 0)
+    return Scenario("create retried", actors, (begun("N"),), faults=3 if full else 0)
 
 
 def expiring_dropped(full: bool) -> Scenario:

@@ -68,7 +68,7 @@ def three_logs(full: bool) -> Scenario:
     return Scenario("three logs", actors[: 3 if full else 2], setup, faults=3 if full else 1)
 
 
-def asking_transaction_again(full: bool) -> Scenario:
+def retrying_a_transaction(full: bool) -> Scenario:
     requests = tuple(append("both", place) for place in "AB")
     again = partial(together.together_again, "t1b", requests, (1, 1), txn_of="both")
     actors = (
@@ -79,11 +79,11 @@ def asking_transaction_again(full: bool) -> Scenario:
     alone = partial(together.together_again, "t1c", requests, (1, 1), txn_of="both")
     setup = (begun("A"), begun("B"))
     faults = 3 if full else 1
-    return Scenario("transaction asked again", actors, setup, faults, undisturbed=(("both", alone),))
+    return Scenario("transaction retried", actors, setup, faults, undisturbed=(("both", alone),))
 
 
-def asking_transaction_meanwhile(full: bool) -> Scenario:
-    """A transaction is asked again although the first asking goes on."""
+def retrying_a_transaction_meanwhile(full: bool) -> Scenario:
+    """A transaction is retried although the first attempt goes on."""
     requests = tuple(append("both", place) for place in "AB")
     actors = (
         Actor("transaction", transaction("t1", "both", "AB", rounds=2)),
@@ -91,7 +91,7 @@ def asking_transaction_meanwhile(full: bool) -> Scenario:
         Actor("writer", writer("w1", "one", "B")),
     )
     kept, setup = actors[: 3 if full else 2], (begun("A"), begun("B"))
-    return Scenario("transaction asked again meanwhile", kept, setup, faults=1, overlapping=True)
+    return Scenario("transaction retried meanwhile", kept, setup, faults=1, overlapping=True)
 
 
 def read_in_one_round(full: bool) -> Scenario:
@@ -196,8 +196,8 @@ def expiry_and_intents(full: bool) -> Scenario:
     )
 
 
-def asking_expired_transaction_again(full: bool) -> Scenario:
-    """The first attempt was aborted, or was not, and expiry has been there before it is asked again."""
+def retrying_an_expired_transaction(full: bool) -> Scenario:
+    """The first attempt was aborted, or was not, and expiry has been there before it is retried."""
     requests = tuple(append("both", place) for place in "AB")
     actors = (
         Actor("transaction", transaction("t1", "both", "AB", tries=2)),
@@ -211,7 +211,7 @@ def asking_expired_transaction_again(full: bool) -> Scenario:
         Actor("impatient writer", writer("w1", "one", "A")),
     )
     setup = (begun("A"), begun("B"))
-    return Scenario("transaction asked again, expired", actors, setup, faults=1 if full else 0)
+    return Scenario("transaction retried, expired", actors, setup, faults=1 if full else 0)
 
 
 def vacuum_and_transaction(full: bool) -> Scenario:

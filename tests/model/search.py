@@ -18,14 +18,14 @@ from tests.model.rules import Rule, on
 Why = tuple[Any, ...]
 World = tuple[int, ...]
 ABSENT, OK, TAKEN, ERROR = range(4)
-STORE, TOLD, FLIGHT, FAULTS, FIRST_ACTOR = range(5)
+STORE, REPORTED, FLIGHT, FAULTS, FIRST_ACTOR = range(5)
 
 
 class Actor(NamedTuple):
     name: str
     program: Callable[[], Program]
     after: str = ""  # starts when that one has ended or crashed; and that one may crash
-    unless: str = ""  # does not start once that request was reported as failed: nobody asks that again
+    unless: str = ""  # does not start once that request was reported as failed: that is never retried
     like: str = ""  # does the same as that one, so that it need not start before it
 
 
@@ -35,9 +35,9 @@ class Scenario(NamedTuple):
     setup: tuple[Callable[[], Program], ...]  # run one after another, undisturbed
     faults: int = 0
     kinds: frozenset[str] = frozenset({"lost", "echo", "late", "double"})
-    undisturbed: tuple[tuple[str, Callable[[], Program]], ...] = ()  # requests that can always be asked again
+    undisturbed: tuple[tuple[str, Callable[[], Program]], ...] = ()  # requests that can always be retried
     overlapping: bool = (
-        False  # a request is asked again while it is under way: one asking's failure binds only itself
+        False  # a request is retried while it is under way: the failure of one attempt binds only itself
     )
 
 
@@ -122,8 +122,8 @@ class Search:
         self.scenario = scenario
         self.store = Store()
         self.machine = Machine(self.store.value)
-        self.told: list[frozenset[Any]] = [frozenset()]
-        self._told_ids: dict[frozenset[Any], int] = {frozenset(): 0}
+        self.reported: list[frozenset[Any]] = [frozenset()]
+        self._reported_ids: dict[frozenset[Any], int] = {frozenset(): 0}
         self.flights: list[tuple[tuple[str, int, int], ...]] = [()]
         self._flight_ids: dict[Any, int] = {(): 0}
         self._requests: dict[int, tuple[Any, ...]] = {}
@@ -194,19 +194,19 @@ class Search:
 
     def _inspect(self, world: World) -> None:
         if self.violation is None:
-            self.violation = self.checks.state(world[STORE], world[TOLD])
+            self.violation = self.checks.state(world[STORE], world[REPORTED])
 
     # ---- steps
 
     def _successors(self, world: World) -> Iterator[tuple[World, Why]]:
         """All steps. A violation that a step makes is noted before the step is yielded."""
-        content, told, flight, faults = world[:FIRST_ACTOR]
+        content, reported, flight, faults = world[:FIRST_ACTOR]
         for place, (kind, key, value) in enumerate(self.flights[flight]):
             rest = self.flights[flight][:place] + self.flights[flight][place + 1 :]
             landed = content
             if kind == "put" or key not in self.store.contents[content] or not on(Rule.CONDITIONAL_PUT):
                 landed = self._land(content, key, value)
-            child = (landed, told, self._flying(rest, landed), *world[FAULTS:])
+            child = (landed, reported, self._flying(rest, landed), *world[FAULTS:])
             yield child, ("late", kind, key, value)
         for n, start in enumerate(self._starts):
             state = world[FIRST_ACTOR + n]
@@ -215,7 +215,7 @@ class Search:
             if state == start:
                 if self._after[n] >= 0 and world[FIRST_ACTOR + self._after[n]] != 0:
                     continue
-                if ("failed", self.scenario.actors[n].unless) in self.told[told]:
+                if ("failed", self.scenario.actors[n].unless) in self.reported[reported]:
                     continue
                 if self._like[n] >= 0 and world[FIRST_ACTOR + self._like[n]] == self._starts[self._like[n]]:
                     continue
@@ -235,20 +235,20 @@ class Search:
         self, world: World, n: int, state: int, content: int, answer: int, flight: int, faults: int, word: str
     ) -> tuple[World, Why]:
         new, reports = self._resume(state, answer)
-        told = world[TOLD]
+        reported = world[REPORTED]
         for report in reports:
             if report.what in ("ok", "failed"):
-                key = self.told[told] | {(report.what, *report.data)}
-                if key not in self._told_ids:
-                    self._told_ids[key] = len(self.told)
-                    self.told.append(key)
-                told = self._told_ids[key]
+                key = self.reported[reported] | {(report.what, *report.data)}
+                if key not in self._reported_ids:
+                    self._reported_ids[key] = len(self.reported)
+                    self.reported.append(key)
+                reported = self._reported_ids[key]
             elif self.violation is None:
                 self.violation = self.checks.report(report, content)
         if flight and content != world[STORE]:
             flight = self._flying(self.flights[flight], content)
         place = FIRST_ACTOR + n
-        child = (content, told, flight, faults, *world[FIRST_ACTOR:place], new, *world[place + 1 :])
+        child = (content, reported, flight, faults, *world[FIRST_ACTOR:place], new, *world[place + 1 :])
         return child, ("step", n, state, answer, word, reports)
 
     def _request(self, state: int) -> tuple[Any, ...]:
@@ -334,20 +334,20 @@ class Search:
             self.flights.append(key)
         return self._flight_ids[key]
 
-    # ---- telling
+    # ---- traces
 
     def _trace(self, order: list[World], parents: list[int], last: int, why: Why) -> list[str]:
-        told = [self._words(order[last], why)]
+        lines = [self._words(order[last], why)]
         self_violation, child = self.violation, last
         while child != 0:
             parent = parents[child]
             for found, reason in self._successors(order[parent]):
                 if found == order[child]:
-                    told.append(self._words(order[parent], reason))
+                    lines.append(self._words(order[parent], reason))
                     break
             child = parent
         self.violation = self_violation
-        return [f"{n}. {line}" for n, line in enumerate(reversed(told), 1)]
+        return [f"{n}. {line}" for n, line in enumerate(reversed(lines), 1)]
 
     def _words(self, world: World, why: Why) -> str:
         if why[0] == "late":

@@ -9,7 +9,7 @@ from tests.model.machine import Program, Report
 from tests.model.reading import cold
 from tests.model.rules import Rule, on
 from tests.model.world import Decision, Request, View, log_key, slim
-from tests.model.writing import Done, compare, place, put_one, tell
+from tests.model.writing import Done, compare, place, put_one, report
 
 
 def together(
@@ -48,7 +48,7 @@ def together(
             if decision is None:
                 return Done("unknown")
             if decision.outcome == "committed":
-                yield from tell(cid, places, done)
+                yield from report(cid, places, done)
                 return done
             done = Done("refused", why="aborted by another")
         elif attempt or done.version or done.how in ("refused", "unknown"):
@@ -57,7 +57,7 @@ def together(
                 done = Done("refused", why="an answer was lost, and it was aborted")
         attempt += 1
         if done.why != "aborted by another" or attempt == rounds:
-            yield from tell(cid, places, done)
+            yield from report(cid, places, done)
             return done
 
 

@@ -1,4 +1,4 @@
-"""How a commit gets into a log: settling, rebasing, asking again."""
+"""How a commit gets into a log: settling, rebasing, retrying."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def place(key: Any, mine: Any, tries: int = 9) -> Program:
 
 def decided(txn: Any) -> Program:
     """The decision of a transaction; aborts it if there is none."""
-    if not on(Rule.ANYBODY_ABORTS):
+    if not on(Rule.ANY_ACTOR_ABORTS):
         decision = yield ("get", txn)
         if decision is None:
             yield ("never",)
@@ -142,11 +142,11 @@ def put_one(
 def commit(me: str, view: View, request: Request, clock: int = 0, tries: int = 9) -> Program:
     """Commit to one log, and report."""
     done = yield from put_one(me, view, request, clock, None, tries)
-    yield from tell(request.cid, (request.place,), done)
+    yield from report(request.cid, (request.place,), done)
     return done
 
 
-def tell(cid: str, places: tuple[str, ...], done: Done) -> Program:
+def report(cid: str, places: tuple[str, ...], done: Done) -> Program:
     if done.how in ("placed", "found"):
         yield Report("ok", (cid, *places))
     elif done.how == "refused":
@@ -155,7 +155,7 @@ def tell(cid: str, places: tuple[str, ...], done: Done) -> Program:
         yield Report("view", (places[0], (), None))
 
 
-def ask_again(me: str, request: Request, base: int) -> Program:
+def retry(me: str, request: Request, base: int) -> Program:
     """A new process makes the same request: it looks first whether it has been done since its base."""
     view = yield from cold(request.place)
     if view is None:

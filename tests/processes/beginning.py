@@ -10,7 +10,7 @@ from tests.processes.world import COMMON, PARTS, SCHEMA, SHARED, World, own, row
 
 
 def set_up(world: World) -> None:
-    """Make what every writer relies on. Nobody drops or renames any of it."""
+    """Make what every writer relies on. No writer drops or renames any of it."""
     catalog = world.catalog("setup")
     journal = Journal(world.journals / "setup.000001.jsonl")
     for namespace in (SHARED, COMMON, *map(own, world.writers)):

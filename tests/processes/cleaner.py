@@ -1,4 +1,4 @@
-"""One who lets go of the past while others write: expires tables, deletes what nobody can reach, purges dropped things.
+"""A cleaner, while others write: it expires tables, deletes what no client can reach, and purges dropped things.
 
 It is killed as writers are. Its ages are seconds, so that writes under way do fail over it, which loses nothing.
 """

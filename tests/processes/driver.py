@@ -208,7 +208,7 @@ class Driver:
                 actor.dies_at = actor.wakes_at + self._rng.expovariate(1 / actor.life_mean_s)
                 self.report.figures["writers paused"] += 1
             elif isinstance(actor.process, SparkProcess) and self._rng.random() < CHILD_KILLS:
-                # The adapter has to start another, and ask it again, without anybody noticing.
+                # The adapter has to start another one and retry there, and no statement may notice.
                 for child in actor.process.children():
                     os.kill(child, signal.SIGKILL)
                     self.report.figures["Python sides of Spark killed"] += 1

@@ -111,7 +111,7 @@ class FaultyProxy(ThreadingHTTPServer):
         return self.chance.seconds(at_most) if self.chance is not None else at_most
 
     def later(self, handler: _Handler, body: bytes) -> None:
-        """Give a request to the server after a while, whoever has died in between."""
+        """Give a request to the server after a while, even if its client has died in between."""
 
         def apply() -> None:
             time.sleep(self.seconds(LATE_MAX_S))

@@ -32,23 +32,23 @@ class Journal:
 
 @dataclass
 class Asked:
-    """One request over all the times that it was asked: by its writer, and again by those who came after it."""
+    """One request over all its attempts: by its writer, and by the writers that came after it."""
 
     key: str  # writer.incarnation.number
     request: dict[str, Any]
     answers: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     open: bool = False  # asked, and its process died before an answer
-    asked_again: int = 0
+    retries: int = 0
 
     @property
     def outcome(self) -> str:
-        """What its writers may rely on: the first certain answer, since asking again cannot change what happened."""
+        """What its writers may rely on: the first certain answer, since a retry cannot change what happened."""
         return next((answer for answer in self.answers if answer != UNKNOWN), UNKNOWN)
 
     @property
     def doubtful(self) -> bool:
-        """Whether somebody should ask again."""
+        """Whether a writer should retry."""
         return self.outcome == UNKNOWN
 
 
@@ -68,7 +68,7 @@ class Journals:
                 key = str(line["key"])
                 if "request" in line:
                     asked = self.asked.setdefault(key, Asked(key, line["request"]))
-                    asked.asked_again += asked.open or bool(asked.answers)
+                    asked.retries += asked.open or bool(asked.answers)
                     asked.open = True
                 else:
                     asked = self.asked[key]

@@ -1,6 +1,6 @@
 """What a log should amount to: its commits in their order, each doing exactly what its request says.
 
-A commit that no journal knows was made by Spark, whose statements cannot be given ids: its rows tell which it was.
+A commit that no journal knows was made by Spark, whose statements cannot be given ids: its rows show which it was.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Linked:
 
 
 class Requests:
-    """All requests, by what tells in a log that a commit is theirs: the commit's id, or a mark that it bears."""
+    """All requests, by what shows in a log that a commit is theirs: the commit's id, or a mark that it bears."""
 
     def __init__(self, asked: Collection[Asked]) -> None:
         self.by_key = {a.key: a for a in asked}
@@ -111,7 +111,7 @@ def check_namespaces(chains: Mapping[str, Chain], requests: Requests, checked: C
 
 
 def note_what_is_expired(chain: Chain, requests: Requests, checked: Checked) -> None:
-    """A tombstone tells whose commit it was, and nothing more."""
+    """A tombstone says whose commit it was, and nothing more."""
     note(chain, (effect for effect in chain.effects if isinstance(effect, Tombstone)), requests, checked)
 
 
@@ -183,7 +183,7 @@ class TableModel:
             try:
                 table = self._table(commit.version)
             except NotFound:
-                continue  # a cleaner died before it had overwritten all that it let go of
+                continue  # a cleaner died before it had overwritten all that it expired
             note(self.chain, self.chain.commits[: number + 1], requests, self.checked)
             self.rows, self.files = rows_of(table), self._listed(commit.version)
             self.properties = dict(table.properties)
@@ -252,17 +252,17 @@ class TableModel:
         if asked is not None:
             self.rows = apply(self.rows, asked, commit.log_id)
         elif event.added_files:
-            self._told_by_rows(commit, event, requests)
+            self._known_by_rows(commit, event, requests)
         elif event.operation == "truncate":
             self.rows = {}
 
-    def _told_by_rows(self, commit: Commit, event: FilesChanged, requests: Requests) -> None:
+    def _known_by_rows(self, commit: Commit, event: FilesChanged, requests: Requests) -> None:
         after = rows_of(self._table(commit.version))
         added = {id: row for id, row in after.items() if self.rows.get(id) != row}
         keys = {op for op, _, _ in added.values()}
         asked = requests.by_key.get(next(iter(keys))) if len(keys) == 1 else None
         if asked is None:
-            self.checked.wrong.append(f"{self.where(commit)} is of nobody's request: it adds rows of {keys}")
+            self.checked.wrong.append(f"{self.where(commit)} is of no known request: it adds rows of {keys}")
             self.rows = after
             return
         operations = {"create": "append", "publish": "append"}

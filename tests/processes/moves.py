@@ -2,7 +2,7 @@
 
     bank   accounts in three tables; money moves between them: the sum never changes
     ring   nodes in three tables, each naming the next one; links are changed three at a time: it stays one ring
-    duty   pairs over two tables; whoever goes looks whether the other one stays: never are both gone
+    duty   pairs over two tables; one that goes looks whether the other one stays: never are both gone
 
 A cell is one row, alone in its partition. A request says what it read in which cell, and what it wrote there, so that
 the verifier can put all transactions in the order of their times and see whether each one read what was there.
@@ -60,7 +60,7 @@ def wrong_in(kind: str, found: Mapping[Cell, int]) -> str | None:
             return None if length == NODES else f"the ring closes after {length} nodes: {dict(found)}"
         case _:
             gone = [p for p in range(PAIRS) if all(found[f"duty.{t}", p] == OFF for t in TABLES[DUTY])]
-            return f"nobody is left of the pairs {gone}" if gone else None
+            return f"both are gone of the pairs {gone}" if gone else None
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def put_in_place() -> None:
 
 
 @mutation
-def asked_again_is_asked_anew() -> None:
-    """Nobody looks whether the commit has happened already."""
+def a_retry_is_taken_for_a_new_request() -> None:
+    """No writer looks whether the commit has happened already."""
     placing.is_same_commit = log.is_same_commit = lambda entry, commit_id: False  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""A reader that holds what it sees against what writers were told before it began to look."""
+"""A reader that holds what it sees against the answers that writers had before it began to look."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Reader:
             except (NotFound, InvalidInput) as error:
                 if "expired" not in str(error):
                     raise
-                self.checks["looks at what was let go of meanwhile"] += 1
+                self.checks["looks at what expired meanwhile"] += 1
             except StorageError:
                 self.checks["looks that the store did not let through"] += 1
             time.sleep(PAUSE_S)
@@ -122,8 +122,8 @@ class Reader:
                 asked = self._parts[owner][known[key]]
                 if count != asked.request["count"]:
                     self._violation(f"{where} shows {count} rows of {key}, not {asked.request['count']}")
-                # What was asked for again may rightly come after what was asked for later.
-                if known[key] < floor.get(owner, -1) and not asked.asked_again:
+                # What was retried may rightly come after what was asked for later.
+                if known[key] < floor.get(owner, -1) and not asked.retries:
                     self._violation(f"{where} shows {key}, before {self._parts[owner][floor[owner]].key}")
 
     def _moves(self, catalog: Catalog) -> None:

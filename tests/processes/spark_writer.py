@@ -1,7 +1,7 @@
 """A writer in Spark: SQL through the adapter, until it is killed. Its statements cannot be given ids.
 
 So every request bears a mark of its own that shows in the log: its key in its rows or properties, or in a table's name.
-Its own tables' names are used once. Nothing is asked again, but by the adapter itself when its Python side was killed.
+Its own tables' names are used once. Nothing is retried, except by the adapter itself when its Python side was killed.
 
     python -m tests.processes.spark_writer <world.json> <writer> <incarnation>
 """

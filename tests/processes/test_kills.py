@@ -15,7 +15,7 @@ SPARK_SECONDS = 20.0  # a Spark writer that was killed needs a third of it to st
 
 
 def hold(settings: Settings, folder: Path) -> Report:
-    """Run, tell what happened, and fail on whatever was found."""
+    """Run, report what happened, and fail on whatever was found."""
     print(f"seed {settings.seed}")
     report = run(settings, folder / "run")
     print("\n".join(report.lines()))
@@ -29,7 +29,7 @@ def test_killed_writers_lose_and_double_nothing_in_a_folder(tmp_path: Path) -> N
     hold(Settings(seed=1, seconds=SECONDS), tmp_path)
 
 
-def test_killed_cleaners_remove_nothing_that_anybody_can_reach(tmp_path: Path) -> None:
+def test_killed_cleaners_remove_nothing_that_any_client_can_reach(tmp_path: Path) -> None:
     report = hold(Settings(seed=1, seconds=SECONDS, cleaning=True), tmp_path)
     assert report.figures["tombstones"] > 0
 
@@ -50,13 +50,13 @@ def test_a_protection_that_is_removed_is_missed(tmp_path: Path, mutation: str) -
         settings = Settings(seed=seed, seconds=60.0, mutation=mutation)
         if run(settings, tmp_path / f"run-{seed}").wrong:
             return
-    pytest.fail(f"nobody noticed {mutation}")
+    pytest.fail(f"no check noticed {mutation}")
 
 
 def needs_versitygw() -> None:
     if find_versitygw() is None:
         pytest.skip(
-            f"no versitygw on this machine, so nobody was killed on a real S3 server; install it: {INSTALL}"
+            f"no versitygw on this machine, so no writer was killed on a real S3 server; install it: {INSTALL}"
         )
 
 

@@ -11,7 +11,7 @@ from tests.processes import chains, models
 from tests.processes.world import SCHEMA, rows
 
 from lakelog.catalog import Catalog
-from lakelog.catalog.maintenance import purge
+from lakelog.log import expiry
 from lakelog.log.stores import open_store
 
 
@@ -31,7 +31,7 @@ def test_a_purge_that_was_killed_after_the_data_is_not_taken_for_a_loss(
     def killed(*_: object) -> None:
         raise _Killed
 
-    monkeypatch.setattr(purge.expiry, "expire", killed)
+    monkeypatch.setattr(expiry, "expire", killed)
     with pytest.raises(_Killed):
         catalog.vacuum(older_than=dt.timedelta(0), dropped_older_than=dt.timedelta(0), dry_run=False)
     found = chains.read(open_store(str(tmp_path), {}))

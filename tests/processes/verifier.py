@@ -1,9 +1,9 @@
-"""After a run: a fresh process that asks the store what is true, and holds it against what writers were told.
+"""After a run: a fresh process that asks the store what is true, and holds it against the answers that writers had.
 
     python -m tests.processes.verifier <world.json>
 
 First it does what the next writer would do, who finds the warehouse as the killed ones left it. Then it checks that
-what was acknowledged happened once, what failed never, and what is unknown at most once; that asking again settles it;
+what was acknowledged happened once, what failed never, and what is unknown at most once; that a retry settles it;
 and that every log, table and file is exactly what the requests amount to.
 """
 
@@ -46,16 +46,16 @@ class Verifier:
     def verify(self) -> None:
         self._fsck("before", benign=(*DERIVED, "transaction-undecided", "drop-unfinished"))
         self._let_the_next_writer_work()
-        self._ask_again()
-        # Commits stay for ever: what happened too often, or should not have, still shows after asking again.
+        self._retry()
+        # Commits stay for ever: what happened too often, or should not have, still shows after the retries.
         checked = self._check_outcomes()
         for key, value in Counter(a.outcome for a in self.asked.values()).items():
             self.figures[f"requests {key}"] = value
-        self.figures["requests asked again"] = sum(a.asked_again for a in self.asked.values())
+        self.figures["requests retried"] = sum(a.retries for a in self.asked.values())
         self.figures["commits verified"] = checked.commits
         self.figures["rows verified"] = checked.rows
         self.figures["data files verified"] = checked.files
-        # Who dies before it wrote the snapshot that was its turn leaves none: derived, and missed by nobody.
+        # A writer that dies before it wrote the snapshot that was its turn leaves none: it is derived, and not missed.
         if self._fsck("after", "--deep", benign=DERIVED):
             self._fsck("after its repair", "--repair", benign=("there must be nothing",))
 
@@ -129,8 +129,8 @@ class Verifier:
             if chain.prefix and not chain.sealed and chain.log_id in linked.ever - leading.keys():
                 checked.wrong.append(f"the log {chain.prefix} was not dropped, but no name leads to it")
 
-    def _ask_again(self) -> None:
-        """Ask for everything doubtful again, from here: what comes back is certain then."""
+    def _retry(self) -> None:
+        """Retry everything doubtful from here: what comes back is certain then."""
         catalog = self.world.catalog("verifier")
         for asked in self.asked.values():
             if not asked.doubtful or not repeatable(asked.request):
@@ -143,8 +143,8 @@ class Verifier:
                 answer = classify(error, again=True)
                 asked.errors.append(f"{type(error).__name__}: {error}")
             asked.answers.append(answer)
-            asked.asked_again += 1
-            self.figures[f"doubtful requests that were {answer} when asked again"] += 1
+            asked.retries += 1
+            self.figures[f"doubtful requests that were {answer} when retried"] += 1
 
     def _fsck(self, when: str, *options: str, benign: tuple[str, ...]) -> bool:
         """Let lakelog's own check look at the warehouse, as a user would; return whether it found something to repair.

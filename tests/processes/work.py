@@ -1,6 +1,6 @@
 """What writers do: requests that are prepared, noted, and performed; by another process again where that died.
 
-A request is a plain value that holds its commit id, so that performing it twice is asking again. `prepare` reads only.
+A request is a plain value that holds its commit id, so that performing it twice is a retry. `prepare` reads only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NotLoaded(Exception):
 
 
 class Work:
-    """Draws requests for one writer. `next_id` gives the first of some row ids that nobody else uses."""
+    """Draws requests for one writer. `next_id` gives the first of some row ids that no other writer uses."""
 
     def __init__(
         self, catalog: Catalog, writer: str, rng: random.Random, next_id: Callable[[int], int]
@@ -156,24 +156,24 @@ class Work:
         return request
 
     def _publish(self, key: str) -> Request | None:
-        """Make a new table with rows, drop another one, and tell of it in a shared table: all or nothing."""
+        """Make a new table with rows, drop another one, and note it in a shared table: all or nothing."""
         transaction = self.catalog.begin()
         space, shared = own(self.writer), shared_tables(transaction)[-1]
         names = [".".join(name) for name in transaction.list_tables(space)]
         new = f"{space}.{self._short_name()}"
         if len(names) > 1 or new in names:
             transaction.drop_table(new if new in names else names[0])
-        first, told = self.next_id(2), self.next_id(1)
+        first, noted = self.next_id(2), self.next_id(1)
         made = transaction.create_table(new, SCHEMA).append(rows(first, 2, key, self.writer))
-        shared_table = transaction.load_table(shared).append(rows(told, 1, key, self.writer))
+        shared_table = transaction.load_table(shared).append(rows(noted, 1, key, self.writer))
         self.transaction = transaction
         return {
             "op": "publish",
             "table": new,
             "commit": transaction.commit_id,
             "owner": self.writer,
-            "rows": [[made.id, first, 2], [shared_table.id, told, 1]],
-            "shared": [shared, told, 1],
+            "rows": [[made.id, first, 2], [shared_table.id, noted, 1]],
+            "shared": [shared, noted, 1],
         }
 
     # Inside

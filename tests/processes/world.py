@@ -1,4 +1,4 @@
-"""What the processes of a run share: the warehouse, the names in it, and how rows are told apart."""
+"""What the processes of a run share: the warehouse, the names in it, and how rows are distinguished."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.processes.mutations import MUTATIONS
 from lakelog.catalog import Catalog, CatalogNames
 
 SCHEMA = pa.schema({"id": pa.int64(), "op": pa.string(), "owner": pa.string(), "value": pa.int64()})
-"""Every row has an id of its own in its table, and tells which request wrote it."""
+"""Every row has an id of its own in its table, and says which request wrote it."""
 
 SHARED, COMMON, PARTS = "shared", "common", "parts"
 FILES_MAX = 120
-"""A shared table with more files is left for a new one, so that whoever reads a whole table gets through."""
+"""A shared table with more files is left for a new one, so that a reader of a whole table gets through."""
 
 IDS_PER_LIFE = 1_000_000
 

@@ -1,4 +1,4 @@
-"""A writer in Python: works until it is killed. What it does first is ask again for what its predecessor left open."""
+"""A writer in Python: works until it is killed. First it retries what its predecessor left open."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.processes.world import World, begin, first_id
 
 from lakelog.log.errors import CommitUnknown, ConflictError, FormatError, LakelogError, StorageError
 
-ASK_AGAIN_MAX = 5
+TRIES_MAX = 5
 
 
 def run(world_file: str, writer: str, incarnation: int) -> None:
-    """Be incarnation `incarnation` of a writer. Never returns: whoever started it kills it."""
+    """Be incarnation `incarnation` of a writer. Never returns: the process that started it kills it."""
     world = begin(world_file, writer)
     Writer(world, writer, incarnation).work()
 
@@ -40,7 +40,7 @@ class Writer:
             try:
                 request = self._work.prepare(key)
             except (StorageError, ConflictError, CommitUnknown) as error:
-                # Nothing was asked for, though looking may have finished what somebody else had begun.
+                # Nothing was asked for, though looking may have finished what another writer had begun.
                 print(f"{key}: could not prepare: {error!r}", flush=True)
                 continue
             except LakelogError as error:
@@ -50,7 +50,7 @@ class Writer:
             if request is None:
                 continue
             asked = 1
-            while self._ask(key, request, again=asked > 1) == UNKNOWN and asked < ASK_AGAIN_MAX:
+            while self._ask(key, request, again=asked > 1) == UNKNOWN and asked < TRIES_MAX:
                 if self._rng.random() < 0.2:
                     break  # some do not care
                 time.sleep(0.01 * 2**asked)
@@ -60,7 +60,7 @@ class Writer:
         journals = Journals(self._journals)
         journals.read_on()
         open_ = [a for key, a in journals.asked.items() if key.startswith(f"{self._writer}.") and a.doubtful]
-        # Most ask again at once, some only after others have asked for more, some never.
+        # Most retry at once, some only after others have asked for more, some never.
         for asked in open_[-3:]:
             if repeatable(asked.request) and self._rng.random() < 0.7:
                 self._ask(asked.key, asked.request, again=True)
@@ -94,7 +94,7 @@ def classify(error: Exception, *, again: bool) -> str:
     if isinstance(error, CommitUnknown):
         return UNKNOWN
     if isinstance(error, StorageError):
-        # This asking had no effect; an earlier one may have had.
+        # This attempt had no effect; an earlier one may have had.
         return UNKNOWN if again else FAILED
     return FAILED
 

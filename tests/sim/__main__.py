@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def run(world: str, seeds: Sequence[int]) -> int:
-    """Run the seeds of one world, tell of them, and return how many fail."""
+    """Run the seeds of one world, report on them, and return how many fail."""
     failed, versions, steps, begun = 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
     for seed in seeds:

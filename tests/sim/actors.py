@@ -49,7 +49,7 @@ def writer(world: World, name: str, operations: int) -> Callable[[], None]:
                 continue
             views = [*views[-4:], view]
             old = world.rng.choice(views) if world.rng.random() < 0.5 else view
-            # An acknowledged one is asked again too: the answer may have been lost on its way to the user.
+            # An acknowledged one is retried too: the answer may have been lost on its way to the user.
             asked = [o for o in world.operations if o.asked and not o.refused and not o.created]
             if asked and world.rng.random() < 0.25:
                 again = world.rng.choice(asked)
@@ -97,12 +97,12 @@ def ask(world: World, log: Log[State], view: View[State] | None, operation: Oper
     except StorageError:
         operation.refused = first and operation.asked == 1
         return None
-    world.count("asked" if first else "asked again")
+    world.count("asked" if first else "retried")
 
     def decide(view: View[State], passed: Sequence[Commit]) -> Draft:
         if [commit.version for commit in passed] != list(range(operation.base + 1, view.version + 1)):
             world.fail(
-                f"decide was told of {[c.version for c in passed]} at {view.version} since {operation.base}"
+                f"decide was given {[c.version for c in passed]} at {view.version} since {operation.base}"
             )
         if forbids(view.state, operation):
             raise Claimed("the claim is not as it has to be")
@@ -129,7 +129,7 @@ def ask(world: World, log: Log[State], view: View[State] | None, operation: Oper
         if isinstance(error, Claimed) and not any(forbids(s, operation) for s in world.states_from(head)):
             world.fail(f"{operation.id} was refused for what was no longer so at version {head}")
         if already and not isinstance(error, StorageError):
-            world.fail(f"{operation.id} had been committed, but asking again said: {error}")
+            world.fail(f"{operation.id} had been committed, but a retry said: {error}")
         return None
     world.count("acknowledged")
     world.acknowledge(operation, done.version)
@@ -167,7 +167,7 @@ def sealer(world: World) -> Callable[[], None]:
 
 
 def reopen(world: World, log: Log[State]) -> None:
-    """Create the log anew where it is sealed, and ask again where the answer was lost."""
+    """Create the log anew where it is sealed, and retry where the answer was lost."""
     log_id = world.new_id()
     operation = Operation(id=f"reopen {log_id}", commit_id=world.new_id(), log_id=log_id, created=True)
     world.operations.append(operation)
@@ -355,7 +355,7 @@ def damaged(world: World, data: bytes, deed: str) -> bytes:
     if deed == "empty":
         return b""
     root = decode_root(data, "hint")
-    # Consistent in itself, but of a commit that lost: only the comparison with the log can tell.
+    # Consistent in itself, but of a commit that lost: only the comparison with the log can show it.
     state = {**root.state, "count": root.state["count"] + 1, "digest": "lost"}
     lie: Root = msgspec.structs.replace(root, commit_hash="0" * 64, state=state, hash="")
     return encode(lie)

@@ -1,7 +1,7 @@
 """What the logs of the second world are about: a balance each, between which transactions move amounts.
 
-One of the logs also notes which lives of another log it takes for alive: whoever drops or restores that one says so
-here in the same transaction.
+One of the logs also notes which lives of another log it takes for alive: a transaction that drops or
+restores that one also says so here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def fold(state: Ledger, commit: Commit, blobs: Sequence[bytes]) -> Ledger:
     for event in commit.events:
         operation = blobs[event["blob"]].decode() if "blob" in event else event["op"]
         delta = event.get("delta", 0)
-        # The time is part of it: a state folded with another time than everybody else's is wrong.
+        # The time is part of it: a state folded with another time than that of all others is wrong.
         line = f"{state.digest} {operation} {delta} {commit.time_us}"
         alive = dict(state.alive) | ({event["life"]: event["alive"]} if "life" in event else {})
         state = replace(

@@ -141,7 +141,7 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
         if world.rng.random() < 0.3:
             world.scheduler.stall(world.rng.randint(1, 80))  # much may happen before the decision
 
-    world.count("asked" if only_ask else "asked again")
+    world.count("asked" if only_ask else "retried")
     try:
         done: Sequence[Committed[Ledger]] = commit_together(
             parts,
@@ -156,7 +156,7 @@ def ask(world: Ledgers, desk: Desk, operation: Operation) -> None:
         world.count(f"refused: {type(error).__name__}")
         operation.refused = only_ask and operation.asked == 1
         if already and not isinstance(error, StorageError):
-            world.fail(f"{operation.id} had been committed, but asking again said: {error}")
+            world.fail(f"{operation.id} had been committed, but a retry said: {error}")
         return
     world.count("acknowledged" + (f" of {len(parts)}" if len(parts) > 1 else ""))
     if operation.deed in ("restores", "purges"):
@@ -178,9 +178,9 @@ def decide(
         world.check_view(name, view, "what decide was given")
         facts = world.known(name)[operation.bases[name] : view.version]
         expected = [(fact.commit.version, fact.time_us) for fact in facts if fact.has_effect]
-        told = [(commit.version, commit.time_us) for commit in passed]
-        if told != expected:
-            world.fail(f"decide was told of {told} instead of {expected} at {view.version} of {name}")
+        given = [(commit.version, commit.time_us) for commit in passed]
+        if given != expected:
+            world.fail(f"decide was given {given} instead of {expected} at {view.version} of {name}")
         delta = operation.deltas[name]
         if view.state.balance + delta < 0:
             raise Short(f"{name} has {view.state.balance}, not {-delta}")
@@ -202,7 +202,7 @@ def decide(
 
 
 def creator(world: Ledgers, name: str, times: int) -> Callable[[], None]:
-    """Create the table anew where it is sealed, and ask again where the answer was lost."""
+    """Create the table anew where it is sealed, and retry where the answer was lost."""
 
     def work() -> None:
         desk = Desk(world, name)

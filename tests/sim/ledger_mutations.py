@@ -90,7 +90,7 @@ LEDGER_MUTATIONS["the-time-is-that-of-the-intent"] = _time_of_the_intent
 
 @contextmanager
 def _settles_missing() -> Iterator[None]:
-    """Nobody writes what became of an intent, and nobody asks for it but of the decision."""
+    """No commit says what became of an intent, and only the decision is asked for it."""
     real_commit, real_check = Commit, view.check_succession
 
     def check(before: Any, commit: Any, location: str) -> None:
@@ -108,7 +108,7 @@ LEDGER_MUTATIONS["nothing-says-what-became-of-an-intent"] = _settles_missing
 
 
 @removes(expiry, "tombstone_of")
-def a_tombstone_does_not_tell_the_outcome(real: Any, commit: Commit, settled: Settled | None = None) -> Any:
+def a_tombstone_lacks_the_outcome(real: Any, commit: Commit, settled: Settled | None = None) -> Any:
     return msgspec.structs.replace(real(commit, settled), outcome="")
 
 

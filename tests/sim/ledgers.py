@@ -26,7 +26,7 @@ NAMES = (*ACCOUNTS, TABLE)
 
 @dataclass
 class Operation:
-    """Something to be done once, in all of its logs or in none. Asked again, by anybody, with the same bases."""
+    """Something to be done once, in all of its logs or in none. Any actor may retry it, with the same bases."""
 
     id: str
     commit_id: str
@@ -36,7 +36,7 @@ class Operation:
     deed: str = ""  # what happens to the table: seals, restores, purges
     guard: tuple[str, int] | None = None  # a log that is not written must still be at this version
     sidecar: bool = False
-    created: bool = False  # by Log.create, which has its own way of asking again
+    created: bool = False  # by Log.create, which has its own way of retrying
     asked: int = 0
     begun_at: int = 0
     answered_at: int | None = None

@@ -100,7 +100,7 @@ def commit_ids_are_not_compared(real: Any, entry: Any, commit_id: str) -> bool:
 
 
 @removes(replay.Replay, "effects")
-def asked_again_with_a_fresh_base(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
+def retried_with_a_fresh_base(real: Any, self: Any, first: int, last: int) -> Iterator[Any]:
     return iter(())
 
 

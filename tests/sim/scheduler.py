@@ -1,6 +1,6 @@
 """Real threads, exactly one of which runs at a time; a seed decides at each store call which one goes on.
 
-The code under test is unchanged and synchronous. Whoever holds the baton runs until its next step; so a run is a
+The code under test is unchanged and synchronous. The actor that holds the baton runs until its next step; so a run is a
 function of its seed, and any interleaving of store calls can happen.
 """
 

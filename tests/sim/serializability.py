@@ -1,6 +1,6 @@
 """Whether a recorded history could have happened one operation after another, in an order that respects real time.
 
-The logs tell the order of the writes in each of them, and a read the version that it saw; whatever ended before
+The logs show the order of the writes in each of them, and a read the version that it saw; whatever ended before
 another one began came first. The history is strictly serializable exactly if all of this has no cycle.
 """
 
@@ -38,7 +38,7 @@ def cycle(events: Sequence[Event]) -> list[str]:
     left = {i for i in range(len(events)) if waiting[i]}
     if not left:
         return []
-    # Everybody who is left comes after somebody who is left: walk back until somebody is met again.
+    # Each that is left comes after another that is left: walk back until one is met twice.
     before = {i: next(j for j in left if i in after[j]) for i in left}
     path: list[int] = []
     at = min(left)

@@ -23,7 +23,7 @@ def test_no_transaction_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
     for what in (
         "acknowledged of 2",
         "acknowledged of 3",
-        "asked again",
+        "retried",
         "unknown",
         "crashes of coordinators",
         "refused: Moved",
@@ -98,7 +98,7 @@ def test_a_history_fits_into_one_order_or_not(events: list[Event], fits: bool) -
     assert (not cycle(events)) == fits
 
 
-def test_a_cycle_is_told_by_the_names_of_the_operations() -> None:
+def test_a_cycle_is_shown_by_the_names_of_the_operations() -> None:
     assert sorted(cycle([A1, B1, Event("torn", 5, 50, {}, {"a": 0, "b": 1})])) == [
         "torn",
         "writes a",

@@ -21,7 +21,7 @@ def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
     # A simulation in which these did not happen would prove nothing.
     for what in (
         "unknown",
-        "asked again",
+        "retried",
         "expired",
         "refused: write-fenced",
         "refused: log-sealed",

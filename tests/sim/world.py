@@ -22,7 +22,7 @@ YEAR_US = 365 * 86_400_000_000
 
 @dataclass
 class Operation:
-    """Something an actor wants committed once. Asked again, by anybody, with the same id and base."""
+    """Something an actor wants committed once. Any actor may retry it, with the same id and base."""
 
     id: str
     commit_id: str
@@ -33,7 +33,7 @@ class Operation:
     sidecar: bool = False
     seals: bool = False
     log_id: str = ""
-    created: bool = False  # by Log.create, which has its own way of asking again
+    created: bool = False  # by Log.create, which has its own way of retrying
     base: int = 0
     asked: int = 0
     acknowledged_at: int | None = None

@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def run(seeds: Iterable[int], minutes: float | None, kind: str | None = None) -> int:
-    """Run seeds, tell of them, and return how many fail."""
+    """Run seeds, report on them, and return how many fail."""
     number, failed, versions, steps, begun = 0, 0, 0, 0, time.perf_counter()
     totals: dict[str, int] = {}
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""A chain of causes: whoever adds a number has read the one before it, in whichever table, and each by itself.
+"""A chain of causes: a client that adds a number has read the one before it, in whichever table, and each by itself.
 
 No transaction ties them together; but a cut that shows a number without the one before it shows an effect without its
 cause.

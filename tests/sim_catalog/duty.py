@@ -14,7 +14,7 @@ from tests.sim_catalog.world import CatalogWorld
 from lakelog.catalog import Catalog, CatalogNames
 from lakelog.catalog.transaction import Transaction
 
-NOBODY = "nobody is on duty"
+NO_DOCTOR = "no doctor is on duty"
 DOCTORS = ("duty.ann", "duty.bob")
 SCHEMA = pa.schema([("on", pa.int64())])
 
@@ -50,4 +50,4 @@ def look(catalog: CatalogNames) -> dict[str, list[Row]]:
 
 
 def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
-    return None if any(on for name in DOCTORS for (on,) in tables[name]) else NOBODY
+    return None if any(on for name in DOCTORS for (on,) in tables[name]) else NO_DOCTOR

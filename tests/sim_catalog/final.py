@@ -35,22 +35,22 @@ def of_requests(world: CatalogWorld) -> list[str]:
     for location, entry in world.truth.entries():
         if entry.version > 1 and world.truth.effective(entry) is not None:
             found.setdefault(entry.commit_id, []).append(location)
-    told = []
+    wrong = []
     for commit_id, locations in found.items():
         if len(set(locations)) < len(locations):
-            told.append(f"commit {commit_id} was applied more than once: {sorted(locations)}")
+            wrong.append(f"commit {commit_id} was applied more than once: {sorted(locations)}")
     for request in world.requests:
         applied = request.commit_id in found
         if request.acknowledged and not applied:
-            told.append(f"{request.title} was acknowledged, but did not happen")
+            wrong.append(f"{request.title} was acknowledged, but did not happen")
         if request.refused and applied:
-            told.append(f"{request.title} was reported as failed, but happened")
-    return told
+            wrong.append(f"{request.title} was reported as failed, but happened")
+    return wrong
 
 
 def of_transactions(world: CatalogWorld) -> list[str]:
     """A decision that commits names exactly the intents of its transaction."""
-    told = []
+    wrong = []
     intents: dict[str, dict[str, int]] = {}
     for location, entry in world.truth.entries():
         if entry.intent is not None:
@@ -59,43 +59,43 @@ def of_transactions(world: CatalogWorld) -> list[str]:
         if key.startswith("_txn/"):
             decision = decode_decision(data, key)
             if world.store.get(key) != data:
-                told.append(f"{key} was overwritten or deleted")
+                wrong.append(f"{key} was overwritten or deleted")
             if decision.outcome == COMMITTED and decision.positions != intents.get(decision.txn):
-                told.append(
+                wrong.append(
                     f"{key} commits {decision.positions}, but has intents at {intents.get(decision.txn)}"
                 )
-    return told
+    return wrong
 
 
 def of_times(world: CatalogWorld, logs: dict[str, TrueLog]) -> list[str]:
     """Times of a log increase, and no client's clock carries them away."""
-    told = []
+    wrong = []
     for log in logs.values():
         times = [commit.time_us for commit in log.commits]
         if any(later <= earlier for earlier, later in zip(times, times[1:], strict=False)):
-            told.append(f"times of {log.location or 'the root'} do not increase")
+            wrong.append(f"times of {log.location or 'the root'} do not increase")
         if times and max(times) > world.now_us + CLOCK_TOLERANCE_US + 1_000_000:
-            told.append(f"{log.location or 'the root'} has times in the future")
-    return told
+            wrong.append(f"{log.location or 'the root'} has times in the future")
+    return wrong
 
 
 def of_names(logs: dict[str, TrueLog]) -> list[str]:
     """Every name leads to its own open log, and no two to the same; what was dropped is sealed and can be restored."""
-    told: list[str] = []
+    wrong: list[str] = []
     led_to: dict[str, str] = {}
 
     def meet(location: str, id: str, title: str, alive: bool) -> TrueLog | None:
         if location in led_to:
-            told.append(f"{title} and {led_to[location]} are the same log")
+            wrong.append(f"{title} and {led_to[location]} are the same log")
         led_to[location] = title
         log = logs.get(location)
         if log is None or log.log_id != id:
-            told.append(f"{title} leads to {log.log_id if log else 'no log'} instead of {id}")
+            wrong.append(f"{title} leads to {log.log_id if log else 'no log'} instead of {id}")
             return None
         if alive and log.sealed:
-            told.append(f"{title} leads to a log that is sealed")
+            wrong.append(f"{title} leads to a log that is sealed")
         if not alive and not log.sealed:
-            told.append(f"{title} was dropped, but is not sealed")
+            wrong.append(f"{title} was dropped, but is not sealed")
         return log
 
     def walk(log: TrueLog, title: str, alive: bool) -> None:
@@ -113,14 +113,14 @@ def of_names(logs: dict[str, TrueLog]) -> list[str]:
     root = logs.get("")
     if root is not None:
         walk(root, "", True)
-    return told
+    return wrong
 
 
 def of_fsck(world: CatalogWorld) -> list[str]:
     """The product's own check finds no damage, and what was created for a refused transaction was given up."""
     findings = fsck.check_warehouse(world.calm()._logs)
-    told = [f"fsck: {each.kind} at {each.where}: {each.what}" for each in findings.of(Severity.DAMAGE)]
-    return told
+    wrong = [f"fsck: {each.kind} at {each.where}: {each.what}" for each in findings.of(Severity.DAMAGE)]
+    return wrong
 
 
 def of_creations(world: CatalogWorld) -> list[str]:

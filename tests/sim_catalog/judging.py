@@ -1,4 +1,4 @@
-"""Judges what clients were told of names: by the order of requests, and by the times of what was committed."""
+"""Judges what clients saw of names: by the order of requests, and by the times of what was committed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A table with branches and tags that clients make, change, join and drop: each line is a bank of its own.
 
 On every line, every account has one row, and the sum of all never changes: what comes from another line breaks one or
-the other. Whoever has put a mark on a line finds it there in the end, whatever that line has become meanwhile.
+the other. A client that has put a mark on a line finds it there in the end, whatever that line has become meanwhile.
 """
 
 from __future__ import annotations
@@ -201,11 +201,11 @@ def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
 
 def lost(world: CatalogWorld) -> list[str]:
     """Return marks on main and on branches that were acknowledged and are not there."""
-    told, table = [], world.calm().load_table(TABLE)
+    wrong, table = [], world.calm().load_table(TABLE)
     for name in (MAIN, *sorted(table.refs)):
         id = MAIN if name == MAIN else table.refs[name].id
         there = {account for account, _ in read_rows(table.at(ref=name))}
         gone = sorted(number for line, number in world.marks if line == id and number not in there)
         if gone:
-            told.append(f"marks {gone} on {name} are lost")
-    return told
+            wrong.append(f"marks {gone} on {name} are lost")
+    return wrong

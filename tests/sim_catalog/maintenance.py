@@ -1,4 +1,4 @@
-"""Clients who let go of old versions and delete what nobody can reach, while others work."""
+"""Clients that expire old versions and delete what no client can reach, while others work."""
 
 from __future__ import annotations
 

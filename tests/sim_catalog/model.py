@@ -1,6 +1,6 @@
 """The catalog as a dictionary: what each request for names may do, and answer, if it happens at one moment.
 
-Things are told apart by their ids, so that a table keeps its identity through renames, drops and restores.
+Things are distinguished by their ids, so that a table keeps its identity through renames, drops and restores.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _rename(state: State, old: Path, new: Path, id: str | None) -> Iterator[tupl
 def _refusals(
     state: State, goal: Space | None, to: Path, *, missing: bool, kind: str = "view"
 ) -> Iterator[tuple[Any, State]]:
-    """Of several reasons to refuse, any may be told."""
+    """Of several reasons to refuse, any may be given."""
     if missing or goal is None:
         yield MISSING, state
     if goal is not None and goal.is_taken(to[1], kind):

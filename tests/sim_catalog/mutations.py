@@ -86,7 +86,7 @@ def a_restore_does_not_look_at_the_name_again(real: Any, *args: Any) -> Any:
 
 
 @removes(Token, "base")
-def asked_again_from_a_fresh_base(real: Any, self: Any, tracked: Any) -> int:
+def retried_from_a_fresh_base(real: Any, self: Any, tracked: Any) -> int:
     known: int = tracked.known.version if tracked.known is not None else real(self, tracked)
     return known
 

@@ -1,4 +1,4 @@
-"""Clients who create, rename, move, drop and restore tables and namespaces, and record what they were told.
+"""Clients that create, rename, move, drop and restore tables and namespaces, and record the answers that they get.
 
 The recorded history must fit into one order of the requests on a plain dictionary (see `linearizability`).
 """
@@ -38,7 +38,7 @@ Do = Callable[[CatalogNames], Any]
 
 @dataclass
 class Pending:
-    """A request whose answer was lost: anybody may ask for it again."""
+    """A request whose answer was lost: any client may retry it."""
 
     request: Request
     do: Do
@@ -47,7 +47,7 @@ class Pending:
 
 @dataclass
 class Shown:
-    """All names with the ids that they lead to, as somebody saw them who had seen what was committed by then."""
+    """All names with the ids that they lead to, as a client saw them that had seen what was committed by then."""
 
     by: str
     seen_us: int
@@ -100,11 +100,11 @@ class Names:
         if commit_id is not None:
             self.world.requests.append(world.Request(str(asked), commit_id, refused=True))
 
-    def ask_again(self, catalog: CatalogNames) -> None:
-        """Ask for what somebody else never got an answer to."""
+    def retry(self, catalog: CatalogNames) -> None:
+        """Retry what another client never got an answer to."""
         one = self.pending.pop(int(self.world.rng.random() * len(self.pending)))
         already = self.world.truth.is_applied(one.commit_id)
-        self.world.count("asked again")
+        self.world.count("retried")
         try:
             answer = answered(catalog, one.do)
         except (CommitUnknown, StorageError, Crash) as error:
@@ -118,15 +118,15 @@ class Names:
             one.request.ended_at, one.request.answer = self.world.tick(), OK
             self.world.requests.append(world.Request(str(one.request), one.commit_id, acknowledged=True))
         elif already and one.request.asked.kind != "alter":
-            # A table that was altered may have been dropped since, so that there is nothing to ask again.
-            self.world.fail(f"{one.request} had happened, but asking again said: {answer}")
+            # A table that was altered may have been dropped since, so that there is nothing to retry.
+            self.world.fail(f"{one.request} had happened, but a retry said: {answer}")
 
     # What clients do
 
     def deed(self, catalog: Catalog) -> None:
         rng = self.world.rng
         if self.pending and rng.random() < 0.6:
-            self.ask_again(catalog)
+            self.retry(catalog)
             return
         kinds: list[Callable[[Catalog], None]] = [
             self.look,
@@ -180,7 +180,7 @@ class Names:
 
     def show(self, catalog: Catalog) -> None:
         """See all names at one moment: not before anything that this client has seen, but maybe before what others
-        were told since. So it is judged by the times of what was committed, not by the order of requests."""
+        have seen since. So it is judged by the times of what was committed, not by the order of requests."""
         seen_us, first = catalog._logs._seen_us, len(self.world.store.created)
         tx = catalog.begin(SNAPSHOT)
         shown: dict[str, dict[str, str]] = {}
@@ -282,7 +282,7 @@ class Names:
         self.ask(catalog, asked, do, token.commit_id)
 
     def stage(self, catalog: CatalogNames) -> None:
-        """Stage a table, or commit what somebody staged: often at once, and rarely twice."""
+        """Stage a table, or commit what another client staged: often at once, and rarely twice."""
         rng = self.world.rng
         if not self.stages or rng.random() < 0.6:
             path = self.path()
@@ -342,7 +342,7 @@ class Names:
         try:
             self.ask(catalog, asked, lambda catalog: committed(tx), tx.commit_id)
         finally:
-            # Nobody else can ask for it again.
+            # No other client can retry it.
             self.pending = [one for one in self.pending if one.commit_id != tx.commit_id]
 
     def step(self, tx: Transaction) -> Asked | None:
@@ -425,7 +425,7 @@ def listed(name: str, catalog: CatalogNames) -> tuple[str, ...]:
 
 
 def populate(world: CatalogWorld) -> Names:
-    """Found a few names, with clients who change them; return what records what they are told."""
+    """Found a few names, with clients that change them; return what records their answers."""
     rng = world.rng
     names = Names(world)
     found(names)

@@ -27,7 +27,7 @@ COLUMNS = {
 
 
 def some(world: CatalogWorld) -> pa.Table:
-    """Rows that nobody else writes."""
+    """Rows that no other client writes."""
     count = world.rng.randint(1, 3)
     return pa.table({"id": pa.nulls(count, pa.int64()), "of": [world.tick() for _ in range(count)]})
 
@@ -78,7 +78,7 @@ def judge(tables: Mapping[str, Sequence[Row]]) -> str | None:
 
 def given_twice(world: CatalogWorld) -> list[str]:
     """Return the numbers that two rows got, of all that were ever committed."""
-    told = []
+    wrong = []
     for log in world.truth.logs().values():
         if log.namespace is not None:
             continue
@@ -91,9 +91,9 @@ def given_twice(world: CatalogWorld) -> list[str]:
             if {type(event) for event in table_events(commit)} == {IdentityTaken}:
                 world.count("numbers reserved")
         rows = sorted(row for path in paths for row in rows_at[path]) if numbered else []
-        told += [
+        wrong += [
             f"{one} and {other} have the same number"
             for one, other in zip(rows, rows[1:], strict=False)
             if one[0] == other[0]
         ]
-    return told
+    return wrong

@@ -33,7 +33,7 @@ def deed(world: CatalogWorld, name: str, checks: Mapping[str, Check], catalog: C
 
 
 def saved_cut(world: CatalogWorld, name: str, checks: Mapping[str, Check], catalog: Catalog) -> None:
-    """Save a cut, or look at one that somebody saved: it can be seen whatever expires."""
+    """Save a cut, or look at one that another client saved: it can be seen whatever expires."""
     saved = sorted(catalog.cuts())
     if not saved or world.rng.random() < 0.4:
         catalog.save_cut(f"cut {len(world.requests)} {world.tick()}")

@@ -1,6 +1,6 @@
 """A ring of tables, each of which has the name of the next one in a row.
 
-Serializable transactions rename, move, drop and restore tables and mend the ring at once, so that whoever looks at one
+Serializable transactions rename, move, drop and restore tables and mend the ring at once, so that a reader of one
 cut always finds a whole ring, of exactly the tables that there are.
 """
 

@@ -23,7 +23,7 @@ def vectors_are_not_united(real: Any, self: Any, path: str, positions: Any) -> A
 
 
 @removes(row_changes._Now, "_why_not")
-def nobody_looks_at_the_files_that_are_changed(real: Any, self: Any, path: str) -> str | None:
+def the_files_that_are_changed_are_not_looked_at(real: Any, self: Any, path: str) -> str | None:
     return None if path in self.files else real(self, path)
 
 

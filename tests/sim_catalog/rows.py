@@ -112,7 +112,7 @@ def open_account(world: CatalogWorld, catalog: Catalog) -> None:
     tables = [catalog.load_table(name) for name in TABLES]
     if any(account in where(table) for table in tables):
         return
-    # Only where it is opened is looked at when others came: so nobody moves such an account.
+    # Only where it is opened is looked at when others came: so no client moves such an account.
     commit(world, tables[side], "merge", [(account, 0)], col("account") == account)
 
 

@@ -114,14 +114,14 @@ def check(world: CatalogWorld, what: str, catalog: CatalogNames) -> str | None:
 
 def allowed(world: CatalogWorld, problem: str | None) -> str | None:
     """Return a problem unless it is one that snapshot isolation does not prevent."""
-    if problem != duty.NOBODY or world.isolation != SNAPSHOT:
+    if problem != duty.NO_DOCTOR or world.isolation != SNAPSHOT:
         return problem
-    world.count("nobody on duty under snapshot isolation")
+    world.count("no doctor on duty under snapshot isolation")
     return None
 
 
 def at_the_end(world: CatalogWorld, checks: dict[str, Check]) -> list[str]:
-    """Return what is wrong now, or was by the times of what was committed, whether anybody looked or not."""
+    """Return what is wrong now, or was by the times of what was committed, whether a reader saw it or not."""
     calm = world.calm()
     found = [f"at the end {problem}" for check in checks.values() if (problem := check(calm))]
     for time_us, tables in world.truth.history():

@@ -1,4 +1,4 @@
-"""Streams that write: each has a checkpoint and asks again for the batch that it does not know of; two may run at once.
+"""Streams that write: each has a checkpoint and retries the batch that it does not know of; two may run at once.
 
 One stream writes to a table that others roll back, append to and replace; another one writes each batch to two tables,
 in a transaction, with a note in a third one that is no batch by itself. Whatever happens, a table takes every batch
@@ -67,7 +67,7 @@ def single(world: CatalogWorld, catalog: Catalog) -> None:
     try:
         catalog.load_table(ALONE).append(row(STREAMS[SINGLE], batch), batch=name)
     except InvalidInput:
-        # Somebody else runs the same stream, and is further.
+        # Another client runs the same stream, and is further.
         if next_batch(world, SINGLE) == batch:
             world.fail("a checkpoint is older than its table")
         world.count("sink: overtaken")
@@ -89,7 +89,7 @@ def double(world: CatalogWorld, catalog: Catalog) -> None:
     try:
         request = world.transact(catalog, "batch of two tables", world.isolation, write)
     except BatchCommitted:
-        world.count("sink: asked again")
+        world.count("sink: retried")
         written(world, DOUBLE, batch)
         return
     if request is not None and request.acknowledged:

@@ -13,11 +13,11 @@ T, U = ("x", "t"), ("x", "u")
 
 
 def done(begun_at: int, ended_at: int, answer: Any, kind: str, *arguments: Any) -> Request:
-    return Request(Asked(kind, arguments), "somebody", begun_at, ended_at, answer)
+    return Request(Asked(kind, arguments), "a client", begun_at, ended_at, answer)
 
 
 def unanswered(begun_at: int, kind: str, *arguments: Any) -> Request:
-    return Request(Asked(kind, arguments), "somebody", begun_at)
+    return Request(Asked(kind, arguments), "a client", begun_at)
 
 
 CREATED = done(1, 2, OK, "link", "1", "t", "a", "first")
@@ -74,7 +74,7 @@ def test_a_history_fits_into_one_order_or_not(history: list[Request], fits: bool
     assert (not first_misfit(history, FOUND)) == fits
 
 
-def test_the_shortest_beginning_that_does_not_fit_is_told() -> None:
+def test_the_shortest_beginning_that_does_not_fit_is_reported() -> None:
     lost = done(5, 6, MISSING, "resolve", T)
     later = done(9, 10, "a", "resolve", T)
     assert first_misfit([CREATED, done(3, 4, "a", "resolve", T), lost, later], FOUND)[-1] == lost

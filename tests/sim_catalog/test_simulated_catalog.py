@@ -47,7 +47,7 @@ def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
     # A simulation in which these did not happen would prove nothing.
     for what in (
         "all names seen at once",
-        "asked again",
+        "retried",
         "crashes",
         "cuts saved",
         "define: ok",
@@ -70,7 +70,7 @@ def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
         "looks at ring",
         "looks at sink",
         "numbers reserved",
-        "nobody on duty under snapshot isolation",
+        "no doctor on duty under snapshot isolation",
         "refused: CommitConflict",
         "rename: ok",
         "rename view: ok",
@@ -78,7 +78,7 @@ def test_nothing_is_lost_torn_or_out_of_order_in_hundreds_of_seeds() -> None:
         "ring: drops",
         "ring: renames",
         "ring: restores",
-        "sink: asked again",
+        "sink: retried",
         "sink: double",
         "sink: killed before its checkpoint",
         "sink: overtaken",

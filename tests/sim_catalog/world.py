@@ -1,4 +1,4 @@
-"""One simulated warehouse: the truth, its clients, what they asked for, and what they were told."""
+"""One simulated warehouse: the truth, its clients, what they asked for, and what they were answered."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class CatalogWorld:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Inside, whoever opens the warehouse gets a way to it of his own."""
+        """Inside, each client that opens the warehouse gets a way to it of its own."""
         with (
             patch.object(places, "open_store", self.open_store),
             patch.object(parquet, "copied_files", copied_files),
@@ -214,7 +214,7 @@ class CatalogWorld:
                 self.count(f"refused: {type(error).__name__}")
                 request.refused = asked == 0
                 if already and not isinstance(error, StorageError):
-                    self.fail(f"{request.title} had happened, but asking again said: {error}")
+                    self.fail(f"{request.title} had happened, but a retry said: {error}")
                 return
             request.acknowledged = True
             self.count(f"done: {request.title}")

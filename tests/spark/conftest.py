@@ -36,7 +36,7 @@ from lakelog.testing.s3a import s3a_settings
 SPARINGLY = {
     "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-Xms1g -Xmn500m",
-    # Each sort and each aggregate fills a page with zeros, of 16 MB unless told otherwise.
+    # Each sort and each aggregate fills a page with zeros, of 16 MB by default.
     "spark.buffer.pageSize": "1m",
     # So that what has been compiled for one test is there for the next one.
     "spark.sql.codegen.cache.maxEntries": "10000",
@@ -92,7 +92,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     if any(
         "spark_has_memory_catalogs" in getattr(item, "fixturenames", ()) for item in request.session.items
     ):
-        with contextlib.suppress(MavenFailed):  # which is told by the tests that need them, and only by those
+        with contextlib.suppress(MavenFailed):  # which the tests that need them report, and only those
             jars += [str(jar) for jar in memory_catalog_jars()]
     builder = (
         SparkSession.builder.master("local[2]")

@@ -15,7 +15,7 @@ TESTS = {
     "FooterInternals": "sql/test_add_files.py::test_names_of_folders_are_columns_and_partitions",
     "JobInternals": (
         "sql/test_compute_statistics.py::"
-        "test_what_a_job_counts_is_kept_with_its_version_and_seen_by_everybody"
+        "test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients"
     ),
     "PlanInternals": "test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
     "ReadInternals": "test_reads.py::test_the_row_reader_and_the_column_reader_agree",

@@ -1,4 +1,4 @@
-"""What a commit tells of who made it through Spark, and the table lake.system.audit."""
+"""What a commit records of who made it through Spark, and the table lake.system.audit."""
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -7,8 +7,8 @@ import lakelog.spark
 from lakelog.catalog import Catalog
 
 
-def told(lake, name="a.t"):
-    """What the newest commit of a table tells of its writer."""
+def writer_of(lake, name="a.t"):
+    """What the newest commit of a table records of its writer."""
     return next(Catalog(lake.warehouse).load_table(name).history()).writer
 
 
@@ -18,10 +18,10 @@ def prepare(lake):
 
 
 @pytest.mark.adapter
-def test_a_commit_tells_engine_application_user_query_and_the_statement_without_its_literals(lake):
+def test_a_commit_records_engine_application_user_query_and_the_statement_without_its_literals(lake):
     prepare(lake)
     lake.sql("INSERT INTO lake.a.t /* geheim */ VALUES (4711, 'geheim')")
-    facts = told(lake)
+    facts = writer_of(lake)
     context = lake.spark.sparkContext
     assert facts["engine"] == f"spark {lake.spark.version}"
     assert facts["user"] == context.sparkUser()
@@ -29,7 +29,7 @@ def test_a_commit_tells_engine_application_user_query_and_the_statement_without_
     assert facts["statement"] == f"INSERT INTO {lake.name}.a.t VALUES (?, ?)"
     first = facts["query"]
     lake.sql("INSERT INTO lake.a.t VALUES (1, 'a')")
-    assert first and told(lake)["query"] not in ("", first)
+    assert first and writer_of(lake)["query"] not in ("", first)
 
 
 @pytest.mark.adapter
@@ -45,10 +45,10 @@ def test_a_commit_tells_engine_application_user_query_and_the_statement_without_
         ("-- c\n" * 8_000 + "CREATE TABLE lake.a.n AS SELECT 1 AS id", "CREATE TABLE lake.a.n AS SELECT ? AS id"),
     ],
 )  # fmt: skip
-def test_a_creation_tells_its_statement(lake, statement, kept):
+def test_a_creation_records_its_statement(lake, statement, kept):
     prepare(lake)
     lake.sql(statement)
-    assert told(lake, "a.n")["statement"] == kept.replace("lake.", f"{lake.name}.")
+    assert writer_of(lake, "a.n")["statement"] == kept.replace("lake.", f"{lake.name}.")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_creation_tells_its_statement(lake, statement, kept):
         "INSERT WITH SCHEMA EVOLUTION INTO lake.a.t BY NAME SELECT 1 AS id, 'a' AS k, 'b' AS another",
     ],
 )
-def test_every_change_of_a_table_tells_its_statement(lake, statement):
+def test_every_change_of_a_table_records_its_statement(lake, statement):
     prepare(lake)
     lake.sql("INSERT INTO lake.a.t VALUES (1, 'a')")
     lake.sql(statement)
@@ -70,10 +70,10 @@ def test_every_change_of_a_table_tells_its_statement(lake, statement):
         word.replace("lake.", f"{lake.name}.")
         for word in statement.split("(")[0].split("'")[0].split("1")[:1]
     ]
-    assert told(lake)["statement"].startswith(words[0].rstrip())
+    assert writer_of(lake)["statement"].startswith(words[0].rstrip())
 
 
-def test_changes_of_namespaces_and_calls_tell_their_statement_too(lake):
+def test_changes_of_namespaces_and_calls_record_their_statement_too(lake):
     prepare(lake)
     lake.sql("ALTER TABLE lake.a.t RENAME TO a.u")
     lake.sql("DROP TABLE lake.a.u")
@@ -87,19 +87,19 @@ def test_changes_of_namespaces_and_calls_tell_their_statement_too(lake):
 
 
 @pytest.mark.adapter
-def test_a_dataframe_tells_its_plan_and_query_and_no_statement_that_it_was_read_by(lake):
+def test_a_dataframe_records_its_plan_and_query_and_no_statement_that_it_was_read_by(lake):
     prepare(lake)
     lake.frame("SELECT id, k FROM lake.a.t").writeTo(f"{lake.name}.a.t").append()
-    assert told(lake)["statement"] == "DataFrame: AppendData"
-    assert told(lake)["query"]
+    assert writer_of(lake)["statement"] == "DataFrame: AppendData"
+    assert writer_of(lake)["query"]
     lake.frame("SELECT id, k FROM lake.a.t").writeTo(f"{lake.name}.a.n").create()
-    assert told(lake, "a.n")["statement"] == "DataFrame: CreateTableAsSelect"
+    assert writer_of(lake, "a.n")["statement"] == "DataFrame: CreateTableAsSelect"
 
 
-def test_the_statements_of_a_script_are_told_one_by_one(lake):
+def test_the_statements_of_a_script_are_recorded_one_by_one(lake):
     prepare(lake)
     lake.frame("BEGIN INSERT INTO lake.a.t VALUES (1, 'a'); DELETE FROM lake.a.t WHERE id < 5; END").collect()
-    assert told(lake)["statement"] == f"DELETE FROM {lake.name}.a.t WHERE id < ?"
+    assert writer_of(lake)["statement"] == f"DELETE FROM {lake.name}.a.t WHERE id < ?"
 
 
 @pytest.mark.adapter
@@ -124,11 +124,11 @@ def test_the_statements_of_a_script_are_told_one_by_one(lake):
         ),
     ],
 )
-def test_a_statement_of_a_script_is_told_from_its_beginning_to_its_end(lake, script, table, kept):
+def test_a_statement_of_a_script_is_recorded_from_its_beginning_to_its_end(lake, script, table, kept):
     prepare(lake)
     lake.sql("INSERT INTO lake.a.t VALUES (7, 'a')")
     lake.frame(script).collect()
-    assert told(lake, table)["statement"] == kept.replace("lake.", f"{lake.name}.")
+    assert writer_of(lake, table)["statement"] == kept.replace("lake.", f"{lake.name}.")
 
 
 def test_what_a_commit_keeps_of_a_filter_has_no_literals(lake):
@@ -142,7 +142,7 @@ def test_what_a_commit_keeps_of_a_filter_has_no_literals(lake):
     assert lake.sql("SELECT * FROM lake.system.audit WHERE concat(details, statement) LIKE '%geheim%'") == []
 
 
-def test_the_commit_of_a_transaction_tells_in_each_log_the_statements_that_changed_it(lake):
+def test_the_commit_of_a_transaction_records_in_each_log_the_statements_that_changed_it(lake):
     prepare(lake)
     lake.sql("CREATE TABLE lake.a.u (id INT)")
     with lakelog.spark.transaction(lake.spark, lake.name):
@@ -151,10 +151,10 @@ def test_the_commit_of_a_transaction_tells_in_each_log_the_statements_that_chang
         lake.sql("INSERT INTO lake.a.u VALUES (5)")
         lake.sql("ALTER TABLE lake.a.t ADD COLUMN more INT")
     name = lake.name
-    assert told(lake)["statement"] == (
+    assert writer_of(lake)["statement"] == (
         f"INSERT INTO {name}.a.t VALUES (?, ?); ALTER TABLE {name}.a.t ADD COLUMN more INT"
     )
-    assert told(lake, "a.u")["statement"] == f"INSERT INTO {name}.a.u VALUES (?)"
+    assert writer_of(lake, "a.u")["statement"] == f"INSERT INTO {name}.a.u VALUES (?)"
 
 
 @pytest.mark.parametrize("setting", ["full", "none", "everything"])
@@ -167,7 +167,7 @@ def test_what_is_kept_of_statements_is_a_setting(make_lake, setting):
     prepare(lake)
     lake.sql("INSERT INTO lake.a.t VALUES (4711, 'geheim')")
     expected = f"INSERT INTO {lake.name}.a.t VALUES (4711, 'geheim')" if setting == "full" else None
-    assert told(lake).get("statement") == expected
+    assert writer_of(lake).get("statement") == expected
 
 
 @pytest.mark.adapter

@@ -199,7 +199,7 @@ def test_columns_of_all_kinds_and_their_changes(lake):
     assert "d" in lake.frame("SELECT * FROM lake.t CHANGES FROM VERSION 3 TO VERSION 3").columns
 
 
-def test_what_cannot_be_told_is_refused(lake):
+def test_changes_that_cannot_be_shown_are_refused(lake):
     lake.sql("CREATE TABLE lake.t (x INT)")
     lake.sql("INSERT INTO lake.t VALUES (1)")
     lake.sql("CREATE OR REPLACE TABLE lake.t (x INT)")

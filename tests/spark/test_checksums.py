@@ -54,7 +54,7 @@ def setting(lake: Lake, key: str, value: str) -> Iterator[None]:
 
 
 @pytest.mark.adapter
-def test_every_kind_of_write_tells_the_log_the_checksums_of_its_files(lake: Lake) -> None:
+def test_every_kind_of_write_puts_the_checksums_of_its_files_into_the_log(lake: Lake) -> None:
     lake.sql("CREATE TABLE lake.t AS SELECT /*+ COALESCE(1) */ id, id % 3 AS k FROM range(100)")
     assert_known(lake, 1)
     lake.sql("INSERT INTO lake.t VALUES (1, 1)")
@@ -69,7 +69,7 @@ def test_every_kind_of_write_tells_the_log_the_checksums_of_its_files(lake: Lake
     assert_known(lake, 7)
 
 
-def test_a_writer_that_rolls_on_tells_the_checksums_of_each_file(lake: Lake) -> None:
+def test_a_writer_that_rolls_on_reports_the_checksums_of_each_file(lake: Lake) -> None:
     lake.sql(
         "CREATE TABLE lake.t (id BIGINT) TBLPROPERTIES ('lakelog.write.target-file-size-bytes' = '20000')"
     )

@@ -149,7 +149,7 @@ def test_a_child_killed_while_idle_is_started_again(lake):
 @pytest.mark.parametrize(
     ("statement", "rows"), [("SELECT count(*) FROM lake.t", [(3,)]), ("INSERT INTO lake.t VALUES (9)", [])]
 )
-def test_a_child_killed_with_requests_under_way_is_asked_again(lake, statement, rows):
+def test_requests_that_are_under_way_when_a_child_is_killed_are_retried(lake, statement, rows):
     lake.sql("CREATE TABLE lake.t AS SELECT id FROM range(3)")
     (child,) = children(lake.spark)
     os.kill(child, signal.SIGSTOP)
@@ -179,7 +179,7 @@ def test_sessions_and_threads_share_one_child(lake):
     assert len(children(lake.spark)) == 1
 
 
-def test_a_slow_request_holds_up_no_other_whoever_reads_the_answers(make_lake, warm, tmp_path):
+def test_a_slow_request_holds_up_no_other_whichever_thread_reads_the_answers(make_lake, warm, tmp_path):
     slow = f"""{HOOK}
 import pathlib, time
 def patient(original):
@@ -232,7 +232,7 @@ def test_a_jar_and_a_package_of_different_versions_refuse_each_other(make_lake, 
     assert "lakelog.spark jar" in str(error.value)
 
 
-def test_a_python_without_lakelog_is_told_how_to_get_it(make_lake, tmp_path):
+def test_a_python_without_lakelog_fails_with_how_to_get_it(make_lake, tmp_path):
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
@@ -287,7 +287,7 @@ def test_a_stopped_child_does_not_hold_up_that_of_another_python(make_lake, warm
     assert free.sql("SELECT * FROM lake.t") == [(2,)]
 
 
-def interrupt_who_asks(lake):
+def interrupt_the_asking_thread(lake):
     """Interrupt the thread of Spark's that waits for an answer, as the end of a query or of its session does."""
     threads = lake.spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces()
     asking = [
@@ -309,7 +309,7 @@ def wait_for(path):
     "statement",
     ["INSERT INTO lake.t VALUES (2)", "CREATE OR REPLACE TABLE lake.t AS SELECT id FROM range(1, 3)"],
 )
-def test_who_is_interrupted_while_its_commit_s_answer_is_lost_asks_again(
+def test_a_statement_that_is_interrupted_while_the_answer_of_its_commit_is_lost_retries(
     make_lake, warm, tmp_path, statement
 ):
     committed, go_on = tmp_path / "committed", tmp_path / "go_on"
@@ -336,7 +336,7 @@ hook("commit_stage", once)
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(lake.sql, statement)
         wait_for(committed)
-        interrupt_who_asks(lake)
+        interrupt_the_asking_thread(lake)
         go_on.touch()
         done.result(60)
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]

@@ -5,7 +5,7 @@ from pyspark.errors import AnalysisException
 
 pytestmark = pytest.mark.adapter
 
-# A Python side with one more procedure, which tells what it was given.
+# A Python side with one more procedure, which returns what it was given.
 ECHO = """
 from lakelog.log.errors import ConflictError, InvalidInput, Unsupported
 from lakelog.spark.procedures import Column, Parameter, Procedure, all_procedures
@@ -21,7 +21,7 @@ def where(call):
     return [(".".join(call.table("table")), ".".join(call.namespace("namespace")))]
 all_procedures()["echo"] = Procedure(
     name="echo",
-    description="Tell what was given.",
+    description="Return what was given.",
     run=run,
     parameters=(
         Parameter("text", "STRING", "any text"),
@@ -41,7 +41,7 @@ all_procedures()["echo"] = Procedure(
 )
 all_procedures()["where"] = Procedure(
     name="where",
-    description="Tell what is named.",
+    description="Return what is named.",
     run=where,
     parameters=(Parameter("table", "STRING", "a table"), Parameter("namespace", "STRING", "one", default="''")),
     columns=(Column("table", "STRING"), Column("namespace", "STRING")),
@@ -112,7 +112,7 @@ def test_procedures_are_shown_and_described(echo):
     shown = echo.sql(f"SHOW PROCEDURES IN {echo.name}.system")
     assert (echo.name, ["system"], "system", "echo") in shown
     described = "\n".join(line for (line,) in echo.sql("DESCRIBE PROCEDURE lake.system.echo"))
-    assert "Tell what was given." in described
+    assert "Return what was given." in described
     assert "number BIGINT DEFAULT 7: any number" in described
     echo.sql("CREATE NAMESPACE lake.a")
     assert echo.sql("SHOW PROCEDURES IN lake.a") == []

@@ -134,9 +134,9 @@ def test_a_condition_of_more_levels_than_python_can_parse_is_cut(spark):
         sides[0] = expressions.GeneralScalarExpression("-", sides)
     predicate = expressions.filter.Predicate("BOOLEAN_EXPRESSION", sides)
     both = jvm.scala.jdk.javaapi.CollectionConverters.asScala([predicate, predicate]).toSeq()
-    told = jvm.org.apache.spark.sql.lakelog.Frame.apply(
+    sent = jvm.org.apache.spark.sql.lakelog.Frame.apply(
         1, jvm.org.apache.spark.sql.lakelog.Predicates.toJson(both)
     ).text()
     assert (
-        str(Predicate.from_json(msgspec.json.decode(bytes(told)))).count("nested deeper than 200 levels") == 2
+        str(Predicate.from_json(msgspec.json.decode(bytes(sent)))).count("nested deeper than 200 levels") == 2
     )

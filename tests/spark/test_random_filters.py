@@ -92,8 +92,8 @@ def test_a_condition_finds_the_rows_of_which_it_is_true(lake, seed, layout):
     lake.sql(rows(chance, 40, 5))
     lake.sql("DELETE FROM lake.t WHERE id IN (22, 41)")
     wanted = [condition(chance) for _ in range(CONDITIONS)]
-    told = ", ".join(f"({each}) AS p{number}" for number, each in enumerate(wanted))
-    by_row = lake.sql(f"SELECT id, {told} FROM lake.t")
+    conditions = ", ".join(f"({each}) AS p{number}" for number, each in enumerate(wanted))
+    by_row = lake.sql(f"SELECT id, {conditions} FROM lake.t")
     assert len(by_row) == 15
     for number, each in enumerate(wanted):
         expected = sorted((row[0],) for row in by_row if row[number + 1])

@@ -103,7 +103,7 @@ def test_a_limit_reads_the_first_files_only(days):
     assert files_read(frame) == 2
 
 
-def test_a_filtered_scan_tells_spark_how_many_rows_are_left(days):
+def test_a_filtered_scan_reports_to_spark_how_many_rows_are_left(days):
     frame = days.frame("SELECT * FROM lake.t WHERE day = DATE'2020-01-02'")
     leaf = frame._jdf.queryExecution().optimizedPlan().collectLeaves().head()
     assert leaf.scan().estimateStatistics().numRows().getAsLong() == 10

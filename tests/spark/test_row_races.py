@@ -154,7 +154,7 @@ def test_of_changes_that_race_each_happens_once_or_fails_and_no_row_comes_back(l
     with ThreadPoolExecutor(len(actors)) as pool:
         for done in [pool.submit(race, actor, known, deadline) for actor in actors]:
             done.result()
-    assert known.conflicts, "nobody was in anybody's way"
+    assert known.conflicts, "no writer met a conflict"
     expected = {id: 0 for id in range(70) if id not in known.deleted} | dict.fromkeys(known.added, 0)
     expected |= known.increments
     assert lake.sorted("SELECT * FROM lake.t") == sorted(expected.items(), key=repr)

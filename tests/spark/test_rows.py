@@ -44,7 +44,7 @@ def test_all_rows_beside_a_deleted_one_are_read_whatever_parquet_could_pass_over
 
 
 @in_both_modes
-def test_columns_that_took_over_a_name_are_told_apart(lake, mode):
+def test_columns_that_took_over_a_name_are_distinguished(lake, mode):
     lake.sql(
         f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, concat('old', id) AS a FROM range(0, 4, 1, 1)"
     )
@@ -60,7 +60,7 @@ def test_columns_that_took_over_a_name_are_told_apart(lake, mode):
 def test_files_without_matching_rows_are_left_alone(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id % 10 AS k, id FROM range(0, 400, 1, 4)")
     before = files(lake)
-    # Statistics cannot tell which file has the row.
+    # Statistics cannot show which file has the row.
     lake.sql("UPDATE lake.t SET k = -1 WHERE cast(id AS STRING) = '250'")
     lake.sql("DELETE FROM lake.t WHERE id IN (SELECT 251L)")
     after = files(lake)

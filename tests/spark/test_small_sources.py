@@ -102,7 +102,7 @@ def test_a_small_source_gives_the_rows_of_sparks_join(lake, by_sparks_join):
 
 
 @in_both_modes
-def test_rows_that_match_twice_are_told_wherever_they_are_joined(lake, mode):
+def test_rows_that_match_twice_are_reported_wherever_they_are_joined(lake, mode):
     lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id FROM range(0, 10, 1, 1)")
     with pytest.raises(Exception, match="MERGE_CARDINALITY_VIOLATION"):
         lake.sql(

@@ -1,4 +1,4 @@
-"""CREATE TABLE AS SELECT, REPLACE and CREATE OR REPLACE: one commit, or nothing that anybody sees."""
+"""CREATE TABLE AS SELECT, REPLACE and CREATE OR REPLACE: one commit, or nothing that any client sees."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ def test_a_replace_may_read_the_table_that_it_replaces(lake):
     assert lake.sorted("SELECT * FROM lake.t") == [(0,), (10,), (20,), (30,), (40,)]
 
 
-def test_existing_and_missing_tables_are_told_apart(lake):
+def test_existing_and_missing_tables_are_distinguished(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     with pytest.raises(AnalysisException) as error:
         lake.sql("CREATE TABLE lake.t AS SELECT 2 AS id")

@@ -126,7 +126,7 @@ def test_files_of_several_partitionings_are_apart_by_what_they_share(lake):
     same_without(lake, "SELECT l.id, l.v, r.v FROM lake.a.l l JOIN lake.a.r r ON l.k = r.k", 2)
 
 
-def test_types_whose_equal_values_differ_are_not_told_apart(lake):
+def test_values_that_are_equal_in_different_forms_are_not_distinguished(lake):
     tables(lake, "x", "x", columns="id BIGINT, k STRING, ts TIMESTAMP, x DOUBLE")
     for name in "lr":
         zero = "0.0D" if name == "l" else "-0.0D"

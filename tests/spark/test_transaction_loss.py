@@ -83,7 +83,7 @@ Transaction.commit = deadly
 
 @pytest.mark.parametrize("tables", [("t",), ("t", "u")], ids=["one-log", "two-logs"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_commit_whose_answer_was_lost_is_asked_for_again(make_lake, tmp_path, after, tables):
+def test_a_commit_whose_answer_was_lost_is_retried(make_lake, tmp_path, after, tables):
     armed = tmp_path / "armed"
     lake = make_lake(python=wrapper(tmp_path, DEADLY.format(armed=str(armed), after=after)))
     prepare(lake)
@@ -133,7 +133,7 @@ Transaction._commit = unknown
 
 
 @pytest.mark.parametrize("dies", [False, True], ids=["lives", "dies"])
-def test_a_commit_of_unknown_outcome_cannot_be_rolled_back_but_asked_for_again(make_lake, tmp_path, dies):
+def test_a_commit_of_unknown_outcome_can_be_retried_but_not_rolled_back(make_lake, tmp_path, dies):
     armed = tmp_path / "armed"
     lake = make_lake(python=wrapper(tmp_path, UNKNOWN.format(armed=str(armed))))
     prepare(lake)
@@ -170,7 +170,7 @@ hook("commit_write", waiting)
 )
 
 
-def test_a_statement_whose_transaction_is_committed_while_it_runs_is_told_so(make_lake, tmp_path):
+def test_a_statement_whose_transaction_is_committed_while_it_runs_fails_and_says_so(make_lake, tmp_path):
     armed, waits = tmp_path / "armed", tmp_path / "waits"
     lake = make_lake(python=wrapper(tmp_path, WAITING.format(armed=str(armed), waits=str(waits))))
     prepare(lake)

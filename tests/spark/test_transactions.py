@@ -1,4 +1,4 @@
-"""A session's transaction: its statements happen together or not at all, and nobody else sees them before."""
+"""A session's transaction: its statements happen together or not at all, and no other client sees them before."""
 
 import threading
 from pathlib import Path
@@ -67,7 +67,7 @@ def everything(lake):
     return found
 
 
-def test_all_statements_of_a_transaction_happen_together_and_are_seen_by_nobody_else_before(lake):
+def test_all_statements_of_a_transaction_happen_together_and_no_other_client_sees_them_before(lake):
     prepare(lake)
     other = another_session(lake)
     before, elsewhere = seen(lake), everything(lake)
@@ -181,7 +181,7 @@ def test_all_that_is_read_is_of_one_moment(lake):
     assert lake.sql("SELECT count(*) FROM lake.a.u") == [(2,)]
 
 
-def test_the_loser_of_a_conflict_is_told_and_nothing_of_it_happens(lake):
+def test_the_loser_of_a_conflict_gets_an_error_and_nothing_of_it_happens(lake):
     prepare(lake)
     other = another_session(lake)
     with (

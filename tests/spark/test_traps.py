@@ -1,4 +1,4 @@
-"""Wrong results that wait for whoever adapts Spark: where each is tested, and the tests that are at home nowhere else.
+"""Wrong results that an adapter of Spark can give: where each is tested, and the tests that are at home nowhere else.
 
 | what | tests |
 |---|---|

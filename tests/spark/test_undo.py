@@ -116,12 +116,12 @@ def test_a_moment_that_is_not_there_is_named(lake, as_of, moment):
         as_of(moment).sql("SELECT * FROM lake.a.t")
 
 
-def test_expire_and_vacuum_tell_first_and_do_it_when_told(lake):
+def test_expire_and_vacuum_report_by_default_and_act_when_dry_run_is_off(lake):
     prepare(lake)
     lake.sql("INSERT OVERWRITE lake.a.t VALUES (2)")
-    told = lake.sql("CALL lake.system.expire('a.t', retain_last => 1)")
-    assert Catalog(lake.warehouse).load_table("a.t").at(version=1).row_count == 1, "it only told"
-    (row,) = told
+    planned = lake.sql("CALL lake.system.expire('a.t', retain_last => 1)")
+    assert Catalog(lake.warehouse).load_table("a.t").at(version=1).row_count == 1, "it only reported"
+    (row,) = planned
     assert (row[0], row[3], row[8]) == ("table", 1, 1)
     lake.sql("CALL lake.system.expire('a.t', retain_last => 1, dry_run => false)")
     with pytest.raises(Exception, match="version 1"):
@@ -158,8 +158,8 @@ def test_nothing_is_restored_under_the_name_of_lakelogs_own_namespace(lake):
 
 def test_the_whole_catalog_is_maintained_at_once_and_a_wrong_wish_is_refused(lake):
     prepare(lake)
-    told = lake.sql("CALL lake.system.expire(older_than => INTERVAL 3 DAYS)")
-    assert all(row[3] == 0 for row in told)
+    planned = lake.sql("CALL lake.system.expire(older_than => INTERVAL 3 DAYS)")
+    assert all(row[3] == 0 for row in planned)
     assert [row[0] for row in lake.sql("CALL lake.system.vacuum(namespace => 'a')")].count("table") == 2
     with pytest.raises(AnalysisException, match="give one of them"):
         lake.sql("CALL lake.system.vacuum(table => 'a.t', namespace => 'a')")

@@ -66,15 +66,15 @@ def audit(
         newest_first=not oldest_first,
     )
     damaged = 0
-    any_told = False
+    any_printed = False
     for page in _pages(islice(entries, limit)):
-        any_told = True
+        any_printed = True
         damaged += sum(entry.what == "damage" for entry in page)
         if place.as_json:
             sys.stdout.writelines(f"{json.dumps(in_json(entry), ensure_ascii=False)}\n" for entry in page)
         else:
             answer.rows(("time", "log", ">version", "what", "who"), map(_line, page), empty="")
-    if not any_told and not place.as_json:
+    if not any_printed and not place.as_json:
         answer.rows((), (), empty="Nothing has happened.")
     if damaged:
         sys.stdout.flush()

@@ -31,7 +31,7 @@ SCATTERED = [number * number % 40_000 for number in range(2000)]
 
 
 def data_file(write: WriteRef, number: int, first: int, rows: int) -> DataFile:
-    """A file that a commit may name; nobody reads it here."""
+    """A file that a commit may name; it is not read here."""
     return DataFile(
         path=file_path(write, f"{number:05}"),
         size_bytes=1000 + number,

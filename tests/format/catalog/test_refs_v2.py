@@ -41,7 +41,7 @@ def test_lines_know_what_they_are_of() -> None:
     assert {each.kind for each in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)} == {"data-file-missing"}
 
 
-def test_a_tag_in_a_snapshot_from_before_tells_no_line(tmp_path: Path) -> None:
+def test_a_tag_in_a_snapshot_from_before_names_no_line(tmp_path: Path) -> None:
     shutil.copytree(BEFORE, tmp_path / "w")
     made = Catalog(str(tmp_path / "w")).load_table("t", ref="second").create_branch("new")
     with pytest.raises(InvalidInput, match="it is not known that main ever had all of it"):

@@ -27,7 +27,7 @@ def without_ids(files: Sequence[DataFile], state: object) -> list[DataFile]:
     return list(files)
 
 
-def test_today_writes_what_the_release_wrote_but_for_row_ids() -> None:
+def test_today_writes_what_the_release_wrote_except_for_row_ids() -> None:
     with patch.object(file_changes, "with_ids", without_ids), patch.object(staging, "with_ids", without_ids):
         written = build()
     golden = released(GOLDEN)

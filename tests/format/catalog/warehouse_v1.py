@@ -53,7 +53,7 @@ SCHEMA = {
 
 
 def data_file(table: Table, number: int, day: int) -> DataFile:
-    """A file that a commit may name; nobody reads it here."""
+    """A file that a commit may name; it is not read here."""
     fields = table.spec.fields
     return DataFile(
         path=f"data/{number:05}.parquet",

@@ -11,7 +11,7 @@ from lakelog.log import LogOptions, MemoryStore
 
 
 class Clock:
-    """Goes on by a second with each look, and by more when told to."""
+    """Goes on by a second with each look, and by more on request."""
 
     def __init__(self) -> None:
         self.now_us = 1_800_000_000_000_000

@@ -17,7 +17,7 @@ from lakelog.log import WriteRef
 
 
 def rows(ids: range) -> pa.Table:
-    """Return rows with these ids, each with a name that tells its id."""
+    """Return rows with these ids, each with a name made from its id."""
     return pa.table({"id": list(ids), "name": [f"n{id}" for id in ids]})
 
 

@@ -67,7 +67,7 @@ def test_a_comment_is_kept_once(catalog: Catalog) -> None:
     assert table.comment is None
 
 
-def test_the_past_that_is_not_there_is_told_with_the_tables_name(catalog: Catalog) -> None:
+def test_a_version_that_is_not_there_is_reported_with_the_tables_name(catalog: Catalog) -> None:
     table = catalog.create_table("t", SCHEMA)
     with pytest.raises(NotFound, match=r"^`t` has no version 99: its newest is 1$"):
         table.at(version=99)

@@ -19,7 +19,7 @@ from lakelog.log import LogOptions, ObjectStore, open_store
 
 
 class Death(BaseException):
-    """Nobody catches it by accident."""
+    """No handler catches it by accident."""
 
 
 class DyingStore:
@@ -131,7 +131,7 @@ Look = dict[str, object]
 
 
 def quick(warehouse: str) -> Catalog:
-    """A client that waits for nobody: what stands undecided here is of the dead."""
+    """A client that does not wait: what stands undecided here is of dead clients."""
     return Catalog(warehouse, log_options=LogOptions(sleep_s=lambda seconds: None))
 
 

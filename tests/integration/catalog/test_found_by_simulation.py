@@ -148,7 +148,7 @@ def test_a_transaction_refuses_at_once_to_drop_what_it_has_restored(catalog: Cat
     assert client().list_tables() == [("t",)]
 
 
-def test_what_was_dropped_and_restored_by_others_is_dropped_by_who_knew_it_before(
+def test_what_was_dropped_and_restored_by_others_is_dropped_by_a_client_that_knew_it_before(
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_namespace("a")
@@ -167,7 +167,7 @@ def test_what_was_dropped_and_restored_by_others_is_dropped_by_who_knew_it_befor
             getattr(other, f"undrop_{kind}")(name)
             if with_token:
                 assert getattr(client(), f"drop_{kind}")(name, token=token, **cascade)
-            assert client().table_exists("a.t"), "asked again, it is not dropped twice"
+            assert client().table_exists("a.t"), "a retry does not drop it twice"
     catalog.drop_table("a.t")
     stale = client()
     stale.load_namespace("a")
@@ -208,7 +208,7 @@ def test_a_cascade_seals_what_is_restored_while_its_contents_are_collected(
 
 
 @pytest.mark.parametrize("change", ["drop", "rename", "move"])
-def test_a_name_is_always_found_though_its_table_is_another_one_by_then(
+def test_a_name_is_always_found_though_its_table_is_replaced_meanwhile(
     change: str, catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog.create_namespace("a")

@@ -132,7 +132,7 @@ def test_what_a_transaction_decides_anew_is_about_the_version_that_it_meets_also
     assert ids(catalog) == [1, 3]
 
 
-def test_an_unknown_outcome_is_told_at_the_end_of_the_block(
+def test_an_unknown_outcome_is_raised_at_the_end_of_the_block(
     catalog: Catalog, other: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tx = catalog.begin()
@@ -257,7 +257,7 @@ def test_a_cascade_that_meets_something_new_at_the_end_is_a_conflict_that_says_s
     assert ids(other, "n.u") == []
 
 
-def test_a_conflict_tells_what_and_whose_by_names(warehouse):
+def test_a_conflict_names_the_table_and_the_other_writer(warehouse):
     ours = Catalog(warehouse, writer={"user": "ann"})
     theirs = Catalog(warehouse, writer={"user": "bob"})
     ours.create_namespace("n")

@@ -207,7 +207,7 @@ def test_a_place_that_was_taken_meanwhile_leaves_nothing_of_the_transaction_behi
     other.create_table("d", SCHEMA, location=one)
 
 
-def test_the_same_change_by_somebody_else_is_no_conflict_and_nothing_to_do(
+def test_the_same_change_by_another_client_is_no_conflict_and_nothing_to_do(
     catalog: Catalog, other: Catalog
 ) -> None:
     with catalog.transaction() as tx:
@@ -361,7 +361,7 @@ def test_after_an_unknown_outcome_only_the_same_commit_is_possible_and_it_happen
     assert not tx.is_open
 
 
-def test_an_asking_again_that_is_refused_for_certain_still_finds_what_the_first_one_did(
+def test_a_retry_that_is_refused_for_certain_still_finds_what_the_first_request_did(
     catalog: Catalog, other: Catalog, losing: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)

@@ -1,4 +1,4 @@
-"""Every kind of object, broken in every way: what fsck says, and what readers are told meanwhile.
+"""Every kind of object, broken in every way: what fsck says, and what readers get meanwhile.
 
 `python -m tests.integration.fsck.matrix` runs all of it and prints how much was tried and found.
 """
@@ -208,8 +208,8 @@ def main() -> None:
         outcome = run(world, case)
         tally.take(outcome)
         if outcome.wrong or not is_found(outcome):
-            told = ", ".join(f"{finding.kind} {finding.where[-60:]}" for finding in outcome.all) or "clean"
-            print(f"{case}\n    wrong: {outcome.wrong or 'nothing'}\n    fsck: {told}")
+            found = ", ".join(f"{finding.kind} {finding.where[-60:]}" for finding in outcome.all) or "clean"
+            print(f"{case}\n    wrong: {outcome.wrong or 'nothing'}\n    fsck: {found}")
     print(tally)
     print(f"{time.monotonic() - begun:.0f} s")
 

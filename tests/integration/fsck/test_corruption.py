@@ -1,4 +1,4 @@
-"""Whatever object is broken, in whatever way: the check names it, and no reader is told something wrong.
+"""Whatever object is broken, in whatever way: the check names it, and no reader gets a wrong answer.
 
 `scripts/corruptions` tries all of them and prints how many were tried and found.
 """
@@ -58,9 +58,9 @@ def tried(world: World, chosen: list[Case]) -> Tally:
 
 
 def is_newest(world: World, case: Case) -> bool:
-    """Whether what was deleted is the newest thing that happened to a log: nothing in the log can tell of it.
+    """Whether what was deleted is the newest thing that happened to a log: nothing in the log can show it.
 
-    Of a decision that is missing nobody can tell whether there was one.
+    Of a decision that is missing nothing shows whether there was one.
     """
     if case.how != "delete" or case.kind not in ("commit", "intent", "decision"):
         return False
@@ -72,9 +72,9 @@ def is_newest(world: World, case: Case) -> bool:
 
 
 def may_pass(world: World, case: Case, outcome: Outcome) -> bool:
-    """Whether no finding has to name the object: nothing is lost with it, or nothing tells of it."""
+    """Whether no finding has to name the object: nothing is lost with it, or nothing shows it."""
     if case.kind in ("hint", "snapshot") and case.how == "delete":
-        return True  # it need not be there, and was not believed by anybody
+        return True  # it need not be there, and no reader believed it
     if case.kind in ("manifest", "sidecar", "snapshot") and case.how == "copy onto the next":
         return bool(outcome.named)
     if case.kind == "vectors" and case.how in ("lengthen", "copy onto the next"):

@@ -132,7 +132,7 @@ def test_another_tables_base_is_not_believed(folder: Folder) -> None:
     assert "base-disagrees" in kinds(folder.check())
 
 
-def test_history_and_times_do_not_tell_of_another_tables_commits(folder: Folder) -> None:
+def test_history_and_times_do_not_show_another_tables_commits(folder: Folder) -> None:
     folder.table("a.one", 9)
     time_us = folder.catalog.load_table("a.one", version=3).timestamp_us
     folder.table("a.two", 9)
@@ -235,7 +235,7 @@ def test_an_undecided_transaction_is_repairable_and_repair_aborts_it(undecided: 
     assert undecided.check().found == []
 
 
-def test_a_decision_tells_of_a_commit_that_was_lost(folder: Folder) -> None:
+def test_a_decision_shows_that_a_commit_was_lost(folder: Folder) -> None:
     for name in ("a.one", "a.two"):
         folder.table(name)
     logs, parts = both(folder)
@@ -299,7 +299,7 @@ def test_a_saved_cut_is_checked(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("spoiled", [{"kind": "view", "text": 1}, {"kind": "of the future"}, {"more": 1}])
-def test_a_definition_that_cannot_be_decoded_is_named_and_believed_by_nobody(
+def test_a_definition_that_cannot_be_decoded_is_named_and_never_believed(
     folder: Folder, spoiled: dict[str, object]
 ) -> None:
     folder.catalog.create_view("a.v", VIEW)
@@ -390,15 +390,15 @@ def test_repair_touches_no_commit(folder: Folder) -> None:
 # The command
 
 
-def test_the_command_tells_by_its_exit_code(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_by_its_exit_code(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     place = folder.table("a.t", 8)
     assert run(["fsck", str(folder.path)]) == 0
     assert "nothing to report" in capsys.readouterr().out
     (place / "_log" / "latest.json").write_bytes(b"")
     assert run(["fsck", "--warehouse", str(folder.path)]) == 3
     assert run(["fsck", str(place), "--json"]) == 3
-    told = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
-    assert [finding["kind"] for finding in told["findings"]] == ["hint-altered"]
+    printed = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    assert [finding["kind"] for finding in printed["findings"]] == ["hint-altered"]
     assert run(["fsck", str(folder.path), "a.t", "--repair"]) == 0
     assert "repaired: " in capsys.readouterr().out
     folder.commit("a.t", 5).unlink()

@@ -54,7 +54,7 @@ def lose_the_decision_and_repair(folder: Folder) -> None:
     assert worse_than_notes(folder.check()) == []
 
 
-def test_a_snapshot_tells_that_a_transaction_committed() -> None:
+def test_a_snapshot_shows_that_a_transaction_committed() -> None:
     url = f"memory://{uuid.uuid4().hex}"
     catalog = Catalog(url, log_options=LogOptions(in_background=lambda name, work: work()))
     for name in ("t", "s"):
@@ -76,19 +76,19 @@ def test_a_snapshot_tells_that_a_transaction_committed() -> None:
     assert [Catalog(url).load_table(name).row_count for name in ("t", "s")] == [19, 19]
 
 
-def test_a_snapshot_of_one_log_tells_it_for_another(together: Folder) -> None:
+def test_a_snapshot_of_one_log_shows_it_for_another(together: Folder) -> None:
     logs, _ = both(together)
     one = logs.table(logs.location(together.catalog.load_table("a.one").location))
     snapshots.write(one.log.replay, one.current())
     lose_the_decision_and_repair(together)
 
 
-def test_the_next_commit_of_one_log_tells_it_for_another(together: Folder) -> None:
+def test_the_next_commit_of_one_log_shows_it_for_another(together: Folder) -> None:
     together.catalog.load_table("a.one").append(rows(50))
     lose_the_decision_and_repair(together)
 
 
-def test_a_tombstone_in_one_log_tells_it_for_another(together: Folder) -> None:
+def test_a_tombstone_in_one_log_shows_it_for_another(together: Folder) -> None:
     table = together.catalog.load_table("a.one")
     for n in range(3):
         table = table.append(rows(50 + n))
@@ -98,7 +98,7 @@ def test_a_tombstone_in_one_log_tells_it_for_another(together: Folder) -> None:
 
 
 def test_what_contradicts_an_abort_is_kept(together: Folder) -> None:
-    """Somebody has aborted what had committed: the snapshot is the only one to tell."""
+    """A transaction that had committed was aborted: only the snapshot shows it."""
     logs, _ = both(together)
     one = logs.table(logs.location(together.catalog.load_table("a.one").location))
     snapshots.write(one.log.replay, one.current())

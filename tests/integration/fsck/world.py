@@ -158,14 +158,14 @@ def contents(table: Any) -> Any:
     )
 
 
-def lies(right: Answer, told: Answer) -> bool:
-    """Whether a reader was told something wrong: an error is none, and neither is an error about some versions."""
-    if right == told or told[0] == "error":
+def lies(right: Answer, given: Answer) -> bool:
+    """Whether a reader got a wrong answer: an error is not one, and neither is an error about some versions."""
+    if right == given or given[0] == "error":
         return False
-    if isinstance(told[1], list) and told[1] and isinstance(told[1][0], tuple) and len(told[1][0]) == 2:
-        if len(told[1]) != len(right[1]):
+    if isinstance(given[1], list) and given[1] and isinstance(given[1][0], tuple) and len(given[1][0]) == 2:
+        if len(given[1]) != len(right[1]):
             return True
-        return any(lies(one, other) for one, other in zip(right[1], told[1], strict=True))
+        return any(lies(one, other) for one, other in zip(right[1], given[1], strict=True))
     return True
 
 

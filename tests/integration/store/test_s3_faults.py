@@ -75,7 +75,7 @@ def test_an_answer_that_never_comes_is_settled_after_the_time_limit(
     assert log.load().state == 2
 
 
-def test_a_commit_that_no_answer_settles_is_unknown_and_found_when_asked_again(
+def test_a_commit_that_no_answer_settles_is_unknown_and_found_by_a_retry(
     spoilt: tuple[FaultyProxy, S3Server],
 ) -> None:
     proxy, server = spoilt

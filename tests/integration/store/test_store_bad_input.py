@@ -110,7 +110,7 @@ def test_leftovers_of_a_crash_are_never_listed(tmp_path: Path) -> None:
     assert list(store.list_after("")) == ["a/1"]
 
 
-def test_what_a_dead_process_left_half_made_is_told_from_what_a_living_one_is_making(
+def test_what_a_dead_process_left_half_made_is_distinguished_from_what_a_living_one_is_making(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, others = LocalStore(str(tmp_path)), LocalStore(str(tmp_path))
@@ -131,7 +131,7 @@ def test_what_a_dead_process_left_half_made_is_told_from_what_a_living_one_is_ma
     assert list(others.list_leftovers("")) == [] and sorted(os.listdir(tmp_path / "a")) == ["1", "2"]
 
 
-def test_who_loses_a_temporary_file_to_a_cleaner_creates_it_again(
+def test_a_writer_that_loses_a_temporary_file_to_a_cleaner_creates_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link, taken = os.link, list[str]()
@@ -247,7 +247,7 @@ def test_no_credentials_at_all_are_named(
 
 
 @pytest.mark.s3
-def test_an_endpoint_where_nobody_answers_is_named_and_a_commit_there_is_unknown(
+def test_an_endpoint_that_does_not_answer_is_named_and_a_commit_there_is_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")

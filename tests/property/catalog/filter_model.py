@@ -144,7 +144,7 @@ def _of_transform(name: str, text: str) -> st.SearchStrategy[Predicate]:
 
 
 def binds(predicate: Predicate, schema: Schema) -> bool:
-    """Tell whether the filter fits the schema; a transform does not fit every widened type."""
+    """Return whether the filter fits the schema; a transform does not fit every widened type."""
     try:
         bind(predicate, schema)
     except Exception:

@@ -134,7 +134,7 @@ def check_said(log: Changelog, raw: pa.Table) -> None:
 
 
 def check_halves(changes: pa.Table, *, halves: tuple[str, str], by: list[str]) -> None:
-    """Of what is told apart by `by`, each has one change, or both halves of one."""
+    """Of what `by` distinguishes, each has one change, or both halves of one."""
     found: dict[Row, list[str]] = {}
     for row in changes.select([*by, "_change_type"]).to_pylist():
         found.setdefault(tuple(row[name] for name in by), []).append(row["_change_type"])
@@ -142,14 +142,14 @@ def check_halves(changes: pa.Table, *, halves: tuple[str, str], by: list[str]) -
 
 
 def applied(rows: dict[int, Row], changes: pa.Table, *, net: bool = False) -> dict[int, Row]:
-    """Apply changes to rows by their ids. What is deleted has to be there as it is told."""
+    """Apply changes to rows by their ids. What is deleted has to be there as the change has it."""
     rows = dict(rows)
     versions, types = (changes[name].to_pylist() for name in ("_commit_version", "_change_type"))
-    told = changes.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"]).to_pylist()
+    given = changes.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"]).to_pylist()
     assert net or versions == sorted(versions)
     comes = [each in ("insert", "update_postimage") for each in types]
-    for i in sorted(range(len(told)), key=lambda i: (0 if net else versions[i], comes[i])):
-        id, row = told[i]["_row_id"], tuple(told[i].values())
+    for i in sorted(range(len(given)), key=lambda i: (0 if net else versions[i], comes[i])):
+        id, row = given[i]["_row_id"], tuple(given[i].values())
         if comes[i]:
             assert id not in rows
             rows[id] = row

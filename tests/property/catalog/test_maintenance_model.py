@@ -126,9 +126,9 @@ def commit(world: World, catalog: Catalog, name: str, pick: int) -> None:
     try:
         table = write.table.commit_write(write.ref, "append", write.files)
     except (WriteFenced, ConflictError, NotFound):
-        return  # told that it is not there: the check sees to it that it is not
+        return  # reported as not there: the check sees to it that it is not
     if write.committed:
-        return  # asked again: it had happened, whatever became of the table since
+        return  # a retry: it had happened, whatever became of the table since
     assert model is not None, "an acknowledged write into a table that was dropped"
     write.committed = True
     take_down(model, table, sorted([*model.rows, write.number]))

@@ -105,7 +105,7 @@ class Model:
                 self.rows = self.rows + given
             case "evolve":
                 self.table = table.alter([given])
-                # Which of them were of partitions that are still there is not told apart here.
+                # Which of them were of partitions that are still there is not distinguished here.
                 self.empty = set()
             case "overwrite":
                 touched = {key(table, row) for row in given}

@@ -29,7 +29,7 @@ MAIN = "main"
 
 @dataclass(frozen=True)
 class Contents:
-    """Rows, and the changes that led to them: so it can be told whether a line has all that another one has."""
+    """Rows, and the changes that led to them: they show whether a line has all that another one has."""
 
     rows: frozenset[int] = frozenset()
     changes: frozenset[int] = frozenset()
@@ -39,7 +39,7 @@ class Contents:
 @dataclass
 class Version:
     lines: dict[str, Contents] = field(default_factory=lambda: {MAIN: Contents()})
-    ids: dict[str, int] = field(default_factory=dict)  # tells branches of one name apart
+    ids: dict[str, int] = field(default_factory=dict)  # distinguishes branches of one name
 
 
 def ids_of(table: Table) -> frozenset[int]:
@@ -188,7 +188,7 @@ class RefsModel(RuleBasedStateMachine):
 
     @rule(client=st.integers(0, 1), data=st.data(), meanwhile=st.sampled_from(["nothing", "append"]))
     def transaction(self, client: int, data: st.DataObject, meanwhile: str) -> None:
-        """Append to one line, and delete from another one, while somebody appends to a third."""
+        """Append to one line, and delete from another one, while another client appends to a third."""
         one, other, third = (self.a_line(data) for _ in range(3))
         new = frozenset([next(self.numbers)])
         tx = self.clients[client].begin()

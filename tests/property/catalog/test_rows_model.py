@@ -107,7 +107,7 @@ class RowsModel(RuleBasedStateMachine):
     @precondition(lambda self: self.rows)
     @rule(client=st.integers(0, 1), data=st.data(), count=st.integers(0, 3), stale=st.booleans())
     def overwrite_by_filter(self, client: int, data: st.DataObject, count: int, stale: bool) -> None:
-        """Overwrite some rows of files, while somebody may delete one of them, or of those beside them."""
+        """Overwrite some rows of files, while another client may delete one of them, or of those beside them."""
         gone, new = self.chosen(data), [next(self.numbers) for _ in range(count)]
         table = self.table(client)
         if stale:

@@ -199,10 +199,10 @@ def _compare(first: list[Step], own: list[Step], others: list[tuple[int, Step]])
     assert [answer(alone, each) for _, each in late] == theirs
     # One that changed nothing may as well have come first.
     if conflict is None and changes:
-        for step, told in zip(own, answers, strict=True):
-            if told is Unsupported and step.kind in ("drop", "undrop", "drop namespace"):
+        for step, answered in zip(own, answers, strict=True):
+            if answered is Unsupported and step.kind in ("drop", "undrop", "drop namespace"):
                 return  # to drop what was restored in the same transaction, and the other way round
-            assert answer(alone, step) == told, (step, conflict)
+            assert answer(alone, step) == answered, (step, conflict)
     fresh = Catalog(together.warehouse)
     assert state(fresh) == state(together) == state(alone), conflict
     assert not [finding for finding in fresh.fsck().found if finding.severity != "note"]

@@ -197,7 +197,7 @@ def test_partition_values_alone_never_lose_a_row_nor_prove_too_much(
     transform, type = chosen
     op = data.draw(st.sampled_from(OPS))
     values = data.draw(st.lists(st.none() | VALUES[type.name], min_size=1, max_size=8))
-    # Literals close to the values are the ones that tell a right bound from a wrong one.
+    # Literals close to the values are the ones that distinguish a right bound from a wrong one.
     count = {"IN": 3, "NOT IN": 3, "IS_NULL": 0, "IS_NOT_NULL": 0}.get(op, 1)
     literal = st.sampled_from(values) | VALUES[type.name]
     literals = data.draw(st.lists(literal, min_size=count, max_size=count))

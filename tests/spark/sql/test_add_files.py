@@ -26,7 +26,7 @@ def vectorized(request, lake):
 
 
 @pytest.mark.adapter
-def test_files_are_read_where_they_are_by_everybody(lake, tmp_path):
+def test_files_are_read_where_they_are_by_all_clients(lake, tmp_path):
     query = "SELECT id, CAST(id AS STRING) AS NAME, timestamp_micros(id * 1000001) AS at FROM range(10)"
     lake.spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     try:
@@ -218,7 +218,7 @@ def test_files_that_do_not_fit_are_refused_and_nothing_changes(lake, tmp_path, c
     assert lake.catalog.load_table("t").version == 1
 
 
-def test_what_is_no_parquet_file_or_tells_no_partition_is_refused(lake, tmp_path):
+def test_what_is_no_parquet_file_or_names_no_partition_is_refused(lake, tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "f.txt").write_text("no Parquet file")
     lake.sql("CREATE TABLE lake.t (id BIGINT, name STRING) PARTITIONED BY (name)")

@@ -27,7 +27,7 @@ def expected_rows(lake, condition: str) -> int:
     return int(str(plan.stats().rowCount().get()))
 
 
-def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_everybody(counted):
+def test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients(counted):
     lake = counted
     found = {row[0]: row[1:] for row in lake.sql("CALL lake.system.compute_statistics('t')")}
     assert found["kind"][:5] == (100, 10, 0, "0", "9")

@@ -143,7 +143,7 @@ def test_a_purged_table_cannot_come_back(lake):
     assert another_session(lake).sql("SELECT * FROM lake.a.kept") == [(1,)]
     lake.sql("CREATE TABLE lake.a.t AS SELECT 2 AS id")
     assert lake.sql("SELECT * FROM lake.a.t") == [(2,)]
-    # What a purge leaves are the keys of its commits, which are told as a note.
+    # What a purge leaves are the keys of its commits, which are reported as a note.
     assert {finding.severity.value for finding in lake.catalog.fsck().found} <= {"note"}
 
 

@@ -125,5 +125,5 @@ def test_a_page_is_read_as_the_statements_that_it_shows(tmp_path):
         ("|Owner|root|\n|x|", "|Owner|…|", False),
     ],
 )
-def test_outputs_are_compared_but_for_their_widths(ours, promised, same):
+def test_outputs_are_compared_except_for_their_widths(ours, promised, same):
     assert same_output(ours, promised) is same

@@ -286,7 +286,7 @@ def test_what_is_temporary_cannot_be_in_a_function(lake):
     assert lake.catalog.list_functions("a") == []
 
 
-def test_data_access_is_told_and_held_to(lake):
+def test_data_access_is_shown_and_held_to(lake):
     lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS v")
     body = "RETURNS INT {} RETURN (SELECT max(v) FROM lake.a.t)"
     statement = "CREATE FUNCTION lake.a.f() " + body.format("CONTAINS SQL")
@@ -315,15 +315,15 @@ def test_functions_are_part_of_a_transaction(lake):
     assert lake.sql("SELECT lake.a.one()") == [(1,)]
 
 
-def test_the_audit_tells_of_functions(lake):
+def test_the_audit_lists_functions(lake):
     lake.sql("CREATE FUNCTION lake.a.f() RETURNS INT RETURN 42")
     lake.sql("DROP FUNCTION lake.a.f")
-    told = [
+    listed = [
         (row.operation, row.statement)
         for row in lake.frame("SELECT * FROM lake.system.audit").collect()
         if "FUNCTION" in (row.statement or "")
     ]
-    assert [statement for _, statement in sorted(told, key=lambda one: one[1])] == [
+    assert [statement for _, statement in sorted(listed, key=lambda one: one[1])] == [
         f"CREATE FUNCTION {lake.name}.a.f() RETURNS INT RETURN ?", f"DROP FUNCTION {lake.name}.a.f",
     ]  # fmt: skip
 

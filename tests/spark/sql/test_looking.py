@@ -1,4 +1,4 @@
-"""What SHOW, DESCRIBE and spark.catalog tell of tables, beside Spark's in-memory catalog."""
+"""What SHOW, DESCRIBE and spark.catalog show of tables, beside Spark's in-memory catalog."""
 
 import pytest
 from pyspark.errors import PySparkException
@@ -72,7 +72,7 @@ def places(lake, memory):
 
 
 # One session of both for all statements: none of them changes anything.
-def test_statements_tell_what_they_tell_of_a_table_of_sparks_own(places):
+def test_statements_show_what_they_show_of_a_table_of_sparks_own(places):
     for statement in SAME:
         assert outcome(places[0], statement) == outcome(places[1], statement), statement
         assert outcome(another_session(places[0]), statement) == outcome(places[0], statement), statement
@@ -124,7 +124,7 @@ def test_describe_as_json_is_not_for_tables_of_catalogs_in_spark(places):
         assert failed.condition == "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
 
 
-def test_the_owner_of_a_table_is_who_created_it(lake):
+def test_the_owner_of_a_table_is_the_user_that_created_it(lake):
     lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
     lake.sql("CREATE TABLE lake.u LIKE lake.t")
     user = lake.spark.sparkContext.sparkUser()
@@ -176,8 +176,8 @@ def test_show_create_table_of_a_table_at_a_place_of_its_own_names_the_place(lake
     assert lake.catalog.load_table("t").location == f"{tmp_path}/own"
 
 
-def test_the_catalog_interface_tells_of_tables_columns_and_namespaces(places):
-    def told(place):
+def test_the_catalog_interface_shows_tables_columns_and_namespaces(places):
+    def shown(place):
         catalog = place.spark.catalog
         name = place.name
         found = [
@@ -200,7 +200,7 @@ def test_the_catalog_interface_tells_of_tables_columns_and_namespaces(places):
         ]
         return str(found).replace(name, "lake")
 
-    assert told(places[0]) == told(places[1])
+    assert shown(places[0]) == shown(places[1])
 
 
 def test_the_catalog_interface_fails_as_it_does_for_sparks_own(places):

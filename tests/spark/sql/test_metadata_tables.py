@@ -1,4 +1,4 @@
-"""`lake.a.t.files` and its likes: they tell what is there, and stand behind everything that users have made."""
+"""`lake.a.t.files` and its likes: they show what is there, and stand behind everything that users have made."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def shop(lake):
 
 @pytest.mark.adapter
 def test_files_are_those_on_disk_with_what_their_footers_say(shop):
-    told = shop.frame("SELECT * FROM lake.a.t.files").collect()
+    files = shop.frame("SELECT * FROM lake.a.t.files").collect()
     folder = Path(shop.catalog.load_table("a.t").location)
-    assert {row.file_path for row in told} == {str(path) for path in (folder / "data").glob("*.parquet")}
-    for row in told:
+    assert {row.file_path for row in files} == {str(path) for path in (folder / "data").glob("*.parquet")}
+    for row in files:
         file = pq.read_table(row.file_path)
         id, k, d, x = (file.column(place).to_pylist() for place in range(4))
         assert (row.record_count, row.file_size_in_bytes) == (len(id), Path(row.file_path).stat().st_size)
@@ -46,14 +46,14 @@ def test_files_are_those_on_disk_with_what_their_footers_say(shop):
 
 
 def test_partitions_sum_up_what_is_in_them(shop):
-    told = shop.frame(
+    partitions = shop.frame(
         "SELECT partition.k, partition.id_bucket, record_count, file_count FROM lake.a.t.partitions"
     ).collect()
     buckets = f"{shop.name}.bucket(4, id)"
     counted = Counter({(r[0], r[1]): r[2] for r in shop.sql(
         f"SELECT k, {buckets}, count(*) FROM lake.a.t GROUP BY k, {buckets}")})  # fmt: skip
-    assert {(row.k, row.id_bucket): row.record_count for row in told} == counted
-    assert sum(row.file_count for row in told) == shop.sql("SELECT count(*) FROM lake.a.t.files")[0][0]
+    assert {(row.k, row.id_bucket): row.record_count for row in partitions} == counted
+    assert sum(row.file_count for row in partitions) == shop.sql("SELECT count(*) FROM lake.a.t.files")[0][0]
 
 
 def test_an_unpartitioned_table_has_no_partition_column_and_one_row_of_sums(lake):
@@ -71,15 +71,15 @@ def test_a_table_of_several_partitionings_shows_the_fields_of_all(shop):
     shop.sql("ALTER TABLE lake.a.t DROP PARTITION FIELD bucket(4, id)")
     shop.sql("ALTER TABLE lake.a.t ADD PARTITION FIELD months(d)")
     shop.sql("INSERT INTO lake.a.t VALUES (200, 'even', DATE'2026-03-01', 1.0)")
-    told = shop.frame("SELECT spec_id, partition.* FROM lake.a.t.files")
-    assert told.columns == ["spec_id", "k", "d_month", "id_bucket"]
-    new = [row for row in told.collect() if row.spec_id != 0]
+    files = shop.frame("SELECT spec_id, partition.* FROM lake.a.t.files")
+    assert files.columns == ["spec_id", "k", "d_month", "id_bucket"]
+    new = [row for row in files.collect() if row.spec_id != 0]
     assert [(row.k, row.d_month, row.id_bucket) for row in new] == [("even", 56 * 12 + 2, None)]
     assert sum(row[0] for row in shop.sql("SELECT record_count FROM lake.a.t.partitions")) == 22
 
 
 @pytest.mark.adapter
-def test_snapshots_and_history_tell_every_version(shop):
+def test_snapshots_and_history_list_every_version(shop):
     shop.sql("DELETE FROM lake.a.t WHERE k IS NULL OR id = 5")
     shop.sql(f"CALL {shop.name}.system.rollback_to_version('a.t', 3)")
     versions = shop.sql("SELECT version, operation, summary['total-records'] FROM lake.a.t.snapshots")
@@ -134,10 +134,10 @@ def test_manifests_list_the_files(shop):
     files = shop.sql("SELECT count(*) FROM lake.a.t.files")[0][0]
     assert [row["entries_count"] for row in fresh] == [files]
     assert Path(fresh[0]["path"]).is_file() and fresh[0]["added_version"] == 3
-    told = shop.sql(
+    listed = shop.sql(
         "SELECT sum(if(content = 'added', entries_count, -entries_count)) FROM lake.a.t.manifests"
     )
-    assert told == [(files,)]
+    assert listed == [(files,)]
 
 
 def test_refs_has_main_as_of_every_version(shop):
@@ -184,7 +184,7 @@ def test_what_a_user_has_made_comes_first(shop):
     assert shop.sql("SELECT count(*) FROM lake.a.t.history") == [(3,)]
 
 
-def test_what_is_not_there_is_told_by_the_name_that_was_asked_for(shop):
+def test_what_is_not_there_is_reported_by_the_name_that_was_asked_for(shop):
     for name in ("a.nothing.files", "a.t.nothing", "files", "a.files", "a.t.files.files"):
         with pytest.raises(AnalysisException) as error:
             shop.sql(f"SELECT * FROM lake.{name}")

@@ -61,7 +61,7 @@ def places(lake, memory_views):
     return lake, memory_views
 
 
-def told(place, statement):
+def distinct_outcome(place, statement):
     """The outcome; Spark's own catalog lists a namespace once for each that is in it."""
     found = outcome(place, statement)
     return replace(found, rows=tuple(sorted(set(found.rows))))
@@ -71,13 +71,13 @@ def test_statements_do_what_they_do_on_sparks_own_catalog(places):
     lake, memory = places
     other = another_session(lake)
     for statement in SAME:
-        assert told(lake, statement) == told(memory, statement), statement
+        assert distinct_outcome(lake, statement) == distinct_outcome(memory, statement), statement
         for name in ("a", "other", "schema", "database"):
             after = f"DESCRIBE NAMESPACE EXTENDED lake.{name}"
             assert outcome(lake, after) == outcome(memory, after), statement
             assert outcome(other, after) == outcome(lake, after), statement
-        shown = told(lake, "SHOW NAMESPACES IN lake")
-        assert shown == told(memory, "SHOW NAMESPACES IN lake"), statement
+        shown = distinct_outcome(lake, "SHOW NAMESPACES IN lake")
+        assert shown == distinct_outcome(memory, "SHOW NAMESPACES IN lake"), statement
         assert shown.rows == tuple(lake.catalog.list_namespaces()), statement
     assert lake.catalog.list_namespaces() == [("database",), ("schema",)]
 

@@ -109,7 +109,7 @@ def test_partitions_that_were_added_stay_where_rows_are_changed(lake, mode):
     assert seen(lake) == []
 
 
-def test_how_much_there_is_of_a_partition_is_told(parts):
+def test_how_much_there_is_of_a_partition_is_shown(parts):
     [row] = parts.sql(f"SHOW TABLE EXTENDED IN {parts.name} LIKE 't' PARTITION (a = 1, b = 'x')")
     assert "Partition Values: [a=1, b=x]" in row[3] and "numFiles: 1, numRows: 1, totalSize: " in row[3]
 

@@ -31,7 +31,7 @@ def test_procedures_take_names_positions_and_defaults_and_are_shown_and_describe
         assert error.value.getCondition() == condition
 
 
-def test_a_rollback_brings_back_rows_columns_and_properties_for_everybody(lake):
+def test_a_rollback_brings_back_rows_columns_and_properties_for_all_clients(lake):
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE TABLE lake.a.t (id INT, name STRING) PARTITIONED BY (name) COMMENT 'first'")
     lake.sql("INSERT INTO lake.a.t VALUES (1, 'x')")

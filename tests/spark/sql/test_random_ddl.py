@@ -273,7 +273,7 @@ def run(lake: Any, draw: Draw, count: int) -> None:
         check_version(lake, version, state, draw_condition(draw, state.columns))
 
 
-# Shrinking would run for an hour: the statements are told as they are.
+# Shrinking would run for an hour: the statements are shown as they are.
 UNSHRUNK = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -16,7 +16,7 @@ def test_sparks_own_catalogs_hold_namespaces_tables_and_views(memory, memory_vie
     assert memory_partitions.sql("SHOW PARTITIONS lake.a.t") == [("id=1",)]
 
 
-def test_an_outcome_tells_what_differs_but_not_the_catalogs_name(lake, memory):
+def test_an_outcome_shows_what_differs_but_not_the_catalogs_name(lake, memory):
     for place in (lake, memory):
         place.sql("CREATE NAMESPACE lake.a")
         assert outcome(place, "SHOW NAMESPACES IN lake") == Outcome(columns=("namespace",), rows=(("a",),))

@@ -47,7 +47,7 @@ def condition(error) -> str | None:
 
 
 @adapter
-def test_tags_and_branches_are_made_replaced_and_dropped_for_everybody(shop):
+def test_tags_and_branches_are_made_replaced_and_dropped_for_all_clients(shop):
     for statement in (
         "CREATE TAG one AS OF VERSION 2",
         "CREATE TAG two",
@@ -186,7 +186,7 @@ def test_what_a_user_has_made_of_that_name_comes_first(shop):
     assert ids(shop, "a.t VERSION AS OF 'b'") == [1, 2, 3]
 
 
-def test_lines_of_a_table_are_told_apart_in_one_statement(shop):
+def test_lines_of_a_table_are_distinguished_in_one_statement(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE TAG x AS OF VERSION 2")
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b AS OF VERSION 2")
     shop.sql("DELETE FROM lake.a.t.branch_b WHERE id = 1")
@@ -255,7 +255,7 @@ def test_a_line_is_found_again_when_the_python_process_dies(shop):
             assert name == "t.tag_x" and ("or replaced" in str(error) or "TABLE_ID_MISMATCH" in str(error))
 
 
-def test_metadata_tables_tell_of_a_line_or_of_the_whole_table(shop):
+def test_metadata_tables_show_a_line_or_the_whole_table(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b AS OF VERSION 2")
     shop.sql("INSERT INTO lake.a.t.branch_b VALUES (8, 'x'), (9, 'x')")
     assert shop.sql("SELECT sum(record_count) FROM lake.a.t.branch_b.files") == [(4,)]
@@ -493,7 +493,7 @@ def test_a_streaming_query_writes_to_a_branch_once_and_reads_from_none(shop, tmp
 
 
 @adapter
-def test_a_transaction_has_lines_as_it_left_them_and_nobody_else_does_before_its_end(shop):
+def test_a_transaction_has_lines_as_it_left_them_and_no_other_client_does_before_its_end(shop):
     shop.sql("ALTER TABLE lake.a.t CREATE BRANCH b")
     other = another_session(shop)
     shop.sql("CALL lake.system.begin_transaction()")

@@ -122,7 +122,7 @@ def test_rows_keep_ids_and_versions_through_all_statements(rows: Lake, mode: str
 
 
 @in_one_mode
-def test_nobody_sets_what_lakelog_keeps_of_rows(rows: Lake, mode: str) -> None:
+def test_no_statement_sets_what_lakelog_keeps_of_rows(rows: Lake, mode: str) -> None:
     lake, own = rows, known(rows)
     for change in ("_row_id = 7", "v = 1, _VERSION = 7", "_pos = _pos + 1", "_file = 'x'", "_version = NULL"):
         with pytest.raises(Exception, match="cannot set the metadata column"):
@@ -166,7 +166,7 @@ def test_rows_of_before_there_were_ids_get_some_when_they_are_written_anew(lake:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_transaction_that_changes_its_own_rows_takes_ids_of_nobody(lake: Lake, mode: str) -> None:
+def test_a_transaction_that_changes_its_own_rows_takes_no_ids_of_other_rows(lake: Lake, mode: str) -> None:
     lake.sql(f"CREATE TABLE lake.t (id BIGINT, v INT) {in_mode(mode)}")
     lake.sql("INSERT INTO lake.t VALUES (1, 0), (2, 0)")
     own = known(lake)

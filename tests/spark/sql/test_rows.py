@@ -173,7 +173,7 @@ def test_each_statement_is_one_commit_by_its_name_and_what_changes_nothing_is_no
     )
     table = lake.catalog.load_table("t")
     assert [entry.operation for entry in table.history()][:4] == ["merge", "merge", "update", "delete"]
-    # Statistics cannot tell that there is no such row.
+    # Statistics cannot show that there is no such row.
     lake.sql("DELETE FROM lake.t WHERE id % 10 = 3 AND v = 2")
     lake.sql("UPDATE lake.t SET v = 1 WHERE id = 200 AND v < 7")
     lake.sql("MERGE INTO lake.t USING (SELECT 333L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")
@@ -202,11 +202,11 @@ def test_schema_evolution_and_rows_are_one_commit(lake, mode):
     assert lake.sorted("SELECT * FROM lake.t") == [(1, 1, None), (2, 20, "x"), (3, 30, "y")]
     assert lake.catalog.load_table("t").version == version + 1
     # To explain it changes nothing, and says so.
-    told = lake.sql(
+    explained = lake.sql(
         "EXPLAIN MERGE WITH SCHEMA EVOLUTION INTO lake.t USING (SELECT 2L AS id, 'x' AS other) s "
         "ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
     )
-    assert any("would be changed without the write" in line for (line,) in told)
+    assert any("would be changed without the write" in line for (line,) in explained)
     assert lake.catalog.load_table("t").version == version + 1
     with pytest.raises(Exception, match="violat|CHECK|divide|DIVIDE"):
         lake.sql(

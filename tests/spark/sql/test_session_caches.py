@@ -34,7 +34,7 @@ def test_what_is_cached_by_one_name_follows_writes_by_the_other(shared, cached, 
     assert seen() == [2]
     shared.spark.sql(f"CALL {catalog}.system.begin_transaction()")
     shared.spark.sql(f"INSERT INTO {written} VALUES (3)")
-    assert seen() == [2], "nobody else sees what is not committed"
+    assert seen() == [2], "no other session sees what is not committed"
     shared.spark.sql(f"CALL {catalog}.system.commit_transaction()")
     assert seen() == [2, 3]
     shared.spark.sql(f"ALTER TABLE {written} ADD COLUMN more INT DEFAULT 7")

@@ -26,7 +26,7 @@ REST = """
     USING parquet {by} COMMENT 'of ''all''' TBLPROPERTIES ('p' = 'q', 'lakelog.write.delete.mode' = 'copy-on-write')"""
 
 
-def told(lake, name="t"):
+def definition(lake, name="t"):
     """All that a user defines of a table."""
     table = lake.catalog.load_table(name)
     return (
@@ -56,12 +56,12 @@ def test_what_is_shown_makes_the_same_table(lake, by):
     lake.sql("CREATE TABLE lake.others (name STRING NOT NULL PRIMARY KEY)")
     columns = IDENTITY + (GENERATED if COMPUTES else "") + CONSTRAINTS
     lake.sql(f"CREATE TABLE lake.t ({columns}) {REST.format(by=by)}")
-    before = told(lake)
+    before = definition(lake)
     fields = before[0].fields
     assert [field.name for field in fields if field.identity is not None] == ["id", "an other"]
     assert len([field for field in fields if field.generated is not None]) == (3 if COMPUTES else 0)
     shown = made_again(lake)
-    assert told(lake) == before
+    assert definition(lake) == before
     assert lake.sql("SHOW CREATE TABLE lake.t")[0][0] == shown
     assert "id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY -2) COMMENT" in shown
     lake.sql("INSERT INTO lake.t (name, at) VALUES ('n', TIMESTAMP'2026-01-02 10:00:00')")
@@ -79,19 +79,19 @@ def test_values_begin_where_they_began(lake):
     assert lake.sql("SELECT * FROM lake.t") == [(5, "b")]
 
 
-def test_the_order_of_rows_is_told_as_a_statement(lake):
+def test_the_order_of_rows_is_shown_as_a_statement(lake):
     lake.sql("CREATE TABLE lake.t (a INT, `b */ c` STRING, at TIMESTAMP) PARTITIONED BY (a)")
     order = "ALTER TABLE lake.t WRITE ORDERED BY a DESC NULLS LAST, days(at), truncate(3, `{}`) NULLS LAST"
     lake.sql(order.format("b */ c"))
     assert "truncate(3, `b * / c`)" in made_again(lake)
-    assert not told(lake)[2].fields
+    assert not definition(lake)[2].fields
     lake.sql("ALTER TABLE lake.t RENAME COLUMN `b */ c` TO `b c`")
     lake.sql(order.format("b c"))
-    before = told(lake)
+    before = definition(lake)
     shown = made_again(lake)
     [line] = [line for line in shown.splitlines() if line.startswith("/* and then: ")]
     lake.spark.sql(line.removeprefix("/* and then: ").removesuffix(" */"))
-    assert told(lake)[2].fields == before[2].fields
+    assert definition(lake)[2].fields == before[2].fields
     assert lake.sql("SHOW CREATE TABLE lake.t")[0][0] == shown
 
 

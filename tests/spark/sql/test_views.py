@@ -54,7 +54,7 @@ STATEMENTS = [
     "CREATE VIEW lake.a.bad (a, a) AS SELECT 1 AS x, 2 AS y",
     "CREATE VIEW lake.a.bad AS SELECT 1 + 1",
     "CREATE TEMPORARY VIEW lake.a.bad AS SELECT 1 AS x",
-    "CREATE VIEW lake.a.c (n COMMENT 'number', m) COMMENT 'told' TBLPROPERTIES ('k' = 'v', 'l' = '2')"
+    "CREATE VIEW lake.a.c (n COMMENT 'number', m) COMMENT 'noted' TBLPROPERTIES ('k' = 'v', 'l' = '2')"
     " WITH SCHEMA TYPE EVOLUTION AS SELECT id, s FROM lake.a.t",
     "DESCRIBE TABLE lake.a.c",
     "DESCRIBE TABLE EXTENDED lake.a.c",
@@ -123,7 +123,7 @@ STATEMENTS = [
 ]
 
 
-def told(place, statement):
+def result(place, statement):
     """What comes of a statement, without the words in which catalogs name a relation."""
     came = outcome(place, statement)
     return came.columns, came.rows, came.condition
@@ -131,7 +131,7 @@ def told(place, statement):
 
 def test_statements_do_and_show_what_those_of_sparks_own_catalog_do(places):
     lake, memory = places
-    both = [(statement, told(lake, statement), told(memory, statement)) for statement in STATEMENTS]
+    both = [(statement, result(lake, statement), result(memory, statement)) for statement in STATEMENTS]
     assert [(statement, ours, theirs) for statement, ours, theirs in both if ours != theirs] == []
 
 
@@ -156,7 +156,7 @@ def test_a_view_is_the_same_for_another_session_and_for_python(lake):
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE TABLE lake.a.t AS SELECT 1 AS id, 'x' AS s")
     lake.sql(
-        "CREATE VIEW lake.a.v (n COMMENT 'number', m) COMMENT 'told' TBLPROPERTIES ('k' = 'v') "
+        "CREATE VIEW lake.a.v (n COMMENT 'number', m) COMMENT 'noted' TBLPROPERTIES ('k' = 'v') "
         "AS SELECT * FROM lake.a.t"
     )
     other = another_session(lake)
@@ -169,7 +169,7 @@ def test_a_view_is_the_same_for_another_session_and_for_python(lake):
         ("m", "string", None),
     ]
     assert view.query_columns == ("id", "s")
-    assert view.properties["k"] == "v" and view.properties["comment"] == "told"
+    assert view.properties["k"] == "v" and view.properties["comment"] == "noted"
     other.sql("ALTER VIEW lake.a.v AS SELECT id * 2 AS twice FROM lake.a.t")
     assert lake.sql("SELECT * FROM lake.a.v") == [(2,)]
     lake.sql("ALTER VIEW lake.a.v RENAME TO w")
@@ -186,7 +186,7 @@ def test_what_show_create_shows_creates_the_same_view(lake):
     for mode in ("BINDING", "COMPENSATION", "TYPE EVOLUTION", "EVOLUTION"):
         columns = "(`a b` COMMENT 'it''s', `c.d`)" if mode != "EVOLUTION" else ""
         lake.sql(
-            f"CREATE VIEW lake.a.`v w` {columns} COMMENT 'told' TBLPROPERTIES ('k' = 'it''s') WITH SCHEMA {mode}"
+            f"CREATE VIEW lake.a.`v w` {columns} COMMENT 'noted' TBLPROPERTIES ('k' = 'it''s') WITH SCHEMA {mode}"
             " AS SELECT * FROM lake.a.t WHERE s LIKE 'x%'"
         )
         before = lake.catalog.load_view(("a", "v w"))
@@ -402,7 +402,7 @@ def test_tables_are_made_of_views(lake):
 def test_the_catalog_api_shows_views(lake):
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE TABLE lake.a.t (id INT)")
-    lake.sql("CREATE VIEW lake.a.v COMMENT 'told' AS SELECT 1 AS id")
+    lake.sql("CREATE VIEW lake.a.v COMMENT 'noted' AS SELECT 1 AS id")
     api = lake.spark.catalog
     assert {(each.name, each.tableType) for each in api.listTables(f"{lake.name}.a")} == {
         ("t", "MANAGED"),

@@ -120,7 +120,7 @@ def test_a_statement_over_a_view_reads_all_its_tables_at_one_moment(make_lake, w
     assert lake.sql("SELECT count(*) FROM lake.u") == [(1,)]
 
 
-def test_the_audit_tells_who_made_which_view_by_which_statement(shop):
+def test_the_audit_shows_who_made_which_view_by_which_statement(shop):
     shop.sql("CREATE VIEW lake.a.w AS SELECT 1 AS x")
     shop.sql("ALTER VIEW lake.a.w SET TBLPROPERTIES ('k' = 'v')")
     shop.sql("ALTER VIEW lake.a.w RENAME TO a.x")
@@ -166,7 +166,7 @@ def test_views_restored_in_a_transaction_are_there_with_it_or_not_at_all(shop):
     assert shop.catalog.list_views("a") == []
 
 
-# A Python side that lets somebody else change the view between the analysis of an ALTER VIEW and the change.
+# A Python side that lets another client change the view between the analysis of an ALTER VIEW and the change.
 MEANWHILE = (
     HOOK
     + """

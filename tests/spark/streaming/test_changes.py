@@ -49,7 +49,7 @@ def test_it_begins_with_the_contents_and_goes_on_with_all_changes(table, streams
     assert streams.batches(changes, "c") == []
 
 
-def test_it_begins_and_ends_where_it_is_told_to(table, streams):
+def test_it_begins_and_ends_at_the_given_versions(table, streams):
     assert all_of(streams.batches(frame(table, startingVersion=3, endingVersion=3))) == UPDATE
     assert all_of(streams.batches(frame(table, startingVersion=3))) == [*UPDATE, "4 delete 3"]
     past = frame(table, startingVersion=3, startingBoundInclusive=False)
@@ -107,7 +107,7 @@ def test_net_changes_leave_out_what_came_and_went(table, streams):
 
 
 @pytest.mark.adapter
-def test_updates_are_told_as_such(table, streams):
+def test_updates_are_shown_as_such(table, streams):
     changes = frame(table, startingVersion=3, computeUpdates=True)
     assert all_of(streams.batches(changes)) == ["3 update_postimage 20", "3 update_preimage 2", "4 delete 3"]
 

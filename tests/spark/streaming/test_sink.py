@@ -46,7 +46,7 @@ def forget(streams, checkpoint: str, what: str = "commits") -> None:
 
 
 @pytest.mark.adapter
-def test_a_table_is_copied_batch_by_batch_and_everybody_sees_it(tables, streams):
+def test_a_table_is_copied_batch_by_batch_and_all_clients_see_it(tables, streams):
     streams.copy(streams.table("a.s", maxFilesPerTrigger=1), "a.t")
     assert values(tables) == values(another_session(tables)) == [1, 2]
     assert sorted(tables.catalog.load_table("a.t").to_arrow()["x"].to_pylist()) == [1, 2]
@@ -62,7 +62,7 @@ def test_a_table_is_copied_batch_by_batch_and_everybody_sees_it(tables, streams)
 
 
 @pytest.mark.adapter
-def test_a_batch_that_is_asked_for_again_after_a_kill_is_not_written_twice(tables, streams):
+def test_a_batch_that_is_retried_after_a_kill_is_not_written_twice(tables, streams):
     streams.copy(streams.table("a.s"), "a.t")
     files = data_files(tables)
     forget(streams, "c")
@@ -127,7 +127,7 @@ def test_complete_mode_replaces_all_rows_in_one_commit(tables, streams):
     query.stop()
 
 
-def test_a_batch_of_complete_mode_that_is_asked_for_again_replaces_nothing(tables, streams):
+def test_a_batch_of_complete_mode_that_is_retried_replaces_nothing(tables, streams):
     tables.sql("CREATE TABLE lake.a.total (n BIGINT)")
 
     def run() -> None:

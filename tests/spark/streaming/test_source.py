@@ -169,7 +169,7 @@ def test_a_table_that_was_replaced_dropped_or_created_anew_fails_by_name(table, 
         streams.batches(streams.table("a.t"), "c")
 
 
-def test_versions_that_were_let_go_of_fail_with_what_to_do(table, streams):
+def test_versions_that_have_expired_fail_with_what_to_do(table, streams):
     frame = streams.table("a.t", startingVersion=1, maxFilesPerTrigger=1)
     query = frame.writeStream.format("noop").option("checkpointLocation", streams.checkpoint("c"))
     query.trigger(once=True).start().awaitTermination()
@@ -192,7 +192,7 @@ def test_a_stream_is_joined_with_another_table_as_that_is_then(table, streams):
 
 
 @pytest.mark.parametrize("options", [{}, {"startingVersion": "latest"}])
-def test_a_first_batch_that_failed_is_the_same_when_it_is_asked_for_again(table, streams, options):
+def test_a_first_batch_that_failed_is_the_same_when_it_is_retried(table, streams, options):
     def fail(batch, number):
         assert not batch.collect()  # fails where there is anything
 
@@ -240,7 +240,7 @@ def test_files_of_other_writers_are_part_of_a_stream(table, streams, tmp_path):
 
 
 @pytest.mark.adapter
-def test_a_stream_tells_how_far_it_is_behind(table, streams):
+def test_a_stream_reports_how_far_it_is_behind(table, streams):
     frame = streams.table("a.t", maxFilesPerTrigger=1, startingVersion=1)
     query = frame.writeStream.format("noop").trigger(availableNow=True).start()
     query.awaitTermination()

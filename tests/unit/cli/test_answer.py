@@ -21,11 +21,11 @@ from lakelog.cli import answer
         (999_600, "1.0 MB"),
     ],
 )
-def test_a_size_is_told_in_the_unit_that_fits(size_bytes: int, text: str) -> None:
+def test_a_size_is_shown_in_the_unit_that_fits(size_bytes: int, text: str) -> None:
     assert answer.size(size_bytes) == text
 
 
-def test_a_time_is_told_in_utc_and_for_programs_to_the_microsecond() -> None:
+def test_a_time_is_shown_in_utc_and_for_programs_to_the_microsecond() -> None:
     assert answer.time(1_700_000_000_123_456) == "2023-11-14 22:13:20Z"
     assert answer.iso_time(1_700_000_000_123_456) == "2023-11-14T22:13:20.123456+00:00"
 
@@ -43,5 +43,5 @@ def test_a_time_is_told_in_utc_and_for_programs_to_the_microsecond() -> None:
         (b"\x00\xff", "identity", "00ff"),
     ],
 )
-def test_a_partition_value_is_told_as_people_write_it(value: object, transform: str, shown: object) -> None:
+def test_a_partition_value_is_shown_as_people_write_it(value: object, transform: str, shown: object) -> None:
     assert answer.partition_value(value, Transform.parse(transform)) == shown

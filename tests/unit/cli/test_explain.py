@@ -24,15 +24,15 @@ def entry(operation: str, *, version: int = 5, base: int = 4, **details: Any) ->
     )
 
 
-def test_an_append_tells_rows_and_files() -> None:
+def test_an_append_shows_rows_and_files() -> None:
     assert explain.what(entry("append", added_files=1, added_rows=1234)) == "append: +1,234 rows in 1 file"
 
 
-def test_an_overwrite_tells_both_sides_and_its_condition() -> None:
-    told = explain.what(
+def test_an_overwrite_shows_both_sides_and_its_condition() -> None:
+    text = explain.what(
         entry("overwrite", added_files=2, added_rows=5, removed_files=1, removed_rows=3, filter="(a = 1)")
     )
-    assert told == "overwrite: +5 rows in 2 files, −3 rows in 1 file, where (a = 1)"
+    assert text == "overwrite: +5 rows in 2 files, −3 rows in 1 file, where (a = 1)"
 
 
 def test_a_rebased_commit_says_what_it_was_prepared_on() -> None:
@@ -59,7 +59,7 @@ def test_a_change_of_the_schema_names_the_columns_by_what_became_of_them() -> No
     assert explain.what(entry("change schema"), shorter, before) == "change schema: added b"
 
 
-def test_properties_are_told_with_their_values() -> None:
+def test_properties_are_shown_with_their_values() -> None:
     assert (
         explain.what(entry("set properties", set={"a": "1"}, removed=["b"]))
         == "set properties: set a=1, removed b"

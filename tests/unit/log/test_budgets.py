@@ -151,9 +151,7 @@ def test_a_transaction_of_one_log_costs_what_a_commit_costs() -> None:
     assert (dict(store.by_kind), store.rounds) == ({"put_if_absent": 1}, 1)
 
 
-def test_what_a_transaction_left_at_the_head_costs_a_reader_one_get_more_and_nobody_after_the_next_commit() -> (
-    None
-):
+def test_what_a_transaction_left_at_the_head_costs_readers_one_get_more_until_the_next_commit() -> None:
     store, logs = counted_logs(2)
     views = [log.load() for log in logs]
     done = together(logs, "x", views=views)

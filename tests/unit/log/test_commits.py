@@ -91,7 +91,7 @@ def test_whatever_decide_raises_ends_the_commit_and_nothing_is_written() -> None
     view = begin(log)
 
     def decide(view: View[Words], passed: Sequence[Commit]) -> Draft:
-        raise ConflictError("no", version=1, by="somebody")
+        raise ConflictError("no", version=1, by="another writer")
 
     with pytest.raises(ConflictError):
         log.commit(view, decide)
@@ -108,7 +108,7 @@ def test_a_commit_is_acknowledged_once_however_its_answers_were_lost(faults: lis
     assert log.load().state == ("one", "two")
 
 
-def test_a_commit_whose_outcome_cannot_be_learned_says_so_and_can_be_asked_again() -> None:
+def test_a_commit_whose_outcome_cannot_be_learned_says_so_and_can_be_retried() -> None:
     store = SpoiltStore()
     log = new_log(store)
     view = begin(log)
@@ -132,7 +132,7 @@ def test_a_refusal_is_no_unknown_outcome_unless_an_earlier_try_was() -> None:
         log.commit(view, say("two"))
 
 
-def test_asking_again_with_the_same_id_and_base_gives_the_first_commit() -> None:
+def test_a_retry_with_the_same_id_and_base_gives_the_first_commit() -> None:
     log = new_log()
     view = begin(log)
     first = log.commit(view, say("mine"), commit_id="c")
@@ -143,7 +143,7 @@ def test_asking_again_with_the_same_id_and_base_gives_the_first_commit() -> None
     assert log.load().state == ("one", "mine", "other")
 
 
-def test_asking_again_finds_the_first_commit_after_it_expired() -> None:
+def test_a_retry_finds_the_first_commit_after_it_expired() -> None:
     log = new_log()
     view = begin(log)
     log.commit(view, say("mine"), commit_id="c")
@@ -154,7 +154,7 @@ def test_asking_again_finds_the_first_commit_after_it_expired() -> None:
         assert log.commit(start, say("mine"), commit_id="c", base=view.version).version == 2
 
 
-def test_asking_again_with_an_old_view_finds_the_first_commit_beyond_it_although_versions_expired() -> None:
+def test_a_retry_with_an_old_view_finds_the_first_commit_beyond_it_although_versions_expired() -> None:
     log = new_log()
     view = begin(log)
     old = log.commit(view, say("a")).view
@@ -163,7 +163,7 @@ def test_asking_again_with_an_old_view_finds_the_first_commit_beyond_it_although
     assert log.commit(old, say("mine"), commit_id="c", base=1).version == 4
 
 
-def test_asking_again_meets_a_base_at_the_very_version_that_it_rebases_over() -> None:
+def test_a_retry_meets_a_base_at_the_very_version_that_it_rebases_over() -> None:
     log = new_log()
     view = begin(log)
     log.commit(log.commit(view, say("a")).view, say("mine"), commit_id="c", base=1)

@@ -1,4 +1,4 @@
-"""Reads from S3 whose body breaks off: asked for again, and told in the store's own errors."""
+"""Reads from S3 whose body breaks off: retried, and reported in the store's own errors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FileSystem:
 
 
 @pytest.mark.parametrize(("breaks", "gets"), [(0, True), (ATTEMPTS_MAX - 1, True), (ATTEMPTS_MAX, False)])
-def test_a_get_whose_body_breaks_off_is_asked_for_again(
+def test_a_get_whose_body_breaks_off_is_retried(
     breaks: int, gets: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = S3Store("s3://bucket/prefix")

@@ -33,7 +33,7 @@ from lakelog.log.expiry import expire
 from lakelog.log.format import Tombstone, decode_entry
 
 
-def test_tombstones_of_intents_tell_the_outcome_and_the_time_of_the_transaction() -> None:
+def test_tombstones_of_intents_have_the_outcome_and_the_time_of_the_transaction() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
     done = together([a, b], "x", commit_id="c")

@@ -1,4 +1,4 @@
-"""Transactions across logs: all parts or none, once, whoever dies; and how readers see them."""
+"""Transactions across logs: all parts or none, once, whichever process dies; and how readers see them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refuse(view: View[Words], passed: Sequence[Commit]) -> Draft:
     raise ConflictError(NO)
 
 
-def test_all_parts_happen_at_one_time_and_everybody_sees_them() -> None:
+def test_all_parts_happen_at_one_time_and_all_clients_see_them() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "deep/er/b")
     warm = [a.load(), b.load()]
@@ -82,7 +82,7 @@ def test_the_commit_after_an_intent_says_what_became_of_it() -> None:
 
 @pytest.mark.parametrize("at", ["a/_log/00000000000000000002", "b/_log/00000000000000000002", "_txn/"])
 @pytest.mark.parametrize("after", [False, True])
-def test_whoever_dies_at_whatever_point_leaves_all_or_nothing(at: str, after: bool) -> None:
+def test_a_death_at_any_point_leaves_all_or_nothing(at: str, after: bool) -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
     warm = [a.load(), b.load()]
@@ -153,7 +153,7 @@ class Overtaken(Stopping):
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_only_who_waits_for_the_undecided_sees_one_order_with_what_was_checked_and_not_written(
+def test_only_a_reader_that_waits_for_the_undecided_sees_one_order_with_what_was_checked_and_not_written(
     waits: bool,
 ) -> None:
     store = Overtaken()
@@ -180,7 +180,7 @@ def test_only_who_waits_for_the_undecided_sees_one_order_with_what_was_checked_a
     assert written.load().state == (("one",) if waits else ("one", "x"))
 
 
-def test_asking_again_gives_the_first_commit_from_whatever_views() -> None:
+def test_a_retry_gives_the_first_commit_from_any_views() -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
     views = [a.load(), b.load()]
@@ -198,7 +198,7 @@ def test_asking_again_gives_the_first_commit_from_whatever_views() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_asking_again_after_the_coordinator_died_happens_once(after: bool) -> None:
+def test_a_retry_after_the_coordinator_died_happens_once(after: bool) -> None:
     store = Stopping()
     a, b = logs_in(store, "a", "b")
     views = [a.load(), b.load()]
@@ -245,7 +245,7 @@ def test_an_intent_whose_answer_is_lost_for_good_means_that_nothing_happened() -
     assert a.commit(a.load(), say("next")).version == 3
 
 
-def test_a_decision_whose_answer_is_lost_for_good_is_unknown_and_can_be_asked_again() -> None:
+def test_a_decision_whose_answer_is_lost_for_good_is_unknown_and_can_be_retried() -> None:
     store = CountingAborts()
     a, b = logs_in(store, "a", "b")
     views = [a.load(), b.load()]
@@ -317,7 +317,7 @@ def test_the_patience_grows_with_the_participants() -> None:
 
 
 def test_what_reads_before_a_transaction_is_decided_on_what_it_left() -> None:
-    """A writer that lost to an intent is judged on its effect, and told of it only where it has one."""
+    """A writer that lost to an intent is judged on its effect, and gets it only where it has one."""
     store = Stopping()
     a, b = logs_in(store, "a", "b")
     view = a.load()

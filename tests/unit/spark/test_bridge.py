@@ -58,12 +58,12 @@ def test_an_unknown_setting_is_refused_by_name():
         Side(ware_house="/x")
 
 
-def test_an_unknown_request_tells_of_versions(fresh):
+def test_an_unknown_request_is_reported_as_a_difference_of_versions(fresh):
     with pytest.raises(VersionMismatch, match="do_magic"):
         ask(fresh(), "do_magic")
 
 
-def test_a_request_that_is_asked_again_of_a_new_process_happens_once(fresh):
+def test_a_request_that_is_retried_in_a_new_process_happens_once(fresh):
     facts, stage = create(fresh(), "t")
     again = ask(fresh(), "commit_stage", stage=stage, files=[])
     assert again == facts
@@ -84,7 +84,7 @@ def test_a_request_that_is_asked_again_of_a_new_process_happens_once(fresh):
 
 
 @pytest.mark.parametrize("gone", ["branch", "table"])
-def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_gone(fresh, gone):
+def test_a_write_that_is_retried_keeps_its_files_where_what_it_changed_is_gone(fresh, gone):
     facts, _ = create(fresh(), "t")
     branch = with_branch(fresh(), facts)
     begun = ask(fresh(), "begin_write", **branch)
@@ -104,7 +104,7 @@ def test_a_write_that_is_asked_again_keeps_its_files_where_what_it_changed_is_go
 
 
 @pytest.mark.parametrize("gone", ["branch", "table", "version"])
-def test_a_batch_of_a_stream_that_is_asked_again_keeps_its_files_where_what_it_needs_is_gone(
+def test_a_batch_of_a_stream_that_is_retried_keeps_its_files_where_what_it_needs_is_gone(
     fresh, gone, tmp_path
 ):
     facts, _ = create(fresh(), "t")
@@ -154,7 +154,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("method", CHANGES)
-def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_gone(fresh, method):
+def test_a_change_that_is_retried_says_that_it_happened_where_the_table_is_gone(fresh, method):
     facts, _ = create(fresh(), "t")
     write = ask(fresh(), "begin_write", **reference(facts))
     files = [{"path": f"data/{write['write']['id']}-0.parquet", "size": 10, "rows": 2, "spec": 0}]
@@ -186,7 +186,7 @@ def test_a_change_that_is_asked_again_says_that_it_happened_where_the_table_is_g
         ask(fresh(), method, **change, token=other)
 
 
-def test_a_change_of_a_branch_that_is_asked_again_says_that_it_happened_where_that_is_gone(fresh):
+def test_a_change_of_a_branch_that_is_retried_says_that_it_happened_where_that_is_gone(fresh):
     facts, _ = create(fresh(), "t")
     named = {"kind": "branch", "name": "b"}
     token, of_truncate, of_drop, other = (ask(fresh(), "token", identifier=["t"]) for _ in range(4))
@@ -230,7 +230,7 @@ def test_a_namespace_that_is_gone_was_altered(fresh):
         ask(fresh(), "alter_namespace", **change, token=other)
 
 
-def test_a_write_that_is_asked_again_keeps_its_files_where_the_version_that_it_began_with_has_expired(
+def test_a_write_that_is_retried_keeps_its_files_where_the_version_that_it_began_with_has_expired(
     fresh, tmp_path
 ):
     facts, _ = create(fresh(), "t")
@@ -396,7 +396,7 @@ def test_whatever_becomes_of_a_request_it_is_answered_and_so_are_the_others():
     assert "DecodeError" in errors[98]["message"]
 
 
-def test_a_process_that_cannot_write_an_answer_ends_so_that_it_is_asked_again():
+def test_a_process_that_cannot_write_an_answer_ends_so_that_its_requests_are_retried():
     program = """
 import lakelog.spark.bridge as bridge
 def broken(stream, frame):
@@ -443,11 +443,11 @@ def test_the_first_requests_may_be_many_at_once(tmp_path):
         assert known == []
 
 
-def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
-    told = []
+def test_what_is_to_be_answered_first_is_written_before_the_request_begins():
+    written = []
 
     def change(params):
-        told.append(out.getvalue())
+        written.append(out.getvalue())
         return {"token": params["token"]}
 
     def mistake(params):
@@ -469,8 +469,8 @@ def test_what_is_to_be_answered_first_is_told_before_the_request_begins():
     assert msgspec.json.decode(first.body) == {"token": {"of": ["t"]}}
     assert last.number == 1
     assert msgspec.json.decode(last.text) == {"ok": {"token": {"of": ["t"]}}}
-    assert len(told) == 1 and 0 < len(told[0]) < len(out.getvalue())
+    assert len(written) == 1 and 0 < len(written[0]) < len(out.getvalue())
 
     (answer,) = answers_to(careful, asked(2, "mistake"))
     assert msgspec.json.decode(answer.text)["error"]["kind"] == "invalid-input"
-    assert len(told) == 1
+    assert len(written) == 1

@@ -103,7 +103,7 @@ ELSEWHERE: dict[str, set[str]] = {
 
 
 def code(text: str) -> str:
-    """Return Scala without its comments and the contents of its texts, but for what is computed in those."""
+    """Return Scala without its comments and the contents of its texts, except for what is computed in those."""
     text = re.sub(r'"""(.*?)"""', lambda found: _computed(found.group(1)), text, flags=re.DOTALL)
     text = re.sub(r'"((?:\\.|[^"\\\n])*)"', lambda found: _computed(found.group(1)), text)
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)

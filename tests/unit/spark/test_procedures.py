@@ -130,7 +130,7 @@ def test_a_table_that_a_transaction_changed_is_another_step_of_it(fresh):
         side.answer("plan", {**named, "step": 1000, "transaction": id, "predicate": EVERYTHING})
 
 
-def test_a_commit_is_asked_again_of_a_process_that_does_not_know_the_transaction(fresh):
+def test_a_commit_is_retried_in_a_process_that_does_not_know_the_transaction(fresh):
     side = fresh()
     create(side, "t")
     facts = ask(side, "load_table", identifier=["t"])

@@ -1,4 +1,4 @@
-"""What the adapter asks about streams: what that costs, and what asking again does."""
+"""What the adapter asks about streams: what that costs, and what a retry does."""
 
 from __future__ import annotations
 

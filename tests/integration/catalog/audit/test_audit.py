@@ -27,15 +27,15 @@ def shop(catalog: Catalog) -> Catalog:
 
 
 @pytest.fixture
-def told(catalog: Catalog) -> Callable[..., list[AuditEntry]]:
+def audit(catalog: Catalog) -> Callable[..., list[AuditEntry]]:
     return lambda **asked: list(catalog.audit(**asked))
 
 
-def test_every_commit_is_told_newest_first_in_the_order_of_each_log(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+def test_every_commit_is_listed_newest_first_in_the_order_of_each_log(
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
-    entries = told()
-    assert brief(told(newest_first=False)) == [
+    entries = audit()
+    assert brief(audit(newest_first=False)) == [
         " 1 create namespace",
         "shop 1 create namespace",
         " 2 link",
@@ -49,7 +49,7 @@ def test_every_commit_is_told_newest_first_in_the_order_of_each_log(
         "shop.eu 2 link",
         "shop.eu.orders 2 append",
     ]
-    assert entries == told(newest_first=False)[::-1]
+    assert entries == audit(newest_first=False)[::-1]
     times = [entry.time_us for entry in entries]
     assert times == sorted(times, reverse=True)
     newest = entries[0]
@@ -58,8 +58,8 @@ def test_every_commit_is_told_newest_first_in_the_order_of_each_log(
     assert newest.location == shop.load_table("shop.eu.orders").location
 
 
-def test_what_a_writer_says_of_itself_is_told(
-    warehouse: str, shop: Catalog, told: Callable[..., Any]
+def test_what_a_writer_says_of_itself_is_listed(
+    warehouse: str, shop: Catalog, audit: Callable[..., Any]
 ) -> None:
     facts = {
         "user": "ada",
@@ -69,38 +69,40 @@ def test_what_a_writer_says_of_itself_is_told(
         "statement": "TRUNCATE t",
     }
     Catalog(warehouse, writer=facts).load_table("shop.orders").truncate()
-    [entry] = told(operation="truncate")
+    [entry] = audit(operation="truncate")
     assert {name: getattr(entry, name) for name in facts} == facts
 
 
 def test_an_audit_is_narrowed_by_time_user_and_operation(
-    warehouse: str, shop: Catalog, told: Callable[..., list[AuditEntry]]
+    warehouse: str, shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
-    before = told()[0].time_us
+    before = audit()[0].time_us
     Catalog(warehouse, writer={"user": "ada"}).load_table("shop.orders").append(rows(4)).truncate()
     Catalog(warehouse, writer={"user": "adam"}).load_table("shop.orders").append(rows(5))
-    assert brief(told(since=before + 1)) == [
+    assert brief(audit(since=before + 1)) == [
         "shop.orders 6 append",
         "shop.orders 5 truncate",
         "shop.orders 4 append",
     ]
-    assert told(until=before) + told(since=before + 1, newest_first=False) != []
-    assert told(since=before + 1) + told(until=before) == told()
-    assert told(until=before, newest_first=False) + told(since=before + 1, newest_first=False) == told()[::-1]
-    assert [entry.version for entry in told(user="ada")] == [5, 4]
-    assert [entry.version for entry in told(user="ada*")] == [6, 5, 4]
-    assert [entry.version for entry in told(user="ada", operation="t*")] == [5]
-    assert told(since="2000-01-01", until="2000-01-02") == []
+    assert audit(until=before) + audit(since=before + 1, newest_first=False) != []
+    assert audit(since=before + 1) + audit(until=before) == audit()
+    assert (
+        audit(until=before, newest_first=False) + audit(since=before + 1, newest_first=False) == audit()[::-1]
+    )
+    assert [entry.version for entry in audit(user="ada")] == [5, 4]
+    assert [entry.version for entry in audit(user="ada*")] == [6, 5, 4]
+    assert [entry.version for entry in audit(user="ada", operation="t*")] == [5]
+    assert audit(since="2000-01-01", until="2000-01-02") == []
 
 
 def test_a_range_in_a_long_log_is_found_by_a_search(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     alter(shop, "shop.orders", 600)
-    entries = told(table="shop.orders", operation="set properties")
+    entries = audit(table="shop.orders", operation="set properties")
     assert [entry.version for entry in entries] == list(range(603, 3, -1))
     for newest_first in (True, False):
-        found = told(
+        found = audit(
             table="shop.orders",
             since=entries[120].time_us,
             until=entries[100].time_us,
@@ -108,22 +110,22 @@ def test_a_range_in_a_long_log_is_found_by_a_search(
         )
         expected = entries[100:121]
         assert found == (expected if newest_first else expected[::-1])
-    assert told(table="shop.orders", since=entries[0].time_us) == entries[:1]
-    assert told(table="shop.orders", until=entries[-1].time_us)[0] == entries[-1]
+    assert audit(table="shop.orders", since=entries[0].time_us) == entries[:1]
+    assert audit(table="shop.orders", until=entries[-1].time_us)[0] == entries[-1]
 
 
 def test_a_table_is_found_by_a_former_name_and_after_its_drop(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     shop.rename_table("shop.orders", "shop.sales")
     shop.create_table("shop.orders", SCHEMA)
     sales = ["shop 5 link", "shop.orders 1 create", "shop 4 rename", "shop.sales 3 append"]
-    assert brief(told(table="shop.orders"))[:4] == sales
-    assert "shop.orders 1 create" not in brief(told(table="shop.sales"))
-    assert "shop.sales 3 append" in brief(told(table="shop.sales"))
+    assert brief(audit(table="shop.orders"))[:4] == sales
+    assert "shop.orders 1 create" not in brief(audit(table="shop.sales"))
+    assert "shop.sales 3 append" in brief(audit(table="shop.sales"))
     shop.drop_table("shop.sales")
     for name in ("shop.sales", "shop.orders"):
-        dropped = [entry for entry in told(table=name) if entry.name == ("shop", "sales")]
+        dropped = [entry for entry in audit(table=name) if entry.name == ("shop", "sales")]
         assert [entry.operations for entry in dropped][-3:] == [("append",), ("append",), ("create",)]
         assert all(entry.dropped for entry in dropped)
     with pytest.raises(NoSuchTable, match="retained history"):
@@ -131,7 +133,7 @@ def test_a_table_is_found_by_a_former_name_and_after_its_drop(
 
 
 def test_a_namespace_is_audited_with_all_below_it_and_after_its_drop(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     eu = [
         "shop.eu.orders 2 append",
@@ -140,22 +142,22 @@ def test_a_namespace_is_audited_with_all_below_it_and_after_its_drop(
         "shop 2 link",
         "shop.eu 1 create namespace",
     ]
-    assert brief(told(namespace="shop.eu")) == eu
-    assert told(namespace="") == told()
+    assert brief(audit(namespace="shop.eu")) == eu
+    assert audit(namespace="") == audit()
     shop.drop_namespace("shop.eu", cascade=True)
-    assert brief(told(namespace="shop.eu"))[-5:] == eu
+    assert brief(audit(namespace="shop.eu"))[-5:] == eu
     assert {
-        entry.dropped for entry in told(namespace="shop.eu") if entry.name == ("shop", "eu", "orders")
+        entry.dropped for entry in audit(namespace="shop.eu") if entry.name == ("shop", "eu", "orders")
     } == {True}
     with pytest.raises(NoSuchNamespace, match="retained history"):
         shop.audit(namespace="nowhere")
 
 
 def test_a_table_without_a_name_is_audited_by_its_place(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     location = shop.load_table("shop.orders").location
-    assert brief(told(location=location)) == [" 3 append", " 2 append", " 1 create"]
+    assert brief(audit(location=location)) == [" 3 append", " 2 append", " 1 create"]
     with pytest.raises(NotFound, match="no log"):
         shop.audit(location=f"{location}/nothing")
 
@@ -177,8 +179,8 @@ def test_bad_questions_are_refused_before_anything_is_read(
         catalog.audit(**asked)
 
 
-def test_an_empty_warehouse_has_no_history(told: Callable[..., list[AuditEntry]]) -> None:
-    assert told() == []
+def test_an_empty_warehouse_has_no_history(audit: Callable[..., list[AuditEntry]]) -> None:
+    assert audit() == []
 
 
 def both(shop: Catalog) -> list[Part[Any]]:
@@ -194,32 +196,32 @@ def both(shop: Catalog) -> list[Part[Any]]:
 
 
 def test_the_entries_of_a_transaction_stand_together(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     decisions = Decisions(MemoryStore.named(shop.warehouse))
     commit_together(both(shop), decisions=decisions)
     shop.load_table("shop.orders").append(rows(9))
     for newest_first in (True, False):
-        entries = told(newest_first=newest_first)
+        entries = audit(newest_first=newest_first)
         of_it = [entry for entry in entries if entry.transaction is not None]
         assert {entry.name for entry in of_it} == {("shop", "orders"), ("shop", "eu", "orders")}
         assert len({(entry.time_us, entry.commit_id, entry.transaction) for entry in of_it}) == 1
         assert entries.index(of_it[1]) == entries.index(of_it[0]) + 1
-    assert damage(told()) == []
+    assert damage(audit()) == []
 
 
-def test_an_aborted_transaction_is_not_told_and_breaks_no_chain(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+def test_an_aborted_transaction_is_not_listed_and_breaks_no_chain(
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     def refuse() -> None:
         raise InvalidInput("not today")
 
-    before = told()
+    before = audit()
     with pytest.raises(InvalidInput):
         commit_together(both(shop), decisions=Decisions(MemoryStore.named(shop.warehouse)), validate=refuse)
-    assert told() == before
+    assert audit() == before
     shop.load_table("shop.orders").append(rows(9))
-    assert told()[1:] == before and told()[0].version == 5
+    assert audit()[1:] == before and audit()[0].version == 5
 
 
 def test_a_long_history_is_read_as_it_is_asked_for(
@@ -264,13 +266,13 @@ def test_an_audit_of_what_cannot_be_reached_is_an_error_and_no_silence(
         list(shop.audit())
 
 
-def test_a_commit_that_links_and_unlinks_tells_both(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+def test_a_commit_that_links_and_unlinks_shows_both(
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     with shop.transaction() as tx:
         tx.drop_table("shop.orders")
         tx.create_table("shop.fresh", SCHEMA)
-    [entry] = [entry for entry in told() if entry.name == ("shop",) and entry.transaction is not None]
+    [entry] = [entry for entry in audit() if entry.name == ("shop",) and entry.transaction is not None]
     changes = sorted(entry.details["changes"], key=lambda change: str(change["operation"]))
     assert changes == [
         {"operation": "link", "kind": "table", "name": "fresh"},

@@ -1,4 +1,4 @@
-"""An audit of histories that are not whole any more: what expired is told as such, and no damage passes unseen."""
+"""An audit of histories that are not whole any more: what expired is listed as such, and no damage passes unseen."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ def shop(catalog: Catalog) -> Catalog:
 
 
 @pytest.fixture
-def told(catalog: Catalog) -> Callable[..., list[AuditEntry]]:
+def audit(catalog: Catalog) -> Callable[..., list[AuditEntry]]:
     return lambda **asked: list(catalog.audit(**asked))
 
 
-def test_expired_versions_are_told_as_such_and_break_no_chain(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+def test_expired_versions_are_listed_as_such_and_break_no_chain(
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     alter(shop, "shop.orders", 50)
     expire(Objects(shop, "shop.orders").log, 40)
-    entries = told(table="shop.orders")
+    entries = audit(table="shop.orders")
     assert [entry.version for entry in entries if entry.kind == "table"] == [*range(53, 40, -1), 40]
     [expired] = [entry for entry in entries if entry.what == "expired"]
     assert (expired.first_version, expired.version, expired.note) == (1, 40, "versions 1-40 expired")
-    assert told(newest_first=False) == told()[::-1]
-    assert damage(told()) == []
+    assert audit(newest_first=False) == audit()[::-1]
+    assert damage(audit()) == []
 
 
-def test_expire_and_vacuum_are_told_and_leave_no_damage(
-    shop: Catalog, told: Callable[..., list[AuditEntry]], client: Callable[[], Catalog]
+def test_expire_and_vacuum_are_listed_and_leave_no_damage(
+    shop: Catalog, audit: Callable[..., list[AuditEntry]], client: Callable[[], Catalog]
 ) -> None:
     at_once = dt.timedelta(0)
     purged = shop.load_table("shop.eu.orders").id
     shop.drop_table("shop.eu.orders")
     shop.rename_table("shop.orders", "shop.eu.sales")
     shop.expire(older_than=at_once, dry_run=False)
-    assert "shop.eu.orders 3 drop" in brief(told())
+    assert "shop.eu.orders 3 drop" in brief(audit())
     shop.vacuum(older_than=at_once, dropped_older_than=at_once, dry_run=False)
     for catalog in (shop, client()):
         entries = list(catalog.audit())
@@ -58,89 +58,89 @@ def test_expire_and_vacuum_are_told_and_leave_no_damage(
         } != set()
 
 
-def test_an_altered_tombstone_is_found(shop: Catalog, told: Callable[..., list[AuditEntry]]) -> None:
+def test_an_altered_tombstone_is_found(shop: Catalog, audit: Callable[..., list[AuditEntry]]) -> None:
     alter(shop, "shop.orders", 50)
     objects = Objects(shop, "shop.orders")
     expire(objects.log, 40)
     objects.forge(30, commit_hash="0" * 64)
-    assert [(entry.version, entry.what) for entry in damage(told())] == [(31, "damage")]
-    assert "between versions 30 and 31" in (damage(told())[0].note or "")
+    assert [(entry.version, entry.what) for entry in damage(audit())] == [(31, "damage")]
+    assert "between versions 30 and 31" in (damage(audit())[0].note or "")
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
 def test_a_commit_that_was_altered_in_the_middle_is_named(
-    shop: Catalog, told: Callable[..., list[AuditEntry]], newest_first: bool
+    shop: Catalog, audit: Callable[..., list[AuditEntry]], newest_first: bool
 ) -> None:
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
     data = objects.store.get(objects.keys.commit(7)) or b""
     objects.put(7, data.replace(b'"n":"3"', b'"n":"4"'))
-    [found] = damage(told(newest_first=newest_first))
+    [found] = damage(audit(newest_first=newest_first))
     assert (
         found.version == 7
         and found.name == ("shop", "orders")
         and objects.keys.commit(7) in (found.note or "")
     )
     versions = [
-        entry.version for entry in told(newest_first=newest_first) if entry.name == ("shop", "orders")
+        entry.version for entry in audit(newest_first=newest_first) if entry.name == ("shop", "orders")
     ]
     assert versions == list(range(23, 0, -1) if newest_first else range(1, 24))
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
 def test_a_commit_that_was_forged_with_a_hash_of_its_own_breaks_the_chain(
-    shop: Catalog, told: Callable[..., list[AuditEntry]], newest_first: bool
+    shop: Catalog, audit: Callable[..., list[AuditEntry]], newest_first: bool
 ) -> None:
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
-    objects.forge(7, writer={"user": "nobody"})
-    [found] = damage(told(newest_first=newest_first))
+    objects.forge(7, writer={"user": "mallory"})
+    [found] = damage(audit(newest_first=newest_first))
     assert found.version == 8 and "between versions 7 and 8" in (found.note or "")
-    assert len(told()) == 1 + len(told(verify=False)) and damage(told(verify=False)) == []
+    assert len(audit()) == 1 + len(audit(verify=False)) and damage(audit(verify=False)) == []
 
 
 def test_a_tail_that_was_forged_as_a_whole_does_not_fit_the_hint(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
-    prev = objects.forge(18, writer={"user": "nobody"})
+    prev = objects.forge(18, writer={"user": "mallory"})
     for version in range(19, 24):
         prev = objects.forge(version, prev=prev)
-    assert [entry.version for entry in damage(told())] == [20]
-    assert "latest.json" in (damage(told())[0].note or "")
+    assert [entry.version for entry in damage(audit())] == [20]
+    assert "latest.json" in (damage(audit())[0].note or "")
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
 @pytest.mark.parametrize("version", [1, 2, 7, 20, 22])
 def test_a_commit_that_was_deleted_is_named(
-    shop: Catalog, told: Callable[..., list[AuditEntry]], newest_first: bool, version: int
+    shop: Catalog, audit: Callable[..., list[AuditEntry]], newest_first: bool, version: int
 ) -> None:
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
     objects.store.delete([objects.keys.commit(version)])
-    [found] = damage(told(newest_first=newest_first))
+    [found] = damage(audit(newest_first=newest_first))
     assert found.version == version and "missing" in (found.note or "")
 
 
 def test_commits_that_were_cut_off_behind_a_snapshot_are_missed(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
     objects.store.delete([objects.keys.commit(version) for version in range(15, 24)])
-    assert {entry.version for entry in damage(told())} == set(range(15, 21))
+    assert {entry.version for entry in damage(audit())} == set(range(15, 21))
 
 
 def test_a_commit_that_was_replaced_by_a_tombstone_is_named(
-    shop: Catalog, told: Callable[..., list[AuditEntry]]
+    shop: Catalog, audit: Callable[..., list[AuditEntry]]
 ) -> None:
     alter(shop, "shop.orders", 20)
     objects = Objects(shop, "shop.orders")
     commit = objects.commit(7)
     assert isinstance(commit, Commit)
     objects.put(7, encode(tombstone_of(commit, None)))
-    [found] = damage(told())
+    [found] = damage(audit())
     assert found.version == 7 and "no base says that version 7 expired" in (found.note or "")
 
 

@@ -1,4 +1,4 @@
-"""The changes of a table as a stream: whole versions, at times that grow from batch to batch, whoever asks again."""
+"""The changes of a table as a stream: whole versions, at times that grow from batch to batch, also when retried."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def batches(source: ChangeStream, position: Position, limits: Limits = ALL) -> I
         position = end
 
 
-def told(batch: pa.Table) -> list[tuple[int, str, int]]:
+def changes_in(batch: pa.Table) -> list[tuple[int, str, int]]:
     columns = (batch[name].to_pylist() for name in ("_commit_version", "_change_type", "id"))
     return sorted(zip(*columns, strict=True))
 
@@ -68,17 +68,17 @@ def told(batch: pa.Table) -> list[tuple[int, str, int]]:
 def test_the_contents_come_first_as_inserts_of_their_version(table: Table) -> None:
     source = stream(table)
     [batch] = batches(source, source.start())
-    assert told(batch) == [(5, "insert", id) for id in range(20) if id != 1]
+    assert changes_in(batch) == [(5, "insert", id) for id in range(20) if id != 1]
 
 
 def test_versions_are_never_torn_apart(table: Table) -> None:
     source = stream(table)
-    found = [told(batch) for batch in batches(source, source.start(version=1), Limits(files=1))]
+    found = [changes_in(batch) for batch in batches(source, source.start(version=1), Limits(files=1))]
     assert [{version for version, _, _ in batch} for batch in found] == [{2}, {3}, {4}, {5}]
     assert found[2:] == [[(4, "delete", 1)], [(5, "delete", 2), (5, "insert", 2)]]
     [whole] = batches(source, source.start(version=1))
-    assert told(whole) == [change for batch in found for change in batch]
-    two = [told(batch) for batch in batches(source, source.start(version=1), Limits(rows=20))]
+    assert changes_in(whole) == [change for batch in found for change in batch]
+    two = [changes_in(batch) for batch in batches(source, source.start(version=1), Limits(rows=20))]
     assert [{version for version, _, _ in batch} for batch in two] == [{2, 3}, {4, 5}]
 
 
@@ -105,7 +105,7 @@ def test_each_batch_has_later_times_than_all_before_it(table: Table) -> None:
     assert set(batch["_commit_timestamp"].cast(pa.int64()).to_pylist()) == {table.timestamp_us}
 
 
-def test_a_first_batch_is_the_same_for_who_has_forgotten_where_it_began(table: Table) -> None:
+def test_a_first_batch_is_the_same_for_a_reader_that_has_forgotten_where_it_began(table: Table) -> None:
     source = stream(table)
     for start in (source.start(version=3), source.start()):
         end = source.next(start, ALL)
@@ -113,9 +113,9 @@ def test_a_first_batch_is_the_same_for_who_has_forgotten_where_it_began(table: T
             assert source.files(other, end) == source.files(start, end)
 
 
-def test_it_ends_where_it_is_told_to(table: Table) -> None:
+def test_it_ends_at_the_given_version(table: Table) -> None:
     source = stream(table, last=4)
-    assert [told(batch) for batch in batches(source, source.start(version=4))] == [[(4, "delete", 1)]]
+    assert [changes_in(batch) for batch in batches(source, source.start(version=4))] == [[(4, "delete", 1)]]
     assert source.head().version == 5
 
 
@@ -126,14 +126,14 @@ def test_it_ends_at_a_time_that_may_be_still_to_come(table: Table) -> None:
     for now, end_us, last in ((table, ends, 5), (later, ends, 6), (latest, ends, 6), (latest, ends - 1, 5)):
         source = stream(now, last_us=end_us)
         [batch] = batches(source, source.start(version=4))
-        assert {version for version, _, _ in told(batch)} == set(range(4, last + 1))
+        assert {version for version, _, _ in changes_in(batch)} == set(range(4, last + 1))
         assert source.head().version == last + 1
         assert list(batches(source, source.head())) == []
     over = stream(latest, last_us=1)
     assert list(batches(over, over.start(version=4))) == []
 
 
-def test_an_end_that_was_let_go_of_hides_no_version_that_was_not_read(catalog: Catalog, table: Table) -> None:
+def test_an_end_that_has_expired_hides_no_version_that_was_not_read(catalog: Catalog, table: Table) -> None:
     end_us = table.at(version=4).timestamp_us
     position = stream(table).start(version=3)
     catalog.expire("t", version=5, dry_run=False)
@@ -152,7 +152,7 @@ def test_a_table_that_was_replaced_is_followed_from_the_version_after_that(
         with pytest.raises(InvalidInput, match="replaced in version 6: start from version 7 or"):
             source.start(version=version)
     [batch] = batches(source, source.start(version=7))
-    assert told(batch) == [(7, "insert", id) for id in range(3)]
+    assert changes_in(batch) == [(7, "insert", id) for id in range(3)]
 
 
 def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(table: Table) -> None:
@@ -173,7 +173,7 @@ def test_checkpoints_of_streams_of_additions_and_of_changes_are_not_mistaken(tab
 def test_a_compaction_is_no_change(table: Table) -> None:
     source = stream(compacted(table))
     [batch] = batches(source, source.start(version=5))
-    assert {version for version, _, _ in told(batch)} == {5}
+    assert {version for version, _, _ in changes_in(batch)} == {5}
 
 
 def test_other_columns_stop_it_after_what_came_before(table: Table) -> None:
@@ -184,7 +184,7 @@ def test_other_columns_stop_it_after_what_came_before(table: Table) -> None:
     )
     source = replace(source, table=after)
     end = source.next(position, ALL)
-    assert told(read(source, position, source.position(end.to_json()))) == [(6, "insert", 30)]
+    assert changes_in(read(source, position, source.position(end.to_json()))) == [(6, "insert", 30)]
     with pytest.raises(StreamStopped, match="columns of t were changed in version 7"):
         source.next(end, ALL)
 

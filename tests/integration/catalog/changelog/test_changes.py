@@ -1,4 +1,4 @@
-"""Changes between versions, one kind of them at a time, and what cannot be told."""
+"""Changes between versions, one kind of them at a time, and what cannot be shown."""
 
 from __future__ import annotations
 
@@ -445,7 +445,7 @@ def test_only_versions_that_a_filter_wants_are_planned(table: Table) -> None:
     assert planned(col("_commit_version") > 2) == 2
     assert planned(col("_change_type") == "delete") == 1
     assert planned((col("_change_type") == "delete") & (col("_commit_version") == 2)) == 0
-    assert planned(col("id") == 1000) == 3, "rows are compared by who reads them"
+    assert planned(col("id") == 1000) == 3, "rows are compared by the reader"
 
 
 def test_what_cannot_be_among_changes_is_known_without_reading_them(table: Table) -> None:

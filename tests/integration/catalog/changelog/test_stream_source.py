@@ -1,4 +1,4 @@
-"""A table as a stream: every row that is added is delivered once, in batches of any size, whoever asks again."""
+"""A table as a stream: every row that is added is delivered once, in batches of any size, also when retried."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_change_of_rows_stops_it_after_all_that_came_before(table, change):
         source.files(position, skipping.next(position, ALL))
 
 
-def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_is_told_of_them(table):
+def test_rows_deleted_from_within_a_file_stop_it_and_a_new_stream_leaves_them_out(table):
     source = stream(table)
     position = source.start(version=2)
     deleted = table.delete(col("x") == 1)
@@ -282,7 +282,7 @@ def test_versions_that_expired_before_they_were_read_stop_it(catalog, table):
     assert batches(refreshed(source), end)[0] == [[8]]
 
 
-def test_a_first_batch_that_is_asked_for_again_begins_where_it_began(table):
+def test_a_first_batch_that_is_retried_begins_where_it_began(table):
     source = stream(table)
     end = source.next(source.start(), Limits(files=1))
     table.append(rows(4))

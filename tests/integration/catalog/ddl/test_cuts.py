@@ -168,7 +168,7 @@ def test_a_cut_that_no_moment_has_is_a_conflict(catalog: Catalog, warehouse: str
 def test_a_cut_of_a_log_that_gave_way_to_another_one_while_it_was_saved_is_taken_back(
     catalog: Catalog, client: Client, warehouse: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new log at that place knows nothing of what was let go of in the old one."""
+    """The new log at that place knows nothing of what expired in the old one."""
     place, other = str(tmp_path / "place"), client()
     catalog.create_table("t", SCHEMA, location=place).append(rows(1))
     collect = saved_cuts.collect
@@ -189,7 +189,7 @@ def test_a_cut_of_a_log_that_gave_way_to_another_one_while_it_was_saved_is_taken
     assert as_of(warehouse, "late").load_table("t").row_count == 0
 
 
-def test_a_cut_that_is_asked_for_again_is_checked_as_it_was_saved_at_first(
+def test_a_cut_whose_save_is_retried_is_checked_as_it_was_saved_at_first(
     catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))
@@ -208,7 +208,7 @@ def test_a_cut_that_is_asked_for_again_is_checked_as_it_was_saved_at_first(
     assert needed(catalog._tree) == {}
 
 
-def test_a_cut_that_was_dropped_before_it_was_asked_for_again_is_not_there(
+def test_a_cut_that_was_dropped_before_its_save_was_retried_is_not_there(
     catalog: Catalog, client: Client
 ) -> None:
     token = catalog.token()
@@ -219,7 +219,7 @@ def test_a_cut_that_was_dropped_before_it_was_asked_for_again_is_not_there(
         catalog.save_cut("friday", token=token)
 
 
-def test_the_object_of_a_dropped_cut_goes_and_nobody_who_looks_meanwhile_takes_that_for_damage(
+def test_the_object_of_a_dropped_cut_goes_and_no_reader_meanwhile_takes_that_for_damage(
     catalog: Catalog, client: Client, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = client()

@@ -26,7 +26,7 @@ def another(catalog):
     return Catalog(catalog.warehouse)
 
 
-def test_a_view_is_there_for_everybody_as_it_was_defined(catalog):
+def test_a_view_is_there_for_all_clients_as_it_was_defined(catalog):
     catalog.create_view("n.v", ONE)
     assert another(catalog).load_view("n.v") == ONE
     assert another(catalog).list_views("n") == [("n", "v")]
@@ -129,7 +129,7 @@ def test_what_was_dropped_is_listed_and_comes_back(catalog):
         catalog.undrop_view("n.v", to="n.x")
 
 
-def test_functions_are_there_for_everybody(catalog):
+def test_functions_are_there_for_all_clients(catalog):
     catalog.create_function("n.f", PLUS)
     with pytest.raises(FunctionExists):
         catalog.create_function("n.f", PLUS)
@@ -226,7 +226,7 @@ def test_the_past_shows_them_as_they_were(catalog):
     assert another(catalog).load_view("n.v") == TWO
 
 
-def test_asking_again_is_one_change(catalog):
+def test_a_retry_is_one_change(catalog):
     token = catalog.token("n.v")
     catalog.create_view("n.v", ONE, token=token)
     another(catalog).create_view("n.v", ONE, token=token)
@@ -242,7 +242,7 @@ def test_asking_again_is_one_change(catalog):
     assert another(catalog).list_views("n") == [("n", "w")]
 
 
-def test_the_audit_tells(catalog):
+def test_the_audit_lists_definitions_and_drops(catalog):
     catalog.create_view("n.v", ONE)
     catalog.drop_view("n.v")
     said = [(entry.operations, entry.details.get("name")) for entry in catalog.audit(namespace="n")]

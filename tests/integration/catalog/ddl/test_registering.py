@@ -114,7 +114,7 @@ def test_a_table_of_another_warehouse_is_taken_over_only_when_asked(catalog, tmp
     assert ids(catalog.register_table("a.t", place, take_over=True).refresh() and catalog, "a.t") == [1]
 
 
-def test_a_name_is_found_where_the_tables_own_log_does_not_tell_any_more(catalog, tmp_path):
+def test_a_name_is_found_where_the_tables_own_log_no_longer_has_it(catalog, tmp_path):
     place = str(tmp_path / "place")
     made = catalog.create_table("a.t", COLUMNS, location=place)
     made.append(pa.table({"id": [1]}))
@@ -123,7 +123,7 @@ def test_a_name_is_found_where_the_tables_own_log_does_not_tell_any_more(catalog
         catalog.register_table("a.u", place)
 
 
-def test_registering_joins_transactions_and_asking_again_is_the_same_change(catalog, tmp_path):
+def test_registering_joins_transactions_and_a_retry_is_the_same_change(catalog, tmp_path):
     place, second = str(tmp_path / "place"), str(tmp_path / "second")
     table_at(catalog, place)
     table_at(catalog, second)

@@ -15,7 +15,7 @@ from lakelog.log import InvalidInput, NotFound, Unsupported
 Client = Callable[[], Catalog]
 
 
-def test_a_table_is_there_for_everybody_once_it_is_created(catalog: Catalog, client: Client) -> None:
+def test_a_table_is_there_for_all_clients_once_it_is_created(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("a")
     created = catalog.create_table(
         "a.t", SCHEMA, properties={"k": "v"}, comment="orders", partition_by=["region"]
@@ -89,7 +89,7 @@ def test_a_renamed_table_is_the_same_table(catalog: Catalog, client: Client) -> 
         catalog.rename_table("a.t", "b.t")
 
 
-def test_a_dropped_table_is_gone_for_those_who_hold_it(catalog: Catalog, client: Client) -> None:
+def test_a_dropped_table_is_gone_for_clients_that_hold_it(catalog: Catalog, client: Client) -> None:
     catalog.create_table("t", SCHEMA)
     held = client().load_table("t")
     assert catalog.drop_table("t")

@@ -52,13 +52,15 @@ def test_the_same_token_is_the_same_commit(table: Table) -> None:
 
 def test_where_there_is_nothing_to_do_the_newest_version_is_returned(table: Table) -> None:
     def decide(*_: object) -> Draft:
-        raise NothingToDo("it is so already")
+        raise NothingToDo("there is nothing to change")
 
     newer = table.append(rows(3))
     assert table.head.commit_or_refresh(decide, None).version == newer.version
 
 
-def test_a_dropped_table_is_told_from_another_one_at_its_place(catalog: Catalog, tmp_path: object) -> None:
+def test_a_dropped_table_is_distinguished_from_another_one_at_its_place(
+    catalog: Catalog, tmp_path: object
+) -> None:
     place = f"{tmp_path}/own"
     old = catalog.create_table("own", SCHEMA, location=place)
     catalog.drop_table("own")

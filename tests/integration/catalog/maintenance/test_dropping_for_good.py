@@ -45,7 +45,7 @@ def test_what_was_dropped_before_under_the_name_stays_restorable(catalog: Catalo
 
 
 @pytest.mark.parametrize("step", ["do", "take_off_the_list"])
-def test_a_purge_that_was_stopped_goes_on_when_it_is_asked_again(
+def test_a_purge_that_was_stopped_goes_on_when_it_is_retried(
     catalog: Catalog, client: Client, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     table = catalog.create_table("t", SCHEMA).append(rows(1))

@@ -47,8 +47,8 @@ def plain(answers: list[Any]) -> list[tuple[str, int, int]]:
 def test_the_dry_run_is_the_default_and_changes_nothing(catalog: Catalog, warehouse: str) -> None:
     grown(catalog, 5)
     before = dict(open_store(warehouse).list_sizes(""))
-    told = catalog.expire("t", version=4)
-    assert plain(told) == [("table", 3, 4)]
+    planned = catalog.expire("t", version=4)
+    assert plain(planned) == [("table", 3, 4)]
     assert dict(open_store(warehouse).list_sizes("")) == before
 
 
@@ -99,17 +99,19 @@ def test_nothing_to_expire_writes_nothing(catalog: Catalog, warehouse: str) -> N
     assert dict(open_store(warehouse).list_sizes("")) == before
 
 
-def test_data_files_that_only_old_versions_had_are_told_and_stay(catalog: Catalog, warehouse: str) -> None:
+def test_data_files_that_only_old_versions_had_are_reported_and_stay(
+    catalog: Catalog, warehouse: str
+) -> None:
     table = grown(catalog, 2)
     table.overwrite(rows(7)).append(rows(8))
     store = open_store(warehouse)
     data = {key: size for key, size in store.list_sizes("") if "/data/" in key}
     gone = [catalog.load_table("t", version=3).plan()["path"].to_pylist()]
-    [told] = catalog.expire("t", retain_last=1, dry_run=False)
-    assert told.files == 2 == len(gone[0])
-    assert told.file_bytes == sum(size for key, size in data.items() if key.endswith(tuple(gone[0])))
+    [answer] = catalog.expire("t", retain_last=1, dry_run=False)
+    assert answer.files == 2 == len(gone[0])
+    assert answer.file_bytes == sum(size for key, size in data.items() if key.endswith(tuple(gone[0])))
     assert {key: size for key, size in store.list_sizes("") if "/data/" in key} == data
-    assert told.commits == 5 and told.size_bytes > 0
+    assert answer.commits == 5 and answer.size_bytes > 0
 
 
 def test_all_logs_of_a_namespace_or_of_the_catalog_are_expired(catalog: Catalog) -> None:
@@ -119,8 +121,8 @@ def test_all_logs_of_a_namespace_or_of_the_catalog_are_expired(catalog: Catalog)
     catalog.create_table("u", SCHEMA).append(rows(1)).append(rows(2))
     names = [answer.name for answer in catalog.expire(namespace="a", retain_last=1)]
     assert names == ["`a`.`b`.`t`", "`a`", "`a`.`b`"]
-    told = catalog.expire(retain_last=1, dry_run=False)
-    assert {(answer.name, answer.versions) for answer in told} == {
+    answers = catalog.expire(retain_last=1, dry_run=False)
+    assert {(answer.name, answer.versions) for answer in answers} == {
         ("`u`", 2),
         ("`a`.`b`.`t`", 2),
         (catalog.warehouse, 2),
@@ -166,8 +168,8 @@ def test_what_a_saved_cut_needs_stays_until_the_cut_is_dropped(catalog: Catalog)
     table = grown(catalog, 3)
     catalog.save_cut("year end")
     table = table.overwrite(rows(9)).append(rows(10))
-    told = {answer.name: answer for answer in catalog.expire(retain_last=1, dry_run=False)}
-    assert (told["`t`"].first, told["`t`"].kept_for_cuts) == (4, True)
+    answers = {answer.name: answer for answer in catalog.expire(retain_last=1, dry_run=False)}
+    assert (answers["`t`"].first, answers["`t`"].kept_for_cuts) == (4, True)
     assert ids(Catalog(catalog.warehouse, as_of="year end").load_table("t")) == [1, 2, 3]
     assert catalog.expire("t", version=3)[0].versions == 0
     catalog.drop_cut("year end")
@@ -177,7 +179,7 @@ def test_what_a_saved_cut_needs_stays_until_the_cut_is_dropped(catalog: Catalog)
         table.at(version=4)
 
 
-def test_a_cut_whose_versions_were_let_go_of_while_it_was_saved_is_taken_back(
+def test_a_cut_whose_versions_expired_while_it_was_saved_is_taken_back(
     catalog: Catalog, client: Callable[[], Catalog], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = grown(catalog, 3)
@@ -205,21 +207,23 @@ def test_a_cut_that_is_saved_after_an_expiry_was_planned_still_holds_it_back(
     later = {**needed(catalog._tree), table.head.tracked.location: 3}
     answers = iter([{}, later])
     monkeypatch.setattr("lakelog.catalog.maintenance.expire.needed_versions", lambda tree: next(answers))
-    [told] = catalog.expire("t", version=4, dry_run=False)
-    assert (told.kept_for_cuts, told.versions) == (True, 0)
+    [answer] = catalog.expire("t", version=4, dry_run=False)
+    assert (answer.kept_for_cuts, answer.versions) == (True, 0)
     assert [ids(saver.load_table("t", version=version)) for version in (1, 2, 3)] == [[], [1], [1, 2]]
     # What was said is carried out by the next run, once nothing needs those versions any more.
     monkeypatch.undo()
     assert plain(catalog.expire("t", retain_last=100, dry_run=False)) == [("table", 3, 4)]
 
 
-def test_readers_that_hold_a_kept_version_go_on_and_others_are_told(client: Callable[[], Catalog]) -> None:
+def test_readers_that_hold_a_kept_version_go_on_and_others_get_an_error(
+    client: Callable[[], Catalog],
+) -> None:
     catalog, reader = client(), client()
     table = grown(catalog, 25)
     table = table.overwrite(rows(100))
     for number in range(101, 125):
         table = table.append(rows(number))
-    # Loaded from a snapshot, whose manifests nobody has read yet.
+    # Loaded from a snapshot, whose manifests no client has read yet.
     kept, old = client().load_table("t", version=45), client().load_table("t", version=26)
     held = reader.load_table("t")
     catalog.expire("t", version=43, dry_run=False)
@@ -261,10 +265,10 @@ def test_one_broken_table_does_not_stop_the_others(catalog: Catalog, warehouse: 
     store.put(f"{broken.location.removeprefix(warehouse + '/')}/_log/{2:020d}.json", b"nonsense")
     gone = catalog.load_table("gone").location.removeprefix(warehouse + "/")
     store.delete(list(store.list_after(f"{gone}/")))
-    told = {answer.name: answer for answer in Catalog(warehouse).expire(retain_last=1, dry_run=False)}
-    assert told["`t`"].versions == 3 and told["`t`"].error is None
-    assert "truncated or altered" in (told["`broken`"].error or "")
-    assert "there is no log" in (told["`gone`"].error or "")
+    answers = {answer.name: answer for answer in Catalog(warehouse).expire(retain_last=1, dry_run=False)}
+    assert answers["`t`"].versions == 3 and answers["`t`"].error is None
+    assert "truncated or altered" in (answers["`broken`"].error or "")
+    assert "there is no log" in (answers["`gone`"].error or "")
     with pytest.raises(Exception, match="truncated or altered"):
         Catalog(warehouse).expire("broken", retain_last=1)
 

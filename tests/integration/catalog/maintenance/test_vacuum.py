@@ -1,4 +1,4 @@
-"""What nobody can reach goes; what a retained version or a write under way may need stays, whoever races whom."""
+"""What no client can reach goes; what a retained version or a write under way may need stays, in all races."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def test_files_that_only_expired_versions_had_go_and_the_dry_run_names_exactly_t
     assert catalog.vacuum("t")[0].files == 0  # every version can still be read
     catalog.expire("t", dry_run=False)
     before = files_in(store)
-    [told] = catalog.vacuum("t", keys=True)
+    [planned] = catalog.vacuum("t", keys=True)
     assert files_in(store) == before and table.refresh().version == 7
     [done] = catalog.vacuum("t", keys=True, dry_run=False)
-    assert (done.files, done.size_bytes, done.keys) == (told.files, told.size_bytes, told.keys)
-    assert done.files == 2 and before - files_in(store) == {key for key in told.keys if "/data/" in key}
+    assert (done.files, done.size_bytes, done.keys) == (planned.files, planned.size_bytes, planned.keys)
+    assert done.files == 2 and before - files_in(store) == {key for key in planned.keys if "/data/" in key}
     newest = next(table.refresh().history(limit=1))
     assert (newest.operation, newest.details["files"]) == ("vacuum", 2)
     assert ids(table.refresh()) == [3, 4, 5] == ids(table.at(version=6))
@@ -123,8 +123,8 @@ def test_a_write_under_way_keeps_its_files_until_it_is_older_than_the_limit(
     write, files = begun(slow, 2)
     clock.days_later(1)
     catalog.load_table("t").append(rows(3))
-    told = vacuumed(catalog)["`t`"]
-    assert (told.files, told.waiting) == (0, 1)
+    answer = vacuumed(catalog)["`t`"]
+    assert (answer.files, answer.waiting) == (0, 1)
     assert ids(slow.commit_write(write, "append", files)) == [1, 2, 3]
 
 
@@ -139,8 +139,8 @@ def test_a_write_older_than_the_limit_is_refused_and_its_files_are_gone(
     fast = catalog.load_table("t").append(rows(3))
     newer, newer_files = begun(fast, 4)
     clock.days_later(4)
-    told = vacuumed(catalog)["`t`"]
-    assert (told.files, told.fence, told.waiting) == (1, 3, 1)
+    answer = vacuumed(catalog)["`t`"]
+    assert (answer.files, answer.fence, answer.waiting) == (1, 3, 1)
     with pytest.raises(WriteFenced, match="started at version 2, and writes older than version 3"):
         slow.commit_write(write, "append", files)
     assert ids(fast.commit_write(newer, "append", newer_files)) == [1, 3, 4]
@@ -212,7 +212,7 @@ def test_a_file_that_a_fenced_off_writer_puts_after_the_listing_is_the_next_runs
     assert ids(slow.refresh()) == [1]
 
 
-def test_an_unknown_outcome_is_asked_again_with_success_after_a_vacuum(
+def test_a_write_of_unknown_outcome_is_retried_with_success_after_a_vacuum(
     client: Callable[[], Catalog], store: ObjectStore
 ) -> None:
     catalog, writer = client(), client()
@@ -221,7 +221,7 @@ def test_an_unknown_outcome_is_asked_again_with_success_after_a_vacuum(
     writer.load_table("t").commit_write(write, "append", files)
     begun(table.refresh(), 2)
     vacuumed(catalog, older_than=NOW)
-    # The same write again, as by whoever did not hear the answer: it is there, once.
+    # The same write again, as by a writer that did not get the answer: it is there, once.
     assert ids(client().load_table("t").commit_write(write, "append", files)) == [1]
 
 
@@ -229,7 +229,7 @@ def test_a_file_is_committed_by_no_other_write_than_its_own(catalog: Catalog) ->
     table = catalog.create_table("t", SCHEMA).append(rows(1))
     _, files = begun(table, 2)
     newer = table.append(rows(3))
-    # Its name says that a fence may have let it go, while this write is behind no fence.
+    # Its name says that a fence may have given it up, while this write is behind no fence.
     with pytest.raises(InvalidInput, match="was not written by write"):
         newer.commit_write(newer.begin_write(), "append", files)
     with pytest.raises(InvalidInput, match="which has no id"):
@@ -245,7 +245,7 @@ def test_foreign_files_are_counted_and_stay(catalog: Catalog, store: ObjectStore
     place = table.head.tracked.prefix
     foreign = [
         f"{place}/data/notes.txt",
-        f"{place}/data/{0:020d}-nobody-1.parquet",
+        f"{place}/data/{0:020d}-foreign-1.parquet",
         f"{place}/data/sub/{0:020d}-{'a' * 26}-1.parquet",
         f"{place}/other/{0:020d}-{'a' * 26}-1.parquet",
         f"{place}/_log/sidecars/notes.bin",
@@ -254,8 +254,8 @@ def test_foreign_files_are_counted_and_stay(catalog: Catalog, store: ObjectStore
         store.put(key, b"mine")
     own = f"{place}/data/{0:020d}-{'a' * 26}-1.parquet"
     store.put(own, b"ours")
-    told = vacuumed(catalog, older_than=NOW)["`t`"]
-    assert (told.files, told.foreign) == (1, 3)
+    answer = vacuumed(catalog, older_than=NOW)["`t`"]
+    assert (answer.files, answer.foreign) == (1, 3)
     assert store.get(own) is None and all(store.get(key) == b"mine" for key in foreign)
 
 
@@ -268,8 +268,8 @@ def test_sidecars_of_attempts_that_lost_go_and_those_of_commits_to_come_stay(
     to_come = f"{place}{9:020d}-{'a' * 26}-{'0' * 16}.bin"
     for key in (lost, to_come):
         store.put(key, b"bulk")
-    told = vacuumed(catalog)["`t`"]
-    assert (told.objects, told.object_bytes) == (1, 4)
+    answer = vacuumed(catalog)["`t`"]
+    assert (answer.objects, answer.object_bytes) == (1, 4)
     assert store.get(lost) is None and store.get(to_come) == b"bulk"
 
 
@@ -369,8 +369,8 @@ def test_a_creation_at_a_place_that_was_fenced_meanwhile_is_refused(
 
 def test_a_table_can_be_vacuumed_by_its_place(catalog: Catalog, warehouse: str) -> None:
     begun(catalog.create_table("t", SCHEMA, location=f"{warehouse}/mine"), 1)
-    [told] = catalog.vacuum(location=f"{warehouse}/mine", older_than=NOW, dry_run=False)
-    assert (told.files, told.name) == (1, f"{warehouse}/mine")
+    [answer] = catalog.vacuum(location=f"{warehouse}/mine", older_than=NOW, dry_run=False)
+    assert (answer.files, answer.name) == (1, f"{warehouse}/mine")
     with pytest.raises(NoSuchTable, match="no table at"):
         catalog.vacuum(location=f"{warehouse}/nowhere")
 

@@ -22,7 +22,7 @@ ROWS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [3, 4], 6: [3, 4], 7: [3, 4, 5]}
 
 
 class Death(BaseException):
-    """Nobody catches it by accident."""
+    """No handler catches it by accident."""
 
 
 class DyingStore:

@@ -53,11 +53,13 @@ def test_a_table_that_was_dropped_long_ago_is_purged_and_one_of_yesterday_is_not
     clock.days_later(7)
     catalog.drop_table("new")
     clock.days_later(1)
-    told = catalog.vacuum()
-    assert by_kind(told)["dropped-table"] == ["`old`"]
+    planned = catalog.vacuum()
+    assert by_kind(planned)["dropped-table"] == ["`old`"]
     assert store.get(f"{old.head.tracked.prefix}/{old.plan()['path'][0]}") is not None
     done = catalog.vacuum(dry_run=False)
-    assert [(a.kind, a.files, a.size_bytes) for a in done] == [(a.kind, a.files, a.size_bytes) for a in told]
+    assert [(a.kind, a.files, a.size_bytes) for a in done] == [
+        (a.kind, a.files, a.size_bytes) for a in planned
+    ]
     assert done[0].files == 2
     place = old.head.tracked.prefix
     assert not [key for key in store.list_after(f"{place}/data/")]
@@ -143,9 +145,9 @@ def test_a_namespace_is_purged_with_all_that_was_in_it_but_not_with_what_moved_a
     catalog.drop_table("a.gone")
     catalog.drop_namespace("a", cascade=True)
     clock.days_later(8)
-    told = by_kind(catalog.vacuum(dry_run=False))
-    assert sorted(told["dropped-table"]) == ["`a`.`b`.`u`", "`a`.`came`", "`a`.`gone`", "`a`.`t`"]
-    assert sorted(told["dropped-namespace"]) == ["`a`", "`a`.`b`"]
+    purged = by_kind(catalog.vacuum(dry_run=False))
+    assert sorted(purged["dropped-table"]) == ["`a`.`b`.`u`", "`a`.`came`", "`a`.`gone`", "`a`.`t`"]
+    assert sorted(purged["dropped-namespace"]) == ["`a`", "`a`.`b`"]
     for table in (*inside, came):
         assert not list(store.list_after(f"{table.head.tracked.prefix}/data/"))
     assert ids(client().load_table("keep.moved")) == [5] and moved.head.tracked.prefix.startswith("n-")
@@ -164,15 +166,15 @@ def test_a_table_at_a_place_that_the_user_chose_keeps_everything(
     catalog.drop_table("t")
     before = dict(store.list_sizes("mine/"))
     clock.days_later(8)
-    [told] = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind == "dropped-table"]
-    assert (told.files, told.objects) == (0, 0)
+    [answer] = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind == "dropped-table"]
+    assert (answer.files, answer.objects) == (0, 0)
     assert dict(store.list_sizes("mine/")) == before
     with pytest.raises(NotFound):
         catalog.undrop_table("t")
     assert ids(catalog.create_table("u", SCHEMA, location=place).append(rows(2))) == [2]
 
 
-def test_a_table_whose_objects_somebody_removed_is_taken_off_the_list(
+def test_a_table_whose_objects_were_removed_by_hand_is_taken_off_the_list(
     client: Callable[[], Catalog], clock: Clock, store: ObjectStore
 ) -> None:
     catalog = client()
@@ -191,8 +193,8 @@ def test_what_a_saved_cut_has_is_not_purged(catalog: Catalog, clock: Clock, ware
     catalog.save_cut("before")
     catalog.drop_namespace("a", cascade=True)
     clock.days_later(8)
-    told = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind.startswith("dropped")]
-    assert [(answer.kept_for_cuts, answer.files) for answer in told] == [(True, 0)] * 2
+    answers = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind.startswith("dropped")]
+    assert [(answer.kept_for_cuts, answer.files) for answer in answers] == [(True, 0)] * 2
     assert ids(Catalog(warehouse, as_of="before").load_table("a.t")) == [1]
     catalog.drop_cut("before")
     assert len(by_kind(catalog.vacuum(dry_run=False))["dropped-table"]) == 1
@@ -213,8 +215,8 @@ def test_foreign_files_of_a_purged_table_stay(catalog: Catalog, clock: Clock, st
     store.put(foreign, b"mine")
     catalog.drop_table("t")
     clock.days_later(8)
-    [told] = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind == "dropped-table"]
-    assert (told.files, told.foreign) == (1, 1) and store.get(foreign) == b"mine"
+    [answer] = [answer for answer in catalog.vacuum(dry_run=False) if answer.kind == "dropped-table"]
+    assert (answer.files, answer.foreign) == (1, 1) and store.get(foreign) == b"mine"
 
 
 def test_what_was_restored_moved_and_dropped_again_since_the_plan_is_not_purged_by_it(

@@ -40,7 +40,7 @@ def test_writers_beside_cleaners_lose_and_double_nothing(
                 catalog.expire(retain_last=2, dry_run=False),
                 catalog.vacuum(older_than=NOW, dry_run=False),
             ):
-                # Whoever is overtaken says so, and the next run goes on.
+                # A run that is overtaken says so, and the next one goes on.
                 errors = [answer.error for answer in answers if answer.error]
                 assert all("dropped" in e or "expire" in e or "no table" in e for e in errors), errors
 

@@ -1,4 +1,4 @@
-"""Creations that never came to their end: what they left goes, and whoever merely took long fails cleanly."""
+"""Creations that never came to their end: what they left goes, and a client that merely took long fails cleanly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lakelog.log import CountingStore, NotFound, ObjectStore, open_store
 
 
 class Death(BaseException):
-    """Nobody catches it by accident."""
+    """No handler catches it by accident."""
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_files_without_a_log_go_when_they_were_met_longer_ago_than_the_limit(
     stage = creator.stage("create", "a.t", SCHEMA)
     files = written(creator, stage, 1)
     clock.days_later(30)
-    # Nothing tells how old they are: the age counts from here on.
+    # Nothing shows how old they are: the age counts from here on.
     assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 0, 1)]
     clock.days_later(2)
     assert unlinked(catalog.vacuum(dry_run=False)) == [("unlinked-table", 0, 1)]
@@ -203,7 +203,7 @@ def test_a_table_that_moved_away_is_not_taken_for_unlinked(
     catalog.rename_table("a.t", "b.t")
     clock.days_later(30)
     assert unlinked(client().vacuum(namespace="a", dry_run=False)) == []
-    # Also when its creation has expired, so that only the move tells where it belongs.
+    # Also when its creation has expired, so that only the move shows where it belongs.
     catalog.expire("b.t", retain_last=2, dry_run=False)
     assert unlinked(client().vacuum(namespace="a", dry_run=False)) == []
     catalog.expire("b.t", retain_last=1, dry_run=False)
@@ -243,7 +243,7 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
         Entry(kind="table", id=table.id, location=table.head.tracked.location),
     )
     assert planned is not None
-    # As after a look that came between two steps of somebody's moves.
+    # As after a look that came between two moves of another client.
     other.rename_table("a.t", "b.t")
     assert not orphans.remove(catalog._tree, orphans.Orphan(table.id, home, planned))
     assert ids(client().load_table("b.t")) == [1]
@@ -252,7 +252,7 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
     assert ids(client().load_table("a.t").append(rows(2))) == [1, 2]
 
 
-def test_what_nobody_can_judge_is_told_and_left_alone(
+def test_what_cannot_be_judged_is_reported_and_left_alone(
     client: Callable[[], Catalog], clock: Clock, store: ObjectStore, stuck: Callable[[], Any]
 ) -> None:
     catalog = client()
@@ -262,8 +262,8 @@ def test_what_nobody_can_judge_is_told_and_left_alone(
     [commit] = [key for key in store.list_after("n-") if "/t-" in key and key.endswith(f"{1:020d}.json")]
     store.put(commit, b"nonsense")
     before = dict(store.list_sizes("n-"))
-    [told] = [a for a in catalog.vacuum(dry_run=False) if a.kind.startswith("unlinked")]
-    assert "truncated or altered" in told.error
+    [answer] = [a for a in catalog.vacuum(dry_run=False) if a.kind.startswith("unlinked")]
+    assert "truncated or altered" in answer.error
     assert {key: size for key, size in store.list_sizes("n-") if "/t-" in key} == {
         key: size for key, size in before.items() if "/t-" in key
     }

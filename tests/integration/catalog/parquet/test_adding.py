@@ -152,7 +152,7 @@ def test_names_of_folders_are_columns_and_partitions(catalog, source):
     assert rows(partitioned) == expected[1:]
 
 
-def test_a_files_partition_is_told_by_its_bounds_where_it_has_one(catalog, source):
+def test_a_files_partition_is_known_by_its_bounds_where_it_has_one(catalog, source):
     folder = source(pa.table({"id": [7, 7], "name": ["a", "b"]}), "f.parquet")
     by_id = catalog.create_table("i", COLUMNS, partition_by=["id"]).add_files(folder)
     assert [row["id"] for row in rows(by_id, filter=col("id") == 7)] == [7, 7]

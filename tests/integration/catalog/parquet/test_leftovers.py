@@ -97,7 +97,7 @@ def test_the_files_of_a_batch_that_is_there_already_are_deleted(catalog: Catalog
 
 def test_what_may_have_been_committed_stays(catalog: Catalog, table: Table) -> None:
     def lost(*_: Any, **__: Any) -> Any:
-        raise CommitUnknown("nobody answered", commit_id="c", location="t")
+        raise CommitUnknown("no answer", commit_id="c", location="t")
 
     with patch("lakelog.catalog.writes.file_changes.commit", lost), pytest.raises(CommitUnknown):
         table.append(rows(8))

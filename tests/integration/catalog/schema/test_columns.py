@@ -106,7 +106,7 @@ def test_python_writes_no_rows_whose_values_it_cannot_compute(catalog: Catalog) 
         catalog.load_table("t").append(rows(1).select(["id"]))
 
 
-def test_files_whose_values_nobody_has_checked_are_not_added(catalog: Catalog, tmp_path: Path) -> None:
+def test_files_whose_values_have_not_been_checked_are_not_added(catalog: Catalog, tmp_path: Path) -> None:
     generated_table(catalog)
     values = pa.array([1], pa.int64())
     pq.write_table(pa.table({"id": values, "plus": values, "other": values}), tmp_path / "f.parquet")

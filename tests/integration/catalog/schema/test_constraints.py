@@ -208,7 +208,7 @@ def test_rows_written_before_a_check_was_added_conflict_with_it(table: Table, ot
     assert other.truncate().refresh().constraints
 
 
-def test_keys_and_drops_of_constraints_conflict_with_nobody(table: Table, other: Table) -> None:
+def test_keys_and_drops_of_constraints_conflict_with_no_writer(table: Table, other: Table) -> None:
     write = other.begin_write()
     table.alter([add(KEY)]).alter([drop("pk")])
     other.commit_write(write, "append", [])

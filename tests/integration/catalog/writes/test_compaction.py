@@ -1,4 +1,4 @@
-"""Compaction: fewer files, the same rows with the same ids, whoever changes the table meanwhile."""
+"""Compaction: fewer files, the same rows with the same ids, whatever other writers change meanwhile."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def written(table: Table) -> tuple[WriteRef, list[Rewritten]]:
     return write, found
 
 
-def test_a_request_that_is_asked_again_when_its_version_has_expired_keeps_its_files(
+def test_a_request_that_is_retried_when_its_version_has_expired_keeps_its_files(
     catalog: Catalog, table: Table
 ) -> None:
     write, groups = written(table)
@@ -175,7 +175,7 @@ def test_a_request_that_is_asked_again_when_its_version_has_expired_keeps_its_fi
         table.commit_compaction(write, groups)
 
 
-def test_appends_and_deletes_of_other_files_stand_in_nobodys_way(catalog: Catalog, table: Table) -> None:
+def test_appends_and_deletes_of_other_files_do_not_conflict(catalog: Catalog, table: Table) -> None:
     write, groups = written(table)
     assert len(groups) == 2
     other = catalog.load_table("t").append(rows(100, 101))
@@ -194,7 +194,7 @@ def test_a_group_whose_rows_others_delete_gives_way_alone(catalog: Catalog, tabl
     assert known(after) == before
     live = set(after.plan()["path"].to_pylist())
     assert live.issuperset(groups[lost[0]].removed) and live.isdisjoint(groups[1 - lost[0]].removed)
-    # Asked again, it is the same, whatever has happened since.
+    # A retry gives the same, whatever has happened since.
     other.load_table("t").append(rows(500)).compact()
     assert other.load_table("t").file_count == 2
     for asking in (table, Catalog(catalog.warehouse).load_table("t")):

@@ -184,7 +184,7 @@ def test_many_files_in_one_commit_go_into_a_sidecar(table: Table, other: Table) 
     assert other.refresh().at(version=version).file_count == 300
 
 
-def test_files_that_do_not_tell_their_partition_are_refused(table: Table) -> None:
+def test_files_without_their_partition_are_refused(table: Table) -> None:
     file = DataFile(path="data/x.parquet", size_bytes=1, rows=1)
     with pytest.raises(InvalidInput, match=r"data/x\.parquet"):
         table.commit_write(table.begin_write(), "append", [file])

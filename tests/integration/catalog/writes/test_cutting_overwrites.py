@@ -126,7 +126,7 @@ def changes_in(details: Any) -> list[Any]:
     return found
 
 
-def test_what_cannot_be_told_exactly_is_refused(table: Table) -> None:
+def test_a_filter_that_cannot_be_decided_exactly_is_refused(table: Table) -> None:
     unknown = Predicate("SPARK:Rand", ())
     assert not table.can_overwrite(unknown)
     with pytest.raises(Unsupported):
@@ -217,8 +217,8 @@ def test_files_of_an_older_partitioning_are_cut_by_partitions(catalog: Catalog, 
 
 
 @pytest.mark.parametrize("net", [False, True])
-def test_changes_tell_the_rows_that_came_and_went(table: Table, net: bool) -> None:
+def test_changes_show_the_rows_that_came_and_went(table: Table, net: bool) -> None:
     after = table.overwrite(rows(range(50, 52)), col("id").is_in([3, 14]))
     found = after.changes(after.version, net=net).to_arrow()
-    told = sorted(zip(found["_change_type"].to_pylist(), found["id"].to_pylist(), strict=True))
-    assert told == [("delete", 3), ("delete", 14), ("insert", 50), ("insert", 51)]
+    changes = sorted(zip(found["_change_type"].to_pylist(), found["id"].to_pylist(), strict=True))
+    assert changes == [("delete", 3), ("delete", 14), ("insert", 50), ("insert", 51)]

@@ -138,7 +138,7 @@ def test_what_is_the_same_as_main_goes_on_with_main(table: Table) -> None:
     assert ids(made.append(rows(2)).fast_forward("y", "main").at(ref="y")) == [1, 2]
 
 
-def test_the_refusal_tells_what_to_do(table: Table) -> None:
+def test_the_refusal_says_what_to_do(table: Table) -> None:
     made = table.create_branch("b").append(rows(2)).at(ref="b").append(rows(3))
     with pytest.raises(
         InvalidInput, match="was changed since b had all of it.* write the rows that only b has to main$"

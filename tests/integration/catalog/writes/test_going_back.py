@@ -167,7 +167,7 @@ def test_rows_of_a_type_that_a_rollback_made_narrower_again_are_not_set(catalog)
     assert rows(table.rollback_to_version(4)) == [(1, None), (2**40, None)]
 
 
-def test_what_is_so_already_makes_no_version(table):
+def test_going_back_to_the_current_version_makes_no_version(table):
     assert table.rollback_to_version(3).version == 3
     assert table.set_current_version(3).version == 3
 

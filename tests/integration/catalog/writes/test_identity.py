@@ -171,7 +171,7 @@ def test_a_write_that_mixes_values_of_its_own_with_some_that_are_taken_conflicts
     assert ids(mine) == [1]
 
 
-def test_a_transaction_takes_values_that_nobody_else_takes(
+def test_a_transaction_takes_values_that_no_other_writer_takes(
     catalog: Catalog, client: Callable[[], Catalog]
 ) -> None:
     create(catalog)
@@ -303,7 +303,7 @@ def test_a_merge_that_takes_other_values_still_sees_rows_like_its_own(
     assert fsck_finds(catalog) == []
 
 
-def test_a_merge_in_a_transaction_takes_values_that_nobody_else_takes(
+def test_a_merge_in_a_transaction_takes_values_that_no_other_writer_takes(
     catalog: Catalog, client: Callable[[], Catalog]
 ) -> None:
     create(catalog).append(of("a"))
@@ -343,7 +343,7 @@ def test_values_that_are_taken_twice_are_damage(catalog: Catalog) -> None:
     ]
 
 
-def test_rows_with_values_that_nobody_took_are_damage(catalog: Catalog) -> None:
+def test_rows_with_values_that_no_writer_took_are_damage(catalog: Catalog) -> None:
     table = create(catalog)
     late = written(table, of("a", "b"), {1: 7})
     table.commit_write(**{**late, "values": ()})
@@ -364,7 +364,7 @@ def test_a_client_cannot_say_that_it_took_what_it_cannot_have_taken(catalog: Cat
     assert table.refresh().version == table.version
 
 
-def test_whoever_changes_rows_can_ask_which_columns_stay(catalog: Catalog) -> None:
+def test_writers_that_change_rows_can_ask_which_columns_stay(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match="GENERATED ALWAYS"):
         refuse_given(create(catalog).schema, [2, 1])
     refuse_given(create(catalog, "u", always=False).schema, [1])

@@ -331,19 +331,19 @@ def test_refs_come_through_a_drop_and_an_undrop(catalog: Catalog, table: Table, 
     assert ids(client().load_table("t", ref="old")) == [1, 2, 3]
 
 
-def test_history_tells_of_tags_and_branches(table: Table) -> None:
+def test_history_shows_tags_and_branches(table: Table) -> None:
     table.create_branch("b").create_tag("old")
     table.refresh().at(ref="b").append(rows(4)).fast_forward("main", "b").drop_branch("b")
-    told = [(each.operation, each.details) for each in table.refresh().history(limit=5)]
-    assert [operation for operation, _ in told] == [
+    entries = [(each.operation, each.details) for each in table.refresh().history(limit=5)]
+    assert [operation for operation, _ in entries] == [
         "drop branch",
         "fast-forward",
         "append",
         "create tag",
         "create branch",
     ]
-    assert told[2][1]["branch"] == "b"
-    assert {operation for operation, _ in told} <= OPERATIONS
+    assert entries[2][1]["branch"] == "b"
+    assert {operation for operation, _ in entries} <= OPERATIONS
 
 
 # Transactions
@@ -401,7 +401,7 @@ def test_what_a_transaction_fast_forwards_meets_what_others_did_to_the_other_bra
         tx.commit()
 
 
-def test_a_transaction_goes_on_where_somebody_makes_a_tag(
+def test_a_transaction_goes_on_where_another_client_makes_a_tag(
     catalog: Catalog, table: Table, client: Client
 ) -> None:
     tx = catalog.begin()
@@ -494,7 +494,7 @@ def test_a_batch_of_a_stream_is_committed_once_on_whatever_line(table: Table, cl
     assert ids(client().load_table("t", ref="b").append(rows(4), batch=batch)) == [1, 2, 3, 4]
 
 
-def test_a_request_that_is_asked_again_is_one_commit(catalog: Catalog, table: Table, client: Client) -> None:
+def test_a_request_that_is_retried_is_one_commit(catalog: Catalog, table: Table, client: Client) -> None:
     token = catalog.token("t")
     first = table.create_branch("b", token=token)
     assert client().load_table("t").create_branch("b", token=token).version == first.version
@@ -544,7 +544,7 @@ def test_a_table_that_never_had_any_is_stored_as_before(table: Table) -> None:
     assert "refs" in table.head.tracked.log.projection.dump(table.create_tag("x").head.view.state, 9).root
 
 
-def test_a_check_tells_a_snapshot_with_other_refs(table: Table) -> None:
+def test_a_check_finds_a_snapshot_with_other_refs(table: Table) -> None:
     true = table.create_branch("b").create_tag("x").head.view.state
     judge = TableJudge(table.head.tracked.log.read_blobs)
     assert judge.difference(true, true) is None

@@ -147,7 +147,7 @@ def test_bad_requests_are_refused_and_change_nothing(table: Table) -> None:
     assert table.refresh().version == after.version
 
 
-def test_a_change_that_is_asked_for_again_happens_once(table: Table) -> None:
+def test_a_change_that_is_retried_happens_once(table: Table) -> None:
     write = table.begin_write()
     files = files_of(table, write, rows(range(20, 21)))
     change: dict[str, Any] = {"deletes": [positions(paths_of(table)[0], [0])]}

@@ -107,7 +107,7 @@ def test_a_purge_takes_vectors_along(catalog: Catalog, table: Table) -> None:
     assert vectors(table) == []
 
 
-def test_statistics_of_deleted_rows_mislead_nobody(catalog: Catalog) -> None:
+def test_statistics_of_deleted_rows_mislead_no_reader(catalog: Catalog) -> None:
     table = catalog.create_table("nulls", pa.schema({"id": pa.int64(), "name": pa.string()}))
     table = table.append(pa.table({"id": [1, 2, 3], "name": [None, "a", None]}))
     # Of the two rows that are left, as many were NULL when the file was written.

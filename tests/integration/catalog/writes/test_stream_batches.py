@@ -27,7 +27,7 @@ def values(catalog) -> list[int]:
     return sorted(catalog.load_table("t").to_arrow()["x"].to_pylist())
 
 
-def test_a_batch_that_is_asked_for_again_is_not_added_twice(catalog, table):
+def test_a_batch_that_is_retried_is_not_added_twice(catalog, table):
     once = table.append(rows(1), batch=batch(0))
     again = table.append(rows(1), batch=batch(0))
     assert (once.version, again.version) == (2, 2)
@@ -42,7 +42,7 @@ def test_streams_do_not_know_of_each_other(catalog, table):
     assert values(catalog) == [1, 1]
 
 
-def test_the_history_tells_which_batch_a_commit_was(catalog, table):
+def test_the_history_shows_which_batch_a_commit_was(catalog, table):
     entry = next(table.append(rows(1), batch=batch(3, "hourly")).history())
     assert entry.operation == "append, stream"
     assert (entry.details["stream"], entry.details["batch"], entry.details["added_rows"]) == ("hourly", 3, 1)
@@ -99,7 +99,7 @@ def test_another_table_of_the_same_name_knows_of_no_batches(catalog, table):
     assert catalog.create_table("t", table.schema).append(rows(1), batch=batch(0)).row_count == 1
 
 
-def test_of_two_who_write_the_same_batch_one_is_told_so(catalog, table):
+def test_of_two_writers_of_the_same_batch_one_gets_an_error(catalog, table):
     write = table.begin_write()
     table.append(rows(1), batch=batch(0))
     with pytest.raises(BatchCommitted):
@@ -116,7 +116,7 @@ def test_a_transaction_writes_a_batch_to_several_tables_or_to_none(catalog, tabl
     assert [catalog.load_table(name).row_count for name in "tu"] == [1, 1]
 
 
-def test_a_transaction_conflicts_with_who_commits_its_batch_meanwhile(catalog, table):
+def test_a_transaction_conflicts_with_a_writer_that_commits_its_batch_meanwhile(catalog, table):
     catalog.create_table("u", table.schema)
     tx = catalog.begin()
     for name in "tu":

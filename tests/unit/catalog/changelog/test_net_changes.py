@@ -23,16 +23,18 @@ def table(changes: list[Change]) -> pa.Table:
     return pa.table(dict(zip(names, map(list, zip(*changes, strict=True)), strict=True)))
 
 
-def told(changes: pa.Table) -> list[Change]:
+def sorted_rows(changes: pa.Table) -> list[Change]:
     return sorted(zip(*(column.to_pylist() for column in changes.columns), strict=True))
 
 
 def test_a_copy_has_the_version_that_it_had() -> None:
-    assert told(without_copies(table([*UPDATE, *COPY, *GONE, *COME]))) == sorted([*UPDATE, *GONE, *COME])
+    assert sorted_rows(without_copies(table([*UPDATE, *COPY, *GONE, *COME]))) == sorted(
+        [*UPDATE, *GONE, *COME]
+    )
 
 
 def test_an_update_is_of_one_row() -> None:
-    assert told(as_updates(table([*UPDATE, *GONE, *COME]))) == sorted(
+    assert sorted_rows(as_updates(table([*UPDATE, *GONE, *COME]))) == sorted(
         [(5, "update_preimage", 1, 2), (5, "update_postimage", 1, 5), *GONE, *COME]
     )
 
@@ -44,6 +46,6 @@ def test_of_each_row_its_first_and_its_last_state_count(order: tuple[int, ...]) 
     parts = [[*again[::-1], *GONE], [*UPDATE[::-1], *COME], came_and_went[::-1]]
     changes = table([change for part in order for change in parts[part]])
     left = [(5, "delete", 1, 2), (6, "insert", 1, 6), *GONE, *COME]
-    assert told(net(changes, updates=False)) == sorted(left)
+    assert sorted_rows(net(changes, updates=False)) == sorted(left)
     named = [(5, "update_preimage", 1, 2), (6, "update_postimage", 1, 6), *GONE, *COME]
-    assert told(net(changes, updates=True)) == sorted(named)
+    assert sorted_rows(net(changes, updates=True)) == sorted(named)

@@ -125,7 +125,7 @@ def test_statistics_come_from_the_footer_and_count_nans() -> None:
     assert file.stats[3] == ColumnStats(nulls=0, min="x" * 32, max="x" * 31 + "y")
 
 
-def test_bounds_of_floats_are_left_out_where_nobody_counted_nans() -> None:
+def test_bounds_of_floats_are_left_out_where_nans_were_not_counted() -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"f_1": [1.0, float("nan")]}), sink)
     footer = pq.ParquetFile(pa.BufferReader(sink.getvalue())).metadata
@@ -203,7 +203,7 @@ def test_a_broken_file_is_named() -> None:
         read(store, schema, spec, files)
 
 
-def test_a_store_that_fails_while_a_file_is_read_can_be_asked_again() -> None:
+def test_a_read_of_a_file_can_be_retried_after_its_store_failed() -> None:
     class Failing(MemoryStore):
         def open_input(self, key: str) -> BinaryIO:
             return BrokenReader(super().open_input(key).read())

@@ -1,4 +1,4 @@
-"""A data file is what its writer told the log, or it is not opened."""
+"""A data file is what its writer recorded in the log, or it is not opened."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ NAMESPACE: dict[str, Any] = {"properties": {}, "entries": {}}
     ("projection", "own", "other", "kind"),
     [(TableProjection(), TABLE, NAMESPACE, "table"), (NamespaceProjection(), NAMESPACE, TABLE, "namespace")],
 )
-def test_what_cannot_be_read_is_told_from_what_is_of_another_kind(
+def test_what_cannot_be_read_is_distinguished_from_what_is_of_another_kind(
     projection: Any, own: dict[str, Any], other: dict[str, Any], kind: str
 ) -> None:
     with pytest.raises(InvalidInput, match=f"log there is not a {kind}'s, but perhaps"):

@@ -14,14 +14,14 @@ from lakelog.catalog.state.writer import FACT_LIMIT_BYTES, with_statement
 PRINT = "from lakelog.catalog.logs.this_process import writer_facts; print(writer_facts().get('application'))"
 
 
-def test_a_python_session_tells_user_engine_client_application_and_host() -> None:
+def test_a_python_session_reports_user_engine_client_application_and_host() -> None:
     facts = writer_facts()
     assert set(facts) == {"user", "engine", "client", "application", "host"}
     assert facts["engine"].startswith("python 3.") and facts["client"].startswith("lakelog ")
     assert len(msgspec.json.encode(facts)) < 300
 
 
-def test_an_engine_tells_its_own_facts_and_what_is_not_known_is_left_out() -> None:
+def test_an_engine_reports_its_own_facts_and_what_is_not_known_is_left_out() -> None:
     facts = writer_facts(engine="spark 4.3.0", user="ada", application="", host="")
     assert facts == {"user": "ada", "engine": "spark 4.3.0", "client": facts["client"]}
 

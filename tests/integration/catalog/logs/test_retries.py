@@ -1,4 +1,4 @@
-"""Requests that are asked again because their answer was lost: they happen once, whatever happened in between."""
+"""Requests that are retried because their answer was lost: they happen once, whatever happened in between."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def ids(catalog: Catalog, name: str) -> list[int]:
     return sorted(catalog.load_table(name).to_arrow()["id"].to_pylist())
 
 
-def test_a_drop_asked_again_spares_the_table_that_has_the_name_by_now(
-    catalog: Catalog, client: Client
-) -> None:
+def test_a_retried_drop_spares_the_table_that_has_the_name_by_now(catalog: Catalog, client: Client) -> None:
     catalog.create_table("t", SCHEMA)
     token = catalog.token("t")
     assert catalog.drop_table("t", token=token)
@@ -30,7 +28,7 @@ def test_a_drop_asked_again_spares_the_table_that_has_the_name_by_now(
     assert ids(client(), "t") == [7]
 
 
-def test_a_drop_of_a_namespace_asked_again_spares_the_new_one(catalog: Catalog, client: Client) -> None:
+def test_a_retried_drop_of_a_namespace_spares_the_new_one(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("n")
     token = catalog.token("n")
     assert catalog.drop_namespace("n", cascade=True, token=token)
@@ -40,9 +38,7 @@ def test_a_drop_of_a_namespace_asked_again_spares_the_new_one(catalog: Catalog, 
     assert client().table_exists("n.t")
 
 
-def test_an_alteration_of_a_namespace_asked_again_spares_the_new_one(
-    catalog: Catalog, client: Client
-) -> None:
+def test_a_retried_alteration_of_a_namespace_spares_the_new_one(catalog: Catalog, client: Client) -> None:
     catalog.create_namespace("n")
     token = catalog.token("n")
     catalog.alter_namespace("n", set={"k": "v"}, token=token)
@@ -52,7 +48,7 @@ def test_an_alteration_of_a_namespace_asked_again_spares_the_new_one(
     assert client().load_namespace("n") == {}
 
 
-def test_an_alteration_of_a_table_asked_again_spares_the_new_one(catalog: Catalog, client: Client) -> None:
+def test_a_retried_alteration_of_a_table_spares_the_new_one(catalog: Catalog, client: Client) -> None:
     change = [{"change": "set-property", "key": "k", "value": "v"}]
     catalog.create_table("t", SCHEMA)
     token = catalog.token("t")
@@ -63,7 +59,7 @@ def test_an_alteration_of_a_table_asked_again_spares_the_new_one(catalog: Catalo
     assert dict(client().load_table("t").properties) == {}
 
 
-def test_a_rename_asked_again_happens_once(catalog: Catalog, client: Client) -> None:
+def test_a_retried_rename_happens_once(catalog: Catalog, client: Client) -> None:
     catalog.create_table("t", SCHEMA)
     token = catalog.token("t")
     catalog.rename_table("t", "u", token=token)
@@ -81,7 +77,7 @@ def test_a_drop_is_known_again_after_its_log_expired(catalog: Catalog, client: C
 
 
 @pytest.mark.parametrize("kind", ["create", "replace", "create-or-replace"])
-def test_a_stage_asked_again_is_known_by_its_commit_and_not_by_its_name(
+def test_a_retried_stage_is_known_by_its_commit_and_not_by_its_name(
     catalog: Catalog, client: Client, kind: str
 ) -> None:
     catalog.create_namespace("n")
@@ -103,7 +99,7 @@ def test_a_stage_asked_again_is_known_by_its_commit_and_not_by_its_name(
     assert client().list_namespaces() == []
 
 
-def test_a_stage_at_a_place_asked_again_does_not_bring_its_table_back(
+def test_a_retried_stage_at_a_place_does_not_bring_its_table_back(
     catalog: Catalog, client: Client, tmp_path: Path
 ) -> None:
     place = str(tmp_path / "x")
@@ -123,7 +119,7 @@ def test_a_stage_at_a_place_asked_again_does_not_bring_its_table_back(
         client().table_at(place)
 
 
-def test_a_change_of_a_branch_asked_again_says_that_it_happened_where_that_is_gone(
+def test_a_retried_change_of_a_branch_says_that_it_happened_where_the_branch_is_gone(
     catalog: Catalog, client: Client
 ) -> None:
     catalog.create_table("t", SCHEMA).create_branch("b")
