@@ -151,6 +151,8 @@ def python(warm: WarmPython, tmp_path_factory: pytest.TempPathFactory) -> str:
 def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Callable[..., Lake]]:
     def make(warehouse: str | None = None, **options: Any) -> Lake:
         name = f"lake{next(_numbers)}"
+        if warehouse is None:
+            (tmp_path / "warehouse").mkdir(exist_ok=True)
         place = warehouse or str(tmp_path / "warehouse")
         local = None if place.startswith("s3") else False
         own = {"fsync": local, "python": python, **options}
