@@ -149,11 +149,11 @@ def python(warm: WarmPython, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def make_lake(spark: SparkSession, python: str, tmp_path: Path) -> Iterator[Callable[..., Lake]]:
-    def make(warehouse: str | None = None, **options: Any) -> Lake:
+    def make(warehouse: str | None = None, *, is_there: bool = True, **options: Any) -> Lake:
         name = f"lake{next(_numbers)}"
-        if warehouse is None:
-            (tmp_path / "warehouse").mkdir(exist_ok=True)
         place = warehouse or str(tmp_path / "warehouse")
+        if is_there and place.startswith("/"):
+            Path(place).mkdir(parents=True, exist_ok=True)
         local = None if place.startswith("s3") else False
         own = {"fsync": local, "python": python, **options}
         for key, value in spark_conf(place, name=name, jar="unused", **own).items():
