@@ -15,7 +15,9 @@ private[lakelog] object Codec {
     override def read(json: JValue): Option[T] = reads.lift(json)
   }
 
-  implicit val text: Codec[String] = of[String](JString(_)) { case JString(value) => value }
+  implicit val text: Codec[String] = of[String](value => if (value == null) JNull else JString(value)) {
+    case JString(value) => value
+  }
   implicit val flag: Codec[Boolean] = of[Boolean](JBool(_)) { case JBool(value) => value }
   implicit val number: Codec[Double] = of[Double](JDouble(_)) {
     case JDouble(value) => value
