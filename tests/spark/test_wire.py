@@ -47,7 +47,7 @@ def test_scala_reads_and_writes_every_value_as_python_does(mirror, full):
 @pytest.mark.parametrize("full", [True, False], ids=["all", "only-what-must-be"])
 @pytest.mark.parametrize("union", UNIONS)
 @pytest.mark.adapter
-def test_scala_tells_the_structs_of_a_union_apart(mirror, union, full):
+def test_scala_distinguishes_the_structs_of_a_union(mirror, union, full):
     for struct in get_args(UNIONS[union]):
         made = sample(struct, full=full)
         written = mirror.value(union, msgspec.json.encode(made).decode())

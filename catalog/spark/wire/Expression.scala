@@ -3,7 +3,7 @@ package org.apache.spark.sql.lakelog.wire
 import org.json4s.JsonAST.{JObject, JValue}
 
 /**
- * A filter, or a part of one. It is told apart by its members, as the log has it in that form: see `Expression` in
+ * A filter, or a part of one. Its members distinguish it, as the log has it in that form: see `Expression` in
  * `lakelog.catalog.schema`.
  */
 private[lakelog] sealed abstract class Expression extends Message

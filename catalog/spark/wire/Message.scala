@@ -61,7 +61,7 @@ private[lakelog] object Codec {
       case JArray(List(a, b)) => (first.read(a).getOrElse(wrong(a)), second.read(b).getOrElse(wrong(b)))
     }
 
-  /** One of two forms that JSON tells apart. */
+  /** One of two forms that are distinct in JSON. */
   implicit def either[L, R](implicit left: Codec[L], right: Codec[R]): Codec[Either[L, R]] = new Codec[Either[L, R]] {
     override def write(value: Either[L, R]): JValue = value.fold(left.write, right.write)
     override def read(json: JValue): Option[Either[L, R]] =

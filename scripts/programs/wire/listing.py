@@ -62,7 +62,7 @@ def _tags(union: Any) -> str:
 
 def _members(struct: Struct) -> str:
     if struct in KEPT:
-        return "only Python reads it" + "".join(f", but `{name}`" for name in KEPT[struct])
+        return "only Python reads it" + "".join(f", except `{name}`" for name in KEPT[struct])
     loaded = next(each for each in by_subject()["base"] if each.__name__ == "LoadedTable")
     own = members(struct)
     tagged = tag_member(struct)

@@ -61,7 +61,7 @@ def _file(subject: str, structs: list[Struct]) -> str:
 
 
 def _union(name: str) -> str:
-    """Return a trait for the structs of a union, which one member of each tells apart."""
+    """Return a trait for the structs of a union, which one member of each distinguishes."""
     structs: tuple[Struct, ...] = get_args(UNIONS[name])
     tags = [tag_member(struct) for struct in structs]
     member = next(each[0] for each in tags if each is not None)
@@ -87,7 +87,7 @@ def _union(name: str) -> str:
 
 
 def _kept(struct: Struct) -> str:
-    """Return the class of what only Python reads, but for some members."""
+    """Return the class of what only Python reads, except for some members."""
     name = struct.__name__
     by_name = {member.name: member for member in members(struct)}
     parts = [

@@ -25,7 +25,7 @@ from lakelog.spark.requests import base, changes, definitions, jobs, procedures,
 Struct = type[msgspec.Struct]
 
 KEPT: dict[Struct, tuple[str, ...]] = {Token: (), Stage: ("write",)}
-"""What only Python reads, but for these members."""
+"""What only Python reads, except for these members."""
 
 BY_HAND: tuple[Struct, ...] = (Expression,)
 
