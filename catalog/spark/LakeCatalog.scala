@@ -4,8 +4,6 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JObject, JValue}
-
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
@@ -181,7 +179,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     Some(source).collect { case table: LakeTable => table.refuseUncomputed() }
     val inherited = ColumnInternals.inherited(source, source.properties.asScala.toMap)
     val properties = (inherited ++ info.properties.asScala).asJava
-    val order = Some(source).collect { case table: LakeTable => table.facts.own.sortOrder.map(_.json: JValue) }
+    val order = Some(source).collect { case table: LakeTable => table.facts.own.sortOrder.map(Requests.stated) }
     val schema = SchemaInternals.schemaOf(info.columns)
     create(ident, schema, info.partitions, properties, info.constraints, order.getOrElse(Nil))
   }
@@ -189,12 +187,12 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   /** Makes an empty table: stages it and commits that at once, in one request. */
   private def create(
       ident: Identifier, schema: StructType, partitions: Array[Transform], properties: JMap[String, String],
-      constraints: Array[Constraint] = Array.empty, order: Seq[JValue] = Nil): Table =
+      constraints: Array[Constraint] = Array.empty, order: Seq[wire.StatedField] = Nil): Table =
     failures.table(ident) {
       val asked = channel
       val staged = wire.PrepareTable(toBe("create", ident, schema, partitions, properties, constraints, order))
       // The stage is what Python answers first.
-      val commit = wire.CommitStage(JObject(Nil), files = Nil)
+      val commit = wire.CommitStage(wire.Stage.ToCome, files = Nil)
       table(ident, asked, whole(ident)(asked.changeAfter(commit, staged, "stage")))
     }
 
@@ -290,7 +288,7 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   private[lakelog] def stage(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
       properties: JMap[String, String], constraints: Array[Constraint] = Array.empty,
-      order: Seq[JValue] = Nil): StagedLakeTable =
+      order: Seq[wire.StatedField] = Nil): StagedLakeTable =
     failures.table(ident) {
       val asked = channel
       val staged = whole(ident)(
@@ -300,11 +298,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
 
   private def toBe(
       kind: String, ident: Identifier, schema: StructType, partitions: Array[Transform],
-      properties: JMap[String, String], constraints: Array[Constraint], order: Seq[JValue]): wire.ToBe = {
+      properties: JMap[String, String], constraints: Array[Constraint], order: Seq[wire.StatedField]): wire.ToBe = {
     refuseSystem(ident.namespace)
     checkNew(constraints)
     Requests.newTable(kind, about(ident), schema, partitions, properties)
-      .copy(sortBy = order, constraints = constraints.toSeq.map(Constraints.toJson(_, schema)))
+      .copy(sortBy = order.map(Right(_)), constraints = constraints.toSeq.map(Constraints.stated(_, schema)))
   }
 
   private def whole[T](ident: Identifier)(change: => T): T =

@@ -5,8 +5,6 @@ import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 
 import scala.util.control.NonFatal
 
-import org.json4s.JsonAST.{JNull, JObject, JString, JValue}
-
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
 
 /**
@@ -42,7 +40,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   def channelIn(transaction: OpenTransaction): Channel = new Channel(bridge, this, Some(transaction))
 
   /** Runs a procedure and returns the rows of its result, each a list of values. */
-  def call(procedure: ProcedureDeclaration, arguments: JObject, jobs: ProcedureJobs): Seq[Seq[JValue]] =
+  def call(procedure: ProcedureDeclaration, arguments: wire.FreeJson, jobs: ProcedureJobs): Seq[Seq[wire.FreeJson]] =
     procedure.session match {
       case Some("begins") => begin(procedure, arguments)
       case Some("commits") => commit(procedure)
@@ -57,7 +55,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
         rows
     }
 
-  private def begin(procedure: ProcedureDeclaration, arguments: JObject): Seq[Seq[JValue]] = synchronized {
+  private def begin(procedure: ProcedureDeclaration, arguments: wire.FreeJson): Seq[Seq[wire.FreeJson]] = synchronized {
     Option(open.get).foreach { transaction =>
       throw Failures.invalid(
         s"The transaction ${transaction.id} is open in this session already, and transactions do not nest: " +
@@ -70,7 +68,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   /** Ends the transaction whatever its outcome, unless that is not known: then the same commit can be retried. */
-  private def commit(procedure: ProcedureDeclaration): Seq[Seq[JValue]] = synchronized {
+  private def commit(procedure: ProcedureDeclaration): Seq[Seq[wire.FreeJson]] = synchronized {
     val transaction = opened
     try {
       val rows = committed(procedure.name, transaction)
@@ -83,7 +81,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
     }
   }
 
-  private def rollBack(procedure: ProcedureDeclaration): Seq[Seq[JValue]] = synchronized {
+  private def rollBack(procedure: ProcedureDeclaration): Seq[Seq[wire.FreeJson]] = synchronized {
     val transaction = opened
     if (transaction.token.nonEmpty) {
       throw Failures.invalid(
@@ -91,7 +89,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
           s"retry CALL $catalog.system.commit_transaction() to find out.")
     }
     try {
-      val rows = run(channelIn(transaction), procedure.name, JObject(Nil))
+      val rows = run(channelIn(transaction), procedure.name, wire.FreeJson.empty)
       transaction.deleteFiles()
       rows
     } finally end()
@@ -109,7 +107,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   // ---- the transaction of one statement, which is not the session's
 
-  def beginStatement(): OpenTransaction = begun("begin_transaction", JObject("isolation" -> JNull))._1
+  def beginStatement(): OpenTransaction = begun("begin_transaction", wire.JsonValues.nulls("isolation"))._1
 
   def commitStatement(transaction: OpenTransaction): Unit =
     try committed("commit_transaction", transaction)
@@ -123,20 +121,17 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   def rollBackStatement(transaction: OpenTransaction): Unit =
     try {
-      run(channelIn(transaction), "rollback_transaction", JObject(Nil))
+      run(channelIn(transaction), "rollback_transaction", wire.FreeJson.empty)
       transaction.deleteFiles()
     } finally transaction.end()
 
   // ---- asking
 
-  private def begun(procedure: String, arguments: JObject): (OpenTransaction, Seq[Seq[JValue]]) = {
+  private def begun(procedure: String, arguments: wire.FreeJson): (OpenTransaction, Seq[Seq[wire.FreeJson]]) = {
     val own = bridge.alone()
     try {
       val rows = run(new Channel(own, this, None), procedure, arguments)
-      rows match {
-        case Seq(Seq(JString(id), _*)) => (new OpenTransaction(id, StatementInternals.streamingQuery, own), rows)
-        case other => throw new IllegalStateException(s"Python began a transaction without an id: $other")
-      }
+      (new OpenTransaction(wire.JsonValues.text(rows.head.head), StatementInternals.streamingQuery, own), rows)
     } catch {
       case failed: Throwable =>
         own.end(isSound = false)
@@ -145,10 +140,10 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   }
 
   /** By the token that is made before the commit is first requested, a retry finds out whether it happened. */
-  private def committed(procedure: String, transaction: OpenTransaction): Seq[Seq[JValue]] = {
+  private def committed(procedure: String, transaction: OpenTransaction): Seq[Seq[wire.FreeJson]] = {
     val own = channelIn(transaction)
     if (transaction.token.isEmpty) transaction.token = Some(own.ask(wire.TransactionToken()))
-    run(own, procedure, JObject(Nil), transaction.token)
+    run(own, procedure, wire.FreeJson.empty, transaction.token)
   }
 
   /**
@@ -156,8 +151,8 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
    * job, Python says which, and gets its result with the call.
    */
   private def run(
-      to: Channel, procedure: String, arguments: JObject, token: Option[JObject] = None,
-      job: Option[ProcedureJobs] = None): Seq[Seq[JValue]] = {
+      to: Channel, procedure: String, arguments: wire.FreeJson, token: Option[wire.Token] = None,
+      job: Option[ProcedureJobs] = None): Seq[Seq[wire.FreeJson]] = {
     val call = wire.OfProcedure(procedure, arguments, catalog, SessionInternals.currentNamespace(catalog))
     val once = token.orElse(if (to.isInTransaction) None else to.ask(wire.CallToken(call)).token)
     val result = job.map(_.run(to.ask(wire.CallPrepare(call)).job))
@@ -170,7 +165,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
  * streaming query whose thread has begun it. It has a process of its own, so that it is lost with no other catalog's.
  */
 private[lakelog] final class OpenTransaction(val id: String, val query: Option[String], val bridge: Bridge) {
-  @volatile var token: Option[JObject] = None
+  @volatile var token: Option[wire.Token] = None
   private val ended = new AtomicBoolean
 
   def hasEnded: Boolean = ended.get
@@ -240,13 +235,13 @@ private[lakelog] final class Channel(bridge: Bridge, session: LakeSession, trans
   def bytes(request: wire.Request[_]): Array[Byte] = withBytes(request)._2
 
   /** Requests a change, on behalf of the statement under way and its user. */
-  def change[A](request: wire.Request[A], first: Option[First] = None): A =
+  def change[A](request: wire.Request[A], first: Option[wire.First] = None): A =
     try asked.ask(request, scope.copy(query = Some(session.statement)), first)._1
     finally if (!isInTransaction) session.changed()
 
   /** Requests a change that begins with the answer to another request, which becomes that member of it. */
   def changeAfter[A](request: wire.Request[A], first: wire.Request[_], as: String): A =
-    change(request, Some(First(first.method, scope.on(first), as)))
+    change(request, Some(wire.First(first.method, scope.on(first), as)))
 
   /** Requests a change with a token, so that a retry is the same change; a transaction is retried as a whole. */
   def changeOnce[A](request: wire.Change[A]): A =

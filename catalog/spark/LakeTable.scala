@@ -4,8 +4,6 @@ import java.util.{Locale, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.connector.catalog.{Column, Identifier, MetadataColumn, SupportsDeleteV2, SupportsMetadataColumns, SupportsRead, SupportsSchemaEvolution, SupportsWrite, TableCapability, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
@@ -25,7 +23,7 @@ private[lakelog] final case class TableAccess(
   def ask[A](request: wire.Request[A]): A = failures.table(ident)(channel.ask(request))
 
   /** Takes note of data files of a table that belong to a transaction from now on. */
-  def wrote(location: String, files: Seq[String]): Unit = {
+  def wrote(location: String, files: Seq[wire.DataFile]): Unit = {
     val settings = hadoopSettings
     channel.onRollback(() => DataFiles.deleteAll(location, files, SettingInternals.hadoopConf(location, settings)))
   }
@@ -160,12 +158,12 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   def canOverwrite(predicates: Array[Predicate]): Boolean = isPossible(wire.CanOverwrite(facts.reference, _), predicates)
 
   private def isPossible(
-      question: JObject => wire.Request[wire.Possible], predicates: Array[Predicate]): Boolean =
+      question: wire.Expression => wire.Request[wire.Possible], predicates: Array[Predicate]): Boolean =
     !predicates.exists(FileNames.areIn(_, physical.metadata)) &&
-    access.ask(question(Predicates.toJson(predicates.toSeq))).possible
+    access.ask(question(Predicates.toPython(predicates.toSeq))).possible
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
-    access.change(wire.Delete(facts.reference, predicate = Predicates.toJson(predicates.toSeq)))
+    access.change(wire.Delete(facts.reference, predicate = Predicates.toPython(predicates.toSeq)))
 
   /**
    * Whether a write WITH SCHEMA EVOLUTION shall change a column in that way; otherwise the values are cast to what the

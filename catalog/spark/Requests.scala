@@ -4,12 +4,9 @@ import java.util.{Map => JMap}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST._
-import org.json4s.jackson.JsonMethods
-
 import org.apache.spark.sql.connector.catalog.{Column, ColumnDefaultValue, TableCatalog, TableChange}
 import org.apache.spark.sql.connector.expressions.{Literal, NamedReference, Transform}
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.StructType
 
 /** What Spark asks for, as Python takes it. What lakelog does not have is refused here by its name. */
 private[lakelog] object Requests {
@@ -28,8 +25,8 @@ private[lakelog] object Requests {
     val (clustering, partitioning) = partitions.partition(isClustering)
     wire.ToBe(
       of, kind,
-      schema = JsonMethods.parse(GeneratedColumns.toPython(schema).json).asInstanceOf[JObject],
-      partitioning = partitioning.toSeq.map(transform),
+      schema = wire.FreeJson.of(GeneratedColumns.toPython(schema)),
+      partitioning = partitioning.toSeq.map(field => Right(transform(field))),
       clusterBy = clustering.toSeq.flatMap(_.references).map(_.fieldNames.toSeq),
       properties = stated -- NotStored,
       ownLocation = stated.get(TableCatalog.PROP_LOCATION),
@@ -57,7 +54,7 @@ private[lakelog] object Requests {
   /** CLUSTER BY, which SHOW CREATE TABLE prints as if it was a transform. */
   private def isClustering(transform: Transform): Boolean = transform.name == "cluster_by"
 
-  def transform(transform: Transform): JObject = transform.name match {
+  def transform(transform: Transform): wire.StatedField = transform.name match {
     case "sorted_bucket" => throw Failures.unsupported(
         "lakelog does not keep CLUSTERED BY … SORTED BY … INTO … BUCKETS: leave out SORTED BY, or partition by " +
           "bucket(n, column), and CLUSTER BY what rows are to be sorted by.")
@@ -67,17 +64,21 @@ private[lakelog] object Requests {
           "PARTITIONED BY (bucket(4, a), bucket(4, b)).")
     case _ =>
       val arguments = transform.arguments.toSeq
-      val columns = arguments.collect { case reference: NamedReference => Json.texts(reference.fieldNames) }
+      val columns = arguments.collect { case reference: NamedReference => Right(reference.fieldNames.toSeq) }
       val literals = arguments.collect { case literal: Literal[_] => number(transform, literal) }
-      Json.obj(
-        "transform" -> JString(transform.name), "args" -> JArray(literals.toList), "columns" -> JArray(columns.toList))
+      wire.StatedField(transform.name, literals, columns = Some(columns))
   }
 
-  private def number(transform: Transform, literal: Literal[_]): JValue = literal.value match {
-    case value: Int => JLong(value.toLong)
-    case value: Long => JLong(value)
-    case value: Short => JLong(value.toLong)
-    case value: Byte => JLong(value.toLong)
+  /** A field of another table's order. */
+  def stated(field: wire.SortFacts): wire.StatedField = wire.StatedField(
+    field.transform, field.args, column = Some(Right(field.column)), direction = Some(field.direction),
+    nulls = Some(field.nulls))
+
+  private def number(transform: Transform, literal: Literal[_]): Long = literal.value match {
+    case value: Int => value.toLong
+    case value: Long => value
+    case value: Short => value.toLong
+    case value: Byte => value.toLong
     case other => throw Failures.unsupported(s"The transform ${transform.name} does not take the argument $other.")
   }
 
@@ -87,41 +88,32 @@ private[lakelog] object Requests {
   }
 
   /** One change of an ALTER TABLE; of constraints, for a table with these columns. */
-  def tableChange(change: TableChange, columns: Option[StructType] = None): JObject = change match {
+  def tableChange(change: TableChange, columns: Option[StructType] = None): wire.TableChange = change match {
     case c: TableChange.SetProperty =>
       refuseReserved(c.property)
       if (c.property == TableCatalog.PROP_COLLATION) refuseCollation(c.value)
-      of("set-property", "key" -> JString(c.property), "value" -> JString(c.value))
+      wire.SetProperty(c.property, c.value)
     case c: TableChange.RemoveProperty =>
       refuseReserved(c.property)
-      of("remove-property", "key" -> JString(c.property))
-    case c: TableChange.AddColumn => of(
-        "add-column",
-        "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.dataType), "nullable" -> JBool(c.isNullable),
-        "comment" -> Json.text(c.comment), "position" -> position(c.position), "default" -> defaultOf(c))
-    case c: TableChange.RenameColumn =>
-      of("rename-column", "name" -> Json.texts(c.fieldNames), "new_name" -> JString(c.newName))
+      wire.RemoveProperty(c.property)
+    case c: TableChange.AddColumn => wire.AddColumn(
+        c.fieldNames.toSeq, wire.FreeJson.of(c.dataType), c.isNullable, Option(c.comment), position(c.position),
+        defaultOf(c))
+    case c: TableChange.RenameColumn => wire.RenameColumn(c.fieldNames.toSeq, c.newName)
     case c: TableChange.UpdateColumnType =>
-      of("update-column-type", "name" -> Json.texts(c.fieldNames), "type" -> typeJson(c.newDataType))
-    case c: TableChange.UpdateColumnNullability =>
-      of("update-column-nullability", "name" -> Json.texts(c.fieldNames), "nullable" -> JBool(c.nullable))
-    case c: TableChange.UpdateColumnComment =>
-      of("update-column-comment", "name" -> Json.texts(c.fieldNames), "comment" -> Json.text(c.newComment))
+      wire.UpdateColumnType(c.fieldNames.toSeq, wire.FreeJson.of(c.newDataType))
+    case c: TableChange.UpdateColumnNullability => wire.UpdateColumnNullability(c.fieldNames.toSeq, c.nullable)
+    case c: TableChange.UpdateColumnComment => wire.UpdateColumnComment(c.fieldNames.toSeq, Option(c.newComment))
     case c: TableChange.UpdateColumnPosition =>
-      of("update-column-position", "name" -> Json.texts(c.fieldNames), "position" -> position(c.position))
+      wire.UpdateColumnPosition(c.fieldNames.toSeq, position(c.position).get)
     case c: TableChange.UpdateColumnDefaultValue =>
       val sql = Option(c.newCurrentDefault).map(_.getSql).filter(text => text != null && text.nonEmpty)
-      val default = sql.map(text => Json.obj("current" -> JString(text), "exists" -> JNull)).getOrElse(JNull)
-      of("update-column-default", "name" -> Json.texts(c.fieldNames), "default" -> default)
-    case c: TableChange.DeleteColumn =>
-      of("delete-column", "name" -> Json.texts(c.fieldNames), "if_exists" -> JBool(c.ifExists))
-    case c: TableChange.ClusterBy =>
-      of("set-clustering", "columns" -> JArray(c.clusteringColumns.map(column => Json.texts(column.fieldNames)).toList))
-    case c: TableChange.AddConstraint =>
-      of("add-constraint", "constraint" -> Constraints.toJson(c.constraint, columns.get))
+      wire.UpdateColumnDefault(c.fieldNames.toSeq, sql.map(text => wire.Default(current = Some(text))))
+    case c: TableChange.DeleteColumn => wire.DeleteColumn(c.fieldNames.toSeq, c.ifExists)
+    case c: TableChange.ClusterBy => wire.SetClustering(c.clusteringColumns.toSeq.map(_.fieldNames.toSeq))
+    case c: TableChange.AddConstraint => wire.AddConstraint(Constraints.stated(c.constraint, columns.get))
     // Nothing depends on a constraint, so that CASCADE has nothing more to drop.
-    case c: TableChange.DropConstraint =>
-      of("drop-constraint", "name" -> JString(c.name), "if_exists" -> JBool(c.ifExists))
+    case c: TableChange.DropConstraint => wire.DropConstraint(c.name, c.ifExists)
     case other => throw Failures.unsupported(s"lakelog cannot change a table by ${other.getClass.getSimpleName} yet.")
   }
 
@@ -134,26 +126,21 @@ private[lakelog] object Requests {
     case _ =>
   }
 
-  private def of(kind: String, members: (String, JValue)*): JObject =
-    JObject(("change" -> JString(kind)) :: members.toList)
-
-  private def typeJson(dataType: DataType): JValue = JsonMethods.parse(dataType.json)
-
-  private def position(position: TableChange.ColumnPosition): JValue = position match {
-    case null => JNull
-    case _: TableChange.First => JString("first")
-    case after: TableChange.After => Json.obj("after" -> JString(after.column))
+  private def position(position: TableChange.ColumnPosition): Option[Either[String, wire.After]] = position match {
+    case null => None
+    case _: TableChange.First => Some(Left("first"))
+    case after: TableChange.After => Some(Right(wire.After(after.column)))
     case other => throw new IllegalStateException(s"The column position $other is unknown to lakelog")
   }
 
   /** Both forms of a default: for new rows as the user wrote it, for rows that are there already as a literal. */
-  private def defaultOf(change: TableChange.AddColumn): JValue = change.defaultValue match {
-    case null => JNull
+  private def defaultOf(change: TableChange.AddColumn): Option[wire.Default] = change.defaultValue match {
+    case null => None
     case default: ColumnDefaultValue =>
       val column = Column.create(change.fieldNames.last, change.dataType, true, null, default, null)
       val metadata = SchemaInternals.schemaOf(Array(column)).head.metadata
-      def text(key: String) = if (metadata.contains(key)) JString(metadata.getString(key)) else JNull
-      Json.obj("current" -> text("CURRENT_DEFAULT"), "exists" -> text("EXISTS_DEFAULT"))
+      def text(key: String) = Some(key).filter(metadata.contains).map(metadata.getString)
+      Some(wire.Default(text("CURRENT_DEFAULT"), text("EXISTS_DEFAULT")))
   }
 
 }

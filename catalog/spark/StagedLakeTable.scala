@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.connector.catalog.{StagedTable, TableCatalog}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
@@ -13,14 +11,14 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
  *
  * Python made the stage, with all ids in it; it is kept here, so that any Python process can commit it.
  */
-private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
+private[lakelog] final class StagedLakeTable(table: LakeTable, stage: wire.Stage)
   extends LakeTable(table.access, table.facts) with StagedTable {
 
   override def equals(other: Any): Boolean = this eq other.asInstanceOf[AnyRef]
 
   override def hashCode(): Int = System.identityHashCode(this)
 
-  private var files: Seq[String] = Nil
+  private var files: Seq[wire.DataFile] = Nil
   private var asked = false
 
   /** Whether the table may be visible, even where [[commit]] failed. */
@@ -39,7 +37,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Keeps the files that are written, for the table's commit. */
   def commitOfFiles: FileCommit =
-    new StagedCommit(wire.WriteRef.of(Json.child(stage, "write")), written => files = files ++ written)
+    new StagedCommit(stage.write, written => files = files ++ written)
 
   /** Spark gives a path to the writer too, and keeps a statement's OPTIONS among the table's properties. */
   private def obeyedOptions: Set[String] = {
@@ -55,7 +53,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Makes the table visible and returns it. The same stage may be committed again; it happens once. */
   def commit(): LakeTable = {
-    val request = wire.CommitStage(stage, files.map(DataFiles.json))
+    val request = wire.CommitStage(stage, files)
     asked = true
     try {
       val committed = new LakeTable(access, TableFacts(access.channel.change(request)))

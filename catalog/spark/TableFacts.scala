@@ -1,8 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JString
-import org.json4s.jackson.JsonMethods
-
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -35,13 +32,13 @@ private[lakelog] final case class TableFacts(own: wire.TableFacts) {
   def estimates: Seq[wire.Estimate] = own.estimates
 
   /** The schema with column ids and physical names in its metadata: never shown to users. */
-  val schema: StructType = DataType.fromJson(Json.text(own.schema)).asInstanceOf[StructType]
+  val schema: StructType = own.schema.schema
 
   val partitionFields: Seq[PartitionField] = own.partitioning.map { field =>
     PartitionField(
       field.fieldId.toInt, PartitionTransform(field.transform, field.args.map(_.toInt).toList), field.column,
       field.name,
-      DataType.fromJson(JsonMethods.compact(JString(field.result))))
+      wire.FreeJson.named(field.result).dataType)
   }
 
   val sortFields: Seq[SortField] = own.sortOrder.map { field =>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lakelog.catalog.schema.predicate import Predicate
+from lakelog.catalog.schema import Expression, Predicate
 
 pytestmark = pytest.mark.adapter
 
@@ -134,9 +134,6 @@ def test_a_condition_of_more_levels_than_python_can_parse_is_cut(spark):
         sides[0] = expressions.GeneralScalarExpression("-", sides)
     predicate = expressions.filter.Predicate("BOOLEAN_EXPRESSION", sides)
     both = jvm.scala.jdk.javaapi.CollectionConverters.asScala([predicate, predicate]).toSeq()
-    sent = jvm.org.apache.spark.sql.lakelog.Frame.apply(
-        1, jvm.org.apache.spark.sql.lakelog.Predicates.toJson(both)
-    ).text()
-    assert (
-        str(Predicate.from_json(msgspec.json.decode(bytes(sent)))).count("nested deeper than 200 levels") == 2
-    )
+    sent = jvm.org.apache.spark.sql.lakelog.Predicates.toPython(both).asText()
+    read = Predicate.from_json(msgspec.json.decode(sent, type=Expression))
+    assert str(read).count("nested deeper than 200 levels") == 2

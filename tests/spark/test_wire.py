@@ -1,20 +1,20 @@
-"""The Scala side of the bridge reads and writes every request and every answer, as Python does."""
+"""The Scala side of the bridge reads and writes every request, every answer and every part of them, as Python does."""
 
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import msgspec
 import pytest
+from tests.format.bridge.test_frames import FRAMES, asked, assert_same, decoded, values
 from tests.unit.spark.samples import sample
 
-from programs.wire.structs import PROCESS, is_typed, requests, tag
+from lakelog.spark.handlers.table import HANDLERS
+from programs.wire.structs import BESIDE, PROCESS, UNIONS, by_subject, is_value, requests, tag
 
 REQUESTS = [request for request, _, _ in requests()]
-ANSWERS = sorted(
-    {answer for _, answers, _ in requests() for answer in answers if is_typed(answer)},
-    key=lambda answer: answer.__name__,
-)
+VALUES = [struct for structs in by_subject().values() for struct in structs if is_value(struct)]
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,40 @@ def test_scala_writes_every_request_so_that_python_reads_it(mirror, full):
 
 @pytest.mark.parametrize("full", [True, False], ids=["all", "only-what-must-be"])
 @pytest.mark.adapter
-def test_scala_reads_every_answer_as_python_writes_it(mirror, full):
-    for answer in ANSWERS:
-        made = sample(answer, full=full)
-        written = mirror.answer(answer.__name__, msgspec.json.encode(made).decode())
-        assert msgspec.json.decode(written, type=answer) == made
+def test_scala_reads_and_writes_every_value_as_python_does(mirror, full):
+    assert {answer for _, answers, _ in requests() for answer in answers} | set(BESIDE) <= set(VALUES)
+    for struct in VALUES:
+        made = sample(struct, full=full)
+        written = mirror.value(struct.__name__, msgspec.json.encode(made).decode())
+        assert msgspec.json.decode(written, type=struct) == made
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["all", "only-what-must-be"])
+@pytest.mark.parametrize("union", UNIONS)
+@pytest.mark.adapter
+def test_scala_distinguishes_the_structs_of_a_union(mirror, union, full):
+    for struct in get_args(UNIONS[union]):
+        made = sample(struct, full=full)
+        written = mirror.value(union, msgspec.json.encode(made).decode())
+        assert msgspec.json.decode(written, type=UNIONS[union]) == made
+    made = {**msgspec.to_builtins(made), made.__struct_config__.tag_field: "another"}
+    with pytest.raises(Exception, match="Python did not mean to say another here"):
+        mirror.value(union, json.dumps(made))
+
+
+@pytest.mark.adapter
+def test_scala_writes_old_frames_with_the_values_that_they_had(mirror):
+    for frame in FRAMES:
+        for method, params in asked(frame):
+            sent, request = decoded(method, params)
+            written = msgspec.json.decode(mirror.request(method, json.dumps(sent)), type=type(request))
+            assert_same(values(request), values(written))
+        method, answer = json.loads(frame["request"])["method"], json.loads(frame["answer"])
+        if method in HANDLERS and "ok" in answer:
+            for kind in HANDLERS[method].answers:
+                try:
+                    read = msgspec.json.decode(json.dumps(answer["ok"]), type=kind)
+                except msgspec.ValidationError:
+                    continue
+                again = mirror.value(kind.__name__, json.dumps(answer["ok"]))
+                assert_same(values(read), values(msgspec.json.decode(again, type=kind)))

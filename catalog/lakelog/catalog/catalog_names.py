@@ -46,7 +46,7 @@ from lakelog.catalog.logs import (
 )
 from lakelog.catalog.maintenance import drop_and_purge
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
-from lakelog.catalog.schema import Schema, Stated, ViewDefinition
+from lakelog.catalog.schema import Schema, Stated, ViewDefinition, Written
 from lakelog.catalog.state import (
     NAMESPACE,
     PROPERTIES,
@@ -292,8 +292,8 @@ class CatalogNames(DefinedNames):
         name: Name | None,
         schema: Schema | pa.Schema,
         *,
-        partitioning: Sequence[str | Mapping[str, Any]] = (),
-        sort_by: Sequence[str | Mapping[str, Any]] = (),
+        partitioning: Sequence[Written] = (),
+        sort_by: Sequence[Written] = (),
         cluster_by: Sequence[str | Sequence[str]] = (),
         properties: Mapping[str, str] | None = None,
         location: str | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from lakelog.catalog.schema import schema_from_arrow, schema_to_spark
-from lakelog.spark.requests.base import Object
+from lakelog.spark.requests.base import FreeJson
 from lakelog.spark.requests.system import Streams
 
 STREAM_BYTES = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ def files_in_arrow(files: pa.Table) -> bytes:
     return in_arrow(known.schema, known.to_batches())
 
 
-def schema_json(schema: pa.Schema) -> Object:
+def schema_json(schema: pa.Schema) -> FreeJson:
     """Return the columns of `schema` as Spark's JSON of a struct."""
     return schema_to_spark(schema_from_arrow(schema), internal=False)
 

@@ -14,6 +14,7 @@ from lakelog.catalog.schema import (
     WRITE_MODES,
     Check,
     Constraint,
+    Expression,
     ForeignKey,
     PartitionSpec,
     Schema,
@@ -137,7 +138,8 @@ def _constraint(constraint: Constraint, schema: Schema) -> ConstraintFacts:
     )
     match constraint:
         case Check():
-            return msgspec.structs.replace(facts, sql=constraint.sql, predicate=constraint.predicate)
+            predicate = msgspec.convert(constraint.predicate, Expression | None)
+            return msgspec.structs.replace(facts, sql=constraint.sql, predicate=predicate)
         case ForeignKey():
             return msgspec.structs.replace(facts, table=constraint.table, referenced=constraint.referenced)
         case _:

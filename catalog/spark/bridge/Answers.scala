@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import scala.collection.mutable
 
-import org.json4s.JsonAST.JObject
-
 /**
  * The answers to the requests under way, whose numbers they carry. `read` waits for the next one; None is the end of all.
  * Before the answer, what a request needs to be retried may come.
@@ -26,7 +24,7 @@ private[lakelog] final class Answers(read: () => Option[Frame]) {
   def forget(number: Long): Unit = synchronized(expected.remove(number))
 
   /** What the request needs to be retried, if it has begun. */
-  def begun(number: Long): Option[JObject] = synchronized(expected(number).begun).map(Frame.parsed)
+  def begun(number: Long): Option[Array[Byte]] = synchronized(expected(number).begun)
 
   /** Waits, through interrupts, for the answer to a request that is expected; None where the end comes first. */
   def await(number: Long): Option[Frame] = {

@@ -6,20 +6,12 @@ import java.util.concurrent.{ConcurrentHashMap, Semaphore}
 
 import scala.annotation.tailrec
 
-import org.json4s.JsonAST.JObject
-
 /**
  * Which catalog it is: the Python to run, and the catalog's settings (warehouse, endpoint, …).
  *
  * Settings hold no credentials, and they travel through the pipe rather than among the process's arguments.
  */
 private[lakelog] final case class BridgeSettings(python: String, settings: Map[String, String])
-
-/**
- * What identifies a request when it is retried, which Python makes and sends before it begins:
- * the answer to `method`, which becomes the parameter `as`.
- */
-private[lakelog] final case class First(method: String, params: JObject, as: String)
 
 /** Where a catalog is open: what the process that has it calls it. */
 private[lakelog] final case class OpenedCatalog(child: Child, number: Long)
@@ -45,13 +37,14 @@ private[lakelog] final class Bridge(
    * reports or for a Python that cannot run.
    */
   def ask[A](
-      request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[First] = None): (A, Array[Byte]) = {
-    val (json, body) = answer(Asked(request.method, scope.on(request), first), attempt = 1)
-    (request.answer(json), body)
+      request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[wire.First] = None)
+      : (A, Array[Byte]) = {
+    val (content, body) = answer(wire.Asked(request.method, scope.on(request), first = first), attempt = 1)
+    (content.to(request), body)
   }
 
   @tailrec
-  private def answer(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+  private def answer(asked: wire.Asked, attempt: Int): (wire.Answered, Array[Byte]) = {
     val died =
       try {
         val catalog = current()
@@ -60,14 +53,12 @@ private[lakelog] final class Bridge(
     if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
     AdapterLog.warn(
       s"The Python side of lakelog ended during ${asked.method}; starting it again. Last output: ${died.lastOutput}")
-    val again = died.begun.fold(asked) { begun =>
-      asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
-    }
+    val again = died.begun.fold(asked)(wire.Envelope.afterFirst(asked, _))
     // What had not been sent yet cannot be what the process has died of.
     if (isAlone || !died.wasAsked) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
   }
 
-  private def answerAlone(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+  private def answerAlone(asked: wire.Asked, attempt: Int): (wire.Answered, Array[Byte]) = {
     Bridge.retried.acquireUninterruptibly()
     try {
       val own = alone()

@@ -6,23 +6,11 @@ import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
 
-import org.json4s.JsonAST.{JInt, JObject, JString}
-
-/** A request to an open catalog, or to the process itself; `first` as long as it is not known to have begun. */
-private[lakelog] final case class Asked(
-    method: String, params: JObject, first: Option[First] = None, catalog: Option[Long] = None) {
-
-  def toJson: JObject = JObject(
-    List("method" -> JString(method), "params" -> params) ++ catalog.map("catalog" -> JInt(_)) ++ first.map { asked =>
-      "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
-    })
-}
-
 /**
  * The child ended before it answered: whether the request took effect is not known, only what it sent before it began,
  * and whether the request was sent at all.
  */
-private[lakelog] final class ChildDied(val lastOutput: String, val begun: Option[JObject], val wasAsked: Boolean)
+private[lakelog] final class ChildDied(val lastOutput: String, val begun: Option[Array[Byte]], val wasAsked: Boolean)
   extends IOException("The Python side of lakelog ended")
 
 /**
@@ -58,9 +46,9 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
    * Sends a request and waits for its answer, through interrupts: a commit must not be left without its outcome. Throws
    * [[ChildDied]] where it can be retried, [[LakelogFailure]] where it is not known with which token.
    */
-  def ask(request: Asked): Frame = {
+  def ask(request: wire.Asked): Frame = {
     val number = numbers.incrementAndGet()
-    val sent = Frame(number, request.toJson)
+    val sent = Frame(number, wire.Envelope.asked(request))
     answers.expect(number)
     try {
       if (!isAlive) throw died(wasAsked = false)
@@ -111,7 +99,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     catch { case _: IOException => }
   }
 
-  private def unanswered(number: Long, request: Asked): Throwable = {
+  private def unanswered(number: Long, request: wire.Asked): Throwable = {
     val begun = answers.begun(number)
     // Where the pipe broke, Python may have sent and done what was never read.
     if (broke && begun.isEmpty && request.first.isDefined) {
@@ -122,7 +110,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
     } else died(begun, wasAsked = true)
   }
 
-  private def died(begun: Option[JObject] = None, wasAsked: Boolean): ChildDied = {
+  private def died(begun: Option[Array[Byte]] = None, wasAsked: Boolean): ChildDied = {
     awaitLastOutput()
     new ChildDied(lastLines.synchronized(lastLines.mkString("\n")), begun, wasAsked)
   }

@@ -1,10 +1,6 @@
 package org.apache.spark.sql.lakelog
 
 import java.io.{DataInputStream, DataOutputStream, EOFException}
-import java.nio.charset.StandardCharsets.UTF_8
-
-import org.json4s.JsonAST.{JObject, JString}
-import org.json4s.jackson.JsonMethods
 
 /**
  * One message on the pipes between Spark and Python: JSON, and bytes beside it (an Arrow IPC stream, or nothing).
@@ -15,8 +11,6 @@ import org.json4s.jackson.JsonMethods
  */
 private[lakelog] final case class Frame(number: Long, text: Array[Byte], body: Array[Byte] = Array.emptyByteArray) {
 
-  def json: JObject = Frame.parsed(text)
-
   /** Whether it comes before the answer, and its bytes are JSON: what the request needs to be retried. */
   def isOfBegin: Boolean = text.isEmpty
 }
@@ -24,8 +18,6 @@ private[lakelog] final case class Frame(number: Long, text: Array[Byte], body: A
 private[lakelog] object Frame {
 
   private val CountedBytes = 12
-
-  def apply(number: Long, json: JObject): Frame = Frame(number, textOf(json))
 
   /** Reads the next frame; None at the end of the stream. One that does not fit into memory becomes an error's answer. */
   def read(in: DataInputStream): Option[Frame] =
@@ -46,12 +38,6 @@ private[lakelog] object Frame {
       case _: EOFException => None
     }
 
-  /** The object that the bytes hold as JSON. */
-  def parsed(text: Array[Byte]): JObject = JsonMethods.parse(new String(text, UTF_8)) match {
-    case json: JObject => json
-    case other => throw new IllegalStateException(s"A frame from Python is not a JSON object: $other")
-  }
-
   /** Writes one frame and flushes; callers take turns. */
   def write(out: DataOutputStream, frame: Frame): Unit = {
     out.writeInt(CountedBytes + frame.text.length + frame.body.length)
@@ -62,15 +48,12 @@ private[lakelog] object Frame {
     out.flush()
   }
 
-  private def textOf(json: JObject): Array[Byte] = JsonMethods.compact(JsonMethods.render(json)).getBytes(UTF_8)
-
   private def empty(number: Long, textLength: Int, bodyLength: Int): Option[Frame] =
     try Some(Frame(number, new Array[Byte](textLength), new Array[Byte](bodyLength)))
     catch { case _: OutOfMemoryError => None }
 
-  private def tooLarge(length: Int) = Json.obj("error" -> Json.obj(
-    "kind" -> JString("too-large"),
-    "message" -> JString(
+  private def tooLarge(length: Int) = wire.Envelope.failed(wire.Failed(
+      "too-large",
       s"What lakelog's Python side answered, $length bytes, does not fit into the memory of Spark's driver: give it more, " +
-        "by spark.driver.memory.")))
+        "by spark.driver.memory."))
 }

@@ -4,8 +4,6 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.control.NonFatal
 
-import org.json4s.JsonAST.JObject
-
 /**
  * A process that runs lakelog under that Python, in this JVM's environment. It is started when it is first needed, and again
  * when it has died.
@@ -52,20 +50,18 @@ private[lakelog] object Python {
 
   /** Asks the process itself. */
   def ask[A](child: Child, request: wire.Request[A]): A = {
-    val (json, _) = answered(child.ask(Asked(request.method, request.json)))
-    request.answer(json)
+    val (answer, _) = answered(child.ask(wire.Asked(request.method, request.json)))
+    answer.to(request)
   }
 
   /** The content of an answer, and the bytes beside it. Throws [[LakelogFailure]] for an error that Python reports. */
-  def answered(frame: Frame): (JObject, Array[Byte]) = {
-    val json =
-      try frame.json
+  def answered(frame: Frame): (wire.Answered, Array[Byte]) = {
+    val answer =
+      try wire.Envelope.answered(frame.text)
       catch { case NonFatal(wrong) => throw unreadable(wrong) }
-    Json.get(json, "error") match {
-      case Some(error: JObject) =>
-        val failed = wire.Failed.of(error)
-        throw new LakelogFailure(failed.kind, failed.message, failed.outcomeKnown)
-      case _ => (Json.get(json, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil)), frame.body)
+    answer match {
+      case Left(failed) => throw new LakelogFailure(failed.kind, failed.message, failed.outcomeKnown)
+      case Right(content) => (content, frame.body)
     }
   }
 

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JArray, JBool, JNull, JObject, JString, JValue}
-
 import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint, ForeignKey, PrimaryKey, Unique}
 import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
 import org.apache.spark.sql.connector.expressions.NamedReference
@@ -11,25 +9,22 @@ import org.apache.spark.sql.types.StructType
 private[lakelog] object Constraints {
 
   /** A constraint that is asked for, of a table with these columns. */
-  def toJson(constraint: Constraint, schema: StructType): JObject = {
-    val own: Seq[(String, JValue)] = constraint match {
-      case check: Check =>
-        val predicate = Option(check.predicate).map(known => Predicates.toJson(Seq(known)))
-        val columns = ConstraintInternals.columnsIn(check.predicateSql, schema)
-        Seq(
-          "kind" -> JString("check"), "columns" -> paths(columns), "sql" -> JString(check.predicateSql),
-          "predicate" -> predicate.getOrElse(JNull))
-      case key: PrimaryKey => Seq("kind" -> JString("primary-key"), "columns" -> columnsOf(key.columns, schema))
-      case key: Unique => Seq("kind" -> JString("unique"), "columns" -> columnsOf(key.columns, schema))
+  def stated(constraint: Constraint, schema: StructType): wire.Stated = {
+    def of(kind: String, columns: Seq[Seq[String]]) =
+      wire.Stated(kind, constraint.name, columns, rely = constraint.rely)
+    constraint match {
+      case check: Check => of("check", ConstraintInternals.columnsIn(check.predicateSql, schema)).copy(
+          sql = Some(check.predicateSql),
+          predicate = Option(check.predicate).map(known => Predicates.toPython(Seq(known))))
+      case key: PrimaryKey => of("primary-key", columnsOf(key.columns, schema))
+      case key: Unique => of("unique", columnsOf(key.columns, schema))
       case key: ForeignKey =>
         val table = key.referencedTable
-        Seq(
-          "kind" -> JString("foreign-key"), "columns" -> columnsOf(key.columns, schema),
-          "table" -> Json.texts(table.namespace :+ table.name),
-          "referenced" -> Json.texts(key.referencedColumns.map(_.fieldNames.mkString("."))))
+        of("foreign-key", columnsOf(key.columns, schema)).copy(
+          table = Some(table.namespace.toSeq :+ table.name),
+          referenced = Some(key.referencedColumns.toSeq.map(_.fieldNames.mkString("."))))
       case other => throw Failures.unsupported(s"The constraint ${other.getClass.getSimpleName} is not supported.")
     }
-    Json.merge(Json.obj(own: _*), "name" -> JString(constraint.name), "rely" -> JBool(constraint.rely))
   }
 
   /** A constraint of a table. A CHECK has been held against every row; whether keys hold is not known. */
@@ -39,7 +34,7 @@ private[lakelog] object Constraints {
     facts.kind match {
       case "check" =>
         Constraint.check(name).predicateSql(facts.sql.get)
-          .predicate(facts.predicate.flatMap(CheckPredicates.fromJson).orNull).enforced(true).rely(rely)
+          .predicate(facts.predicate.flatMap(CheckPredicates.toSpark).orNull).enforced(true).rely(rely)
           .validationStatus(ValidationStatus.VALID).build()
       case "primary-key" =>
         Constraint.primaryKey(name, columns).enforced(false).rely(rely)
@@ -55,11 +50,9 @@ private[lakelog] object Constraints {
     }
   }
 
-  private def columnsOf(references: Array[NamedReference], schema: StructType): JArray = {
+  private def columnsOf(references: Array[NamedReference], schema: StructType): Seq[Seq[String]] = {
     val names = references.toSeq.map(_.fieldNames.toSeq)
     names.foreach(ConstraintInternals.requireColumn(_, schema))
-    paths(names)
+    names
   }
-
-  private def paths(names: Seq[Seq[String]]): JArray = JArray(names.map(Json.texts(_)).toList)
 }

@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.json4s.JsonAST.{JArray, JLong, JNull, JObject, JString, JValue}
-
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedFunction}
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 
@@ -33,7 +31,7 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
   private final class Parsing(words: StatementWords) {
 
     /** The changes, and whether the statement asks for files of one partition each. */
-    def changes(): (Seq[JObject], Boolean) =
+    def changes(): (Seq[wire.TableChange], Boolean) =
       if (words.take("ADD", "PARTITION", "FIELD")) Seq(added()) -> false
       else if (words.take("DROP", "PARTITION", "FIELD")) Seq(dropped()) -> false
       else if (words.take("REPLACE", "PARTITION", "FIELD")) Seq(replaced()) -> false
@@ -42,33 +40,25 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
         written()
       }
 
-    private def added(): JObject =
-      change("add-partition-field", "field" -> transform(words.until("AS")), "name" -> alias())
+    private def added(): wire.TableChange = wire.AddPartitionField(transform(words.until("AS")), alias())
 
-    private def dropped(): JObject = {
-      val field = transform(words.until())
-      change("drop-partition-field", "field" -> field)
-    }
+    private def dropped(): wire.TableChange = wire.DropPartitionField(transform(words.until()))
 
-    private def replaced(): JObject = {
+    private def replaced(): wire.TableChange = {
       val field = transform(words.until("WITH"))
       words.expect("WITH")
-      change("replace-partition-field", "field" -> field, "by" -> transform(words.until("AS")), "name" -> alias())
+      wire.ReplacePartitionField(field, transform(words.until("AS")), alias())
     }
 
-    private def alias(): JValue =
-      if (words.take("AS")) {
-        val name = words.simpleName("a partition field")
-        words.expectEnd()
-        JString(name)
-      } else {
-        words.expectEnd()
-        JNull
-      }
+    private def alias(): Option[String] = {
+      val name = if (words.take("AS")) Some(words.simpleName("a partition field")) else None
+      words.expectEnd()
+      name
+    }
 
-    private def written(): (Seq[JObject], Boolean) = {
+    private def written(): (Seq[wire.TableChange], Boolean) = {
       var isDistributed = false
-      var order: Option[Seq[JObject]] = None
+      var order: Option[Seq[wire.StatedField]] = None
       do {
         if (!isDistributed && words.take("DISTRIBUTED")) {
           words.expect("BY", "PARTITION")
@@ -80,55 +70,48 @@ private[lakelog] object EvolutionStatements extends AlterTableStatement {
           order = Some(orderFields())
         } else words.fail()
       } while (!words.isAtEnd)
-      Seq(change("set-sort-order", "fields" -> JArray(order.getOrElse(Nil).toList))) -> isDistributed
+      Seq(wire.SetSortOrder(order.getOrElse(Nil).map(Right(_)))) -> isDistributed
     }
 
-    private def orderFields(): Seq[JObject] = {
+    private def orderFields(): Seq[wire.StatedField] = {
       val inParentheses = words.take("(")
       val closing = if (inParentheses) Seq(")") else Nil
       val ends = Seq("ASC", "DESC", "NULLS", ",", "DISTRIBUTED", "LOCALLY", "ORDERED", "UNORDERED") ++ closing
-      val fields = ArrayBuffer.empty[JObject]
+      val fields = ArrayBuffer.empty[wire.StatedField]
       do {
-        val of = transform(words.until(ends: _*)) match {
-          case column: JString => Json.obj("column" -> JArray(List(column)))
-          case other: JObject => other
-          case other => throw new IllegalStateException(s"$other is not a transform")
-        }
+        val of = transform(words.until(ends: _*)).fold(
+          column => wire.StatedField(column = Some(Right(Seq(column)))), identity)
         val direction = if (words.take("DESC")) "desc" else { words.take("ASC"); "asc" }
         val nulls =
-          if (words.take("NULLS", "FIRST")) JString("first")
-          else if (words.take("NULLS", "LAST")) JString("last")
-          else JNull
-        fields += Json.merge(of, "direction" -> JString(direction), "nulls" -> nulls)
+          if (words.take("NULLS", "FIRST")) Some("first")
+          else if (words.take("NULLS", "LAST")) Some("last")
+          else None
+        fields += of.copy(direction = Some(direction), nulls = nulls)
       } while (words.take(","))
       if (inParentheses) words.expect(")")
       fields.toSeq
     }
 
     /** A column or a transform of one, as Python takes it. */
-    private def transform(text: String): JValue = words.expression(text) match {
-      case column: UnresolvedAttribute if column.nameParts.length == 1 => JString(column.nameParts.head)
-      case column: UnresolvedAttribute => Json.obj("column" -> Json.texts(column.nameParts))
+    private def transform(text: String): Either[String, wire.StatedField] = words.expression(text) match {
+      case column: UnresolvedAttribute if column.nameParts.length == 1 => Left(column.nameParts.head)
+      case column: UnresolvedAttribute => Right(wire.StatedField(column = Some(Right(column.nameParts))))
       case function: UnresolvedFunction if function.nameParts.length == 1 =>
-        val columns = function.arguments.collect { case column: UnresolvedAttribute => Json.texts(column.nameParts) }
+        val columns = function.arguments.collect { case column: UnresolvedAttribute => Right(column.nameParts) }
         val numbers = function.arguments.collect { case literal: Literal => number(literal, text) }
         if (columns.length + numbers.length < function.arguments.length) notTransform(text)
-        Json.obj(
-          "transform" -> JString(function.nameParts.head.toLowerCase(java.util.Locale.ROOT)),
-          "args" -> JArray(numbers.toList), "columns" -> JArray(columns.toList))
+        Right(wire.StatedField(
+            function.nameParts.head.toLowerCase(java.util.Locale.ROOT), numbers, columns = Some(columns)))
       case _: Expression => notTransform(text)
     }
 
-    private def number(literal: Literal, text: String): JValue = literal.value match {
-      case value: Int => JLong(value.toLong)
-      case value: Long => JLong(value)
+    private def number(literal: Literal, text: String): Long = literal.value match {
+      case value: Int => value.toLong
+      case value: Long => value
       case _ => notTransform(text)
     }
 
     private def notTransform(text: String): Nothing = words.fail(
       s": $text is neither a column nor a transform of one, such as bucket(16, id), truncate(4, name) or days(at)")
-
-    private def change(kind: String, members: (String, JValue)*): JObject =
-      JObject(("change" -> JString(kind)) :: members.toList)
   }
 }

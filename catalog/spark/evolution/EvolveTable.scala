@@ -1,9 +1,8 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-
 /** A change of how a table's new files are written. */
-private[lakelog] final case class EvolveTable(changes: Seq[JObject], isDistributed: Boolean) extends TableStatement {
+private[lakelog] final case class EvolveTable(
+    changes: Seq[wire.TableChange], isDistributed: Boolean) extends TableStatement {
 
   override def run(table: LakeTable): Unit = {
     table.refuseOnRef("partitioning or order")

@@ -2,9 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Base64
 
-import org.json4s.JsonAST._
-import org.json4s.jackson.JsonMethods
-
 import org.apache.spark.sql.connector.expressions.{Expression, FieldReference, GeneralScalarExpression, Literal, NamedReference, UserDefinedScalarFunc}
 import org.apache.spark.sql.connector.expressions.filter.{And, Not, Or, Predicate}
 import org.apache.spark.sql.sources
@@ -13,16 +10,17 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Spark's predicates in the two forms that others understand: JSON for Python, and filters by the files' names for the
+ * Spark's predicates in the two forms that others understand: expressions for Python, and filters by the files' names for the
  * reader.
  *
  * Nothing is left out here but what is nested too deeply to be sent. What Python does not know it treats as "may match"
  * in a scan and refuses in a delete.
  */
 private[lakelog] object Predicates {
+  import wire.Scalar
 
   /** All of `predicates` together. */
-  def toJson(predicates: Seq[Predicate]): JObject =
+  def toPython(predicates: Seq[Predicate]): wire.Expression =
     predicates.flatMap(operands("AND", _)) match {
       case Seq() => op("ALWAYS_TRUE", Nil)
       case Seq(one) => condition(one, 0)
@@ -36,33 +34,34 @@ private[lakelog] object Predicates {
   }
 
   /** An expression where a condition is expected: a constant and a column of booleans may be one. */
-  private def condition(expression: Expression, level: Int): JObject = expression match {
+  private def condition(expression: Expression, level: Int): wire.Expression = expression match {
     case literal: Literal[_] if literal.value == true => op("ALWAYS_TRUE", Nil)
     case literal: Literal[_] if literal.value == false => op("ALWAYS_FALSE", Nil)
     // NOT of it is NULL too.
-    case literal: Literal[_] if literal.dataType == BooleanType => op("AND", Seq(literalJson(null, BooleanType)))
-    case column: NamedReference => op("=", Seq(toJson(column, level), literalJson(true, BooleanType)))
+    case literal: Literal[_] if literal.dataType == BooleanType => op("AND", Seq(literalOf(null, BooleanType)))
+    case column: NamedReference => op("=", Seq(toPython(column, level), literalOf(true, BooleanType)))
     case _: Predicate if level > Levels => tooDeep
     case pair @ (_: And | _: Or) =>
       val name = pair.asInstanceOf[Predicate].name
       op(name, operands(name, pair).map(condition(_, level + 1)))
     case not: Not => op(not.name, Seq(condition(not.child, level + 1)))
-    case other => toJson(other, level)
+    case other => toPython(other, level)
   }
 
-  private def toJson(expression: Expression, level: Int): JObject = expression match {
-    case reference: NamedReference => Json.obj("col" -> Json.texts(reference.fieldNames))
+  private def toPython(expression: Expression, level: Int): wire.Expression = expression match {
+    case reference: NamedReference => wire.Expression.Column(reference.fieldNames.toSeq)
     case literal: Literal[_] if !isHeld(literal) => op("SPARK:Literal", Nil)
-    case literal: Literal[_] => literalJson(literal.value, literal.dataType)
+    case literal: Literal[_] => literalOf(literal.value, literal.dataType)
     case _ if level > Levels => tooDeep
-    case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toJson(_, level + 1)))
+    case known: GeneralScalarExpression => op(known.name, known.children.toSeq.map(toPython(_, level + 1)))
     case function: UserDefinedScalarFunc if function.canonicalName.startsWith("lakelog.") =>
-      Json.obj("transform" -> JString(function.name),
-        "args" -> JArray(function.children.toList.map {
-          case number: Literal[_] => encode(number.value, number.dataType)
-          case column => toJson(column, level + 1)
-        }))
-    case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toJson(_, level + 1)))
+      wire.Expression.Transformed(
+        function.name,
+        function.children.toSeq.map {
+          case number: Literal[_] => Right(encode(number.value, number.dataType))
+          case column => Left(toPython(column, level + 1))
+        })
+    case other => op(s"SPARK:${other.getClass.getSimpleName}", other.children.toSeq.map(toPython(_, level + 1)))
   }
 
   /**
@@ -79,15 +78,15 @@ private[lakelog] object Predicates {
   private val Levels = 200
 
   /** What any of these conditions holds for. */
-  def any(conditions: Seq[JObject]): JObject = op("OR", conditions)
+  def any(conditions: Seq[wire.Expression]): wire.Expression = op("OR", conditions)
 
-  private def tooDeep: JObject = op("SPARK:Nested", Nil)
+  private def tooDeep: wire.Expression = op("SPARK:Nested", Nil)
 
-  private def op(name: String, arguments: Seq[JObject]): JObject =
-    Json.obj("op" -> JString(name), "args" -> JArray(arguments.toList))
+  private def op(name: String, arguments: Seq[wire.Expression]): wire.Expression =
+    wire.Expression.Operation(name, arguments)
 
-  private def literalJson(value: Any, dataType: DataType): JObject =
-    Json.obj("lit" -> encode(value, dataType), "type" -> JsonMethods.parse(typeOf(dataType).json))
+  private def literalOf(value: Any, dataType: DataType): wire.Expression =
+    wire.Expression.Literal(encode(value, dataType), Some(wire.FreeJson.of(typeOf(dataType))))
 
   /** Where a session takes a CHAR for a text, the blanks behind it count. */
   private def typeOf(dataType: DataType): DataType = dataType match {
@@ -95,29 +94,29 @@ private[lakelog] object Predicates {
     case other => other
   }
 
-  /** A value in Spark's internal representation as the format writes it; JNull for null. */
-  def encode(value: Any, dataType: DataType): JValue = (value, dataType) match {
-    case (null, _) => JNull
-    case (v: Boolean, _) => JBool(v)
-    case (v: Long, _: TimeType) => JLong(Math.floorDiv(v, NanosPerMicro))
-    case (v: Byte, _) => JLong(v.toLong)
-    case (v: Short, _) => JLong(v.toLong)
-    case (v: Int, _) => JLong(v.toLong)
-    case (v: Long, _) => JLong(v)
+  /** A value in Spark's internal representation as the format writes it. */
+  def encode(value: Any, dataType: DataType): wire.Scalar = (value, dataType) match {
+    case (null, _) => Scalar.Null
+    case (v: Boolean, _) => Scalar.Flag(v)
+    case (v: Long, _: TimeType) => Scalar.whole(Math.floorDiv(v, NanosPerMicro))
+    case (v: Byte, _) => Scalar.whole(v.toLong)
+    case (v: Short, _) => Scalar.whole(v.toLong)
+    case (v: Int, _) => Scalar.whole(v.toLong)
+    case (v: Long, _) => Scalar.whole(v)
     case (v: Float, _) => real(v.toDouble)
     case (v: Double, _) => real(v)
-    case (v: Decimal, _) => JString(v.toJavaBigDecimal.toPlainString)
-    case (v: UTF8String, _) => JString(v.toString)
-    case (v: Array[Byte], _) => JString(Base64.getEncoder.encodeToString(v))
-    case (other, _) => JString(other.toString)
+    case (v: Decimal, _) => Scalar.Text(v.toJavaBigDecimal.toPlainString)
+    case (v: UTF8String, _) => Scalar.Text(v.toString)
+    case (v: Array[Byte], _) => Scalar.Text(Base64.getEncoder.encodeToString(v))
+    case (other, _) => Scalar.Text(other.toString)
   }
 
   private val NanosPerMicro = 1000L
 
-  private def real(value: Double): JValue =
-    if (value.isNaN) JString("NaN")
-    else if (value.isInfinite) JString(if (value > 0) "Infinity" else "-Infinity")
-    else JDouble(value)
+  private def real(value: Double): wire.Scalar =
+    if (value.isNaN) Scalar.Text("NaN")
+    else if (value.isInfinite) Scalar.Text(if (value > 0) "Infinity" else "-Infinity")
+    else Scalar.Real(value)
 
   /**
    * The predicate about the files' columns, as Spark's Parquet reader takes it; None where Parquet cannot be asked: it

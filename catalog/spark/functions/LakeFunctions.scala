@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import org.json4s.JsonAST.{JBool, JObject}
-
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{FunctionAlreadyExistsException, NoSuchFunctionException}
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo
@@ -49,7 +47,7 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
   }
 
   private[lakelog] def createFunction(
-      ident: Identifier, definition: JObject, replace: Boolean, ifNotExists: Boolean): Unit = {
+      ident: Identifier, definition: wire.FunctionDefinition, replace: Boolean, ifNotExists: Boolean): Unit = {
     refuseSystem(ident.namespace)
     if (transform(ident).isDefined) {
       if (!ifNotExists) throw new FunctionAlreadyExistsException(functionParts(ident))
@@ -87,15 +85,15 @@ private[lakelog] trait LakeFunctions extends FunctionCatalog { self: LakeCatalog
 
 /** A function that a user has created, as Python keeps it. */
 private[lakelog] final class StoredFunction(
-    val catalog: LakeCatalog, val ident: Identifier, val definition: JObject) {
+    val catalog: LakeCatalog, val ident: Identifier, val definition: wire.FunctionDefinition) {
 
   def name: FunctionIdentifier = catalog.functionName(ident)
 
-  def isSql: Boolean = Json.string(definition, "language") == "sql"
+  def isSql: Boolean = definition.language == "sql"
 
   /** Whether it is a function of SQL that gives a table. */
-  def isTable: Boolean = isSql && Json.get(definition, "is_table").contains(JBool(true))
+  def isTable: Boolean = isSql && definition.isTable
 
   /** The text of a function of SQL, the class of one of Java. */
-  def body: String = Json.string(definition, "body")
+  def body: String = definition.body
 }

@@ -14,8 +14,6 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.io.InputFile
 import org.apache.parquet.schema.{GroupType, LogicalTypeAnnotation, PrimitiveType}
 import org.apache.parquet.schema.LogicalTypeAnnotation.{DecimalLogicalTypeAnnotation, IntLogicalTypeAnnotation, StringLogicalTypeAnnotation, TimestampLogicalTypeAnnotation}
-import org.json4s.JsonAST.{JArray, JBool, JLong, JString}
-import org.json4s.jackson.JsonMethods
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, ExternalCatalogUtils}
@@ -66,8 +64,8 @@ private[lakelog] object FooterInternals {
     Cast(Literal(UTF8String.fromString(text), StringType), dataType, Some(SettingInternals.conf.sessionLocalTimeZone),
       EvalMode.LEGACY).eval())
 
-  /** What executors find in the footers of these files, each as JSON; see [[FooterReader]]. */
-  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[String] = if (files.isEmpty) Nil
+  /** What executors find in the footers of these files. */
+  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[FooterLook] = if (files.isEmpty) Nil
   else {
     val context = session.sparkContext
     val configuration = SettingInternals.hadoopConf(files.head.path.toString, settings)
@@ -90,17 +88,13 @@ private[lakelog] object FooterReader {
   private val Magic = "PAR1"
   private val TrailerBytes = 8
 
-  /** `size`, `rows`, `footer` (its CRC-32), `schema`, `stats` and `old_calendar`, or `error`, as JSON. */
-  def read(path: String, configuration: Configuration, format: Map[String, String]): String = {
-    val found =
-      try look(HadoopInputFile.fromPath(new Path(path), configuration), format)
-      catch {
-        case NonFatal(error) => Json.obj("error" -> JString(s"${error.getClass.getSimpleName}: ${error.getMessage}"))
-      }
-    JsonMethods.compact(JsonMethods.render(found))
-  }
+  def read(path: String, configuration: Configuration, format: Map[String, String]): FooterLook =
+    try look(HadoopInputFile.fromPath(new Path(path), configuration), format)
+    catch {
+      case NonFatal(error) => FooterLook("", "", Some(s"${error.getClass.getSimpleName}: ${error.getMessage}"))
+    }
 
-  private def look(file: InputFile, format: Map[String, String]) = {
+  private def look(file: InputFile, format: Map[String, String]): FooterLook = {
     val crc = footerCrc(file)
     val reader = ParquetFileReader.open(file)
     try {
@@ -112,12 +106,12 @@ private[lakelog] object FooterReader {
       val leaves = leavesOf(columns, message, Nil).zipWithIndex
       val types = leaves.map { case ((path, dataType), i) => path -> (i.toLong, dataType) }.toMap
       val stats = FooterStatistics.of(footer, types)
-      Json.obj(
-        "size" -> JLong(file.getLength), "rows" -> JLong(footer.getBlocks.asScala.map(_.getRowCount).sum),
-        "footer" -> JLong(crc), "schema" -> JString(columns.json), "old_calendar" -> JBool(hasOldCalendar(footer)),
-        "stats" -> JArray(leaves.toList.flatMap { case ((path, _), i) =>
-          Json.get(stats, i.toString).map(own => JArray(List(Json.texts(path), own)))
-        }))
+      val found = wire.FooterFound(
+        path = "", size = file.getLength, rows = footer.getBlocks.asScala.map(_.getRowCount).sum, footer = crc,
+        schema = 0, partition = Map.empty,
+        stats = leaves.flatMap { case ((path, _), i) => stats.get(i.toLong).map(path -> _) },
+        oldCalendar = hasOldCalendar(footer))
+      FooterLook(found.asText, columns.json, None)
     } finally reader.close()
   }
 

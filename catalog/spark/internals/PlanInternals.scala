@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
 import org.apache.spark.sql.catalyst.expressions.{PredicateHelper, SubqueryExpression}
@@ -29,7 +27,7 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   def ofTable(name: String): LogicalPlan = SparkSession.active.table(name).queryExecution.analyzed
 
   /** A condition on the rows of a table, as Spark makes it simple for a scan. */
-  def condition(name: String, text: String): JObject = {
+  def condition(name: String, text: String): wire.Expression = {
     def refused(what: String) = Failures.invalid(
       s"The condition '$text' cannot choose files of $name, as $what: compare columns with values.")
     val rows = SparkSession.active.table(name).where(text).queryExecution
@@ -38,10 +36,10 @@ private[lakelog] object PlanInternals extends PredicateHelper {
       if (!expression.deterministic) throw refused("it is not deterministic")
     })
     rows.optimizedPlan match {
-      case _: LocalRelation => Predicates.toJson(Seq(new AlwaysFalse))
+      case _: LocalRelation => Predicates.toPython(Seq(new AlwaysFalse))
       case plan =>
         val parts = plan.collect { case filter: Filter => splitConjunctivePredicates(filter.condition) }.flatten
-        Predicates.toJson(parts.map(part =>
+        Predicates.toPython(parts.map(part =>
             DataSourceV2Strategy.translateFilterV2(part).getOrElse(
               throw refused(s"${part.sql} cannot be decided from the log"))))
     }

@@ -4,12 +4,10 @@ import java.util.{Map => JMap}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JNull, JObject, JValue}
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.{NoSuchPartitionException, PartitionsAlreadyExistException}
 import org.apache.spark.sql.connector.catalog.SupportsAtomicPartitionManagement
-import org.apache.spark.sql.types.{LongType, StructField, StructType}
+import org.apache.spark.sql.types.{DataType, LongType, StructField, StructType}
 
 /**
  * The partitions of a table, as SHOW, ADD, DROP, RENAME and TRUNCATE PARTITION name them: by the fields of its present
@@ -82,20 +80,18 @@ private[lakelog] trait LakePartitions extends SupportsAtomicPartitionManagement 
   private def listed(names: Array[String], ident: InternalRow): Array[InternalRow] = {
     val schema = partitionSchema()
     val types = names.map(name => schema(name).dataType)
-    val where = JObject(names.toList.zipWithIndex.map { case (name, i) =>
-      name -> value(ident, i, StructField(name, types(i)))
-    })
+    val where = names.zipWithIndex.map { case (name, i) => name -> value(ident, i, types(i)) }.toMap
     val found = access.failures.table(access.ident)(access.channel.bytes(wire.ListPartitions(facts.reference, where)))
     ArrowInternals.rows(found,
       StructType(
         SchemaInternals.withoutCharVarchar(schema).fields ++ Counts.map(StructField(_, LongType))))
   }
 
-  private def valuesOf(ident: InternalRow): JObject =
-    JObject(partitionSchema().fields.toList.zipWithIndex.map { case (field, i) => field.name -> value(ident, i, field) })
+  private def valuesOf(ident: InternalRow): Map[String, wire.Scalar] =
+    partitionSchema().fields.zipWithIndex.map { case (field, i) => field.name -> value(ident, i, field.dataType) }.toMap
 
-  private def value(ident: InternalRow, i: Int, field: StructField): JValue =
-    if (ident.isNullAt(i)) JNull else Predicates.encode(ident.get(i, field.dataType), field.dataType)
+  private def value(ident: InternalRow, i: Int, dataType: DataType): wire.Scalar =
+    Predicates.encode(if (ident.isNullAt(i)) null else ident.get(i, dataType), dataType)
 }
 
 private[lakelog] object LakePartitions {

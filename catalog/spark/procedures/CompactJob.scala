@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import scala.annotation.tailrec
 
-import org.json4s.JsonAST._
-
 /**
  * Rewrites small files of a table into larger ones, and files of which many rows are deleted. Python says which belong
  * together, and commits; executors read and write.
@@ -13,24 +11,22 @@ import org.json4s.JsonAST._
  */
 private[lakelog] object CompactJob {
 
-  /** `job` has the parts of the `table`'s name, a condition in `where`, a `goal`, and the `most_bytes` of a file. */
-  def run(job: JObject, catalog: String): JObject = {
-    val name = SchemaInternals.quoted(catalog +: Json.stringList(Json.get(job, "table").get))
+  def run(job: wire.Compact, catalog: String): wire.Compacted = {
+    val name = SchemaInternals.quoted(catalog +: job.table)
     val table = ProcedureTables.load(name)
-    val goal = wire.CompactionGoal.of(Json.child(job, "goal"))
-    val condition = Json.optionalString(job, "where").map(PlanInternals.condition(name, _))
+    val condition = job.where.map(PlanInternals.condition(name, _))
     val wanted = (version: wire.LoadedTable) =>
       wire.PlanCompaction(
-        version, goal, condition, until = table.facts.version,
-        limitBytes = goal.targetSizeBytes * CompactRows.filesAtOnce)
+        version, job.goal, condition, until = table.facts.version,
+        limitBytes = job.goal.targetSizeBytes * CompactRows.filesAtOnce)
     val newest = () => {
       val now = ProcedureTables.load(name)
       if (now.facts.ownId != table.facts.ownId) throw Failures.invalid(
         s"$name was dropped and re-created while it was compacted: compact the new table.")
       now
     }
-    val (done, version) = compact(table, newest, wanted, Json.long(job, "most_bytes"), Compacted.Nothing, TriesMax)
-    Json.merge(done.toJson, "current_version" -> JLong(version))
+    val (done, version) = compact(table, newest, wanted, job.mostBytes, Compacted.Nothing, TriesMax)
+    wire.Compacted(done.files, done.bytes, done.addedFiles, done.addedBytes, done.deleted, version)
   }
 
   @tailrec
@@ -59,10 +55,6 @@ private[lakelog] final case class Compacted(files: Long, bytes: Long, addedFiles
   def +(more: Compacted): Compacted = Compacted(
     files + more.files, bytes + more.bytes, addedFiles + more.addedFiles, addedBytes + more.addedBytes,
     deleted + more.deleted)
-
-  def toJson: JObject = Json.obj(
-    "rewritten_files" -> JLong(files), "rewritten_bytes" -> JLong(bytes), "added_files" -> JLong(addedFiles),
-    "added_bytes" -> JLong(addedBytes), "deleted_rows" -> JLong(deleted))
 }
 
 private[lakelog] object Compacted {
@@ -100,28 +92,26 @@ private[lakelog] final class CompactBatch(table: LakeTable, groups: Seq[CompactG
     table.access.wrote(facts.location, stay.flatMap(written(_)))
     val done = stay.map { i =>
       val group = groups(i)
-      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(long(_, "size")).sum,
+      Compacted(group.files.paths.length, group.bytes, written(i).length, written(i).map(_.size).sum,
         group.deleted)
     }
     (done.foldLeft(Compacted.Nothing)(_ + _), gone.isEmpty)
   }
 
   /** The groups that were left out. */
-  private def commit(write: TableWrite, written: Seq[Seq[String]]): Set[Int] = {
+  private def commit(write: TableWrite, written: Seq[Seq[wire.DataFile]]): Set[Int] = {
     val rewritten = groups.zip(written).map { case (group, files) =>
-      wire.Rewritten(group.files.paths.toSeq, files.map(DataFiles.json))
+      wire.Rewritten(group.files.paths.toSeq, files)
     }
     val answer = write.commit((version, write) => wire.CommitCompaction(version, write.token, write.write, rewritten))
     answer.lost.map(_.toInt).toSet
   }
 
-  private def check(group: CompactGroup, files: Seq[String]): Unit = {
-    val rows = files.map(long(_, "rows")).sum
+  private def check(group: CompactGroup, files: Seq[wire.DataFile]): Unit = {
+    val rows = files.map(_.rows).sum
     if (rows != group.rows) throw new IllegalStateException(
       s"Files with ${group.rows} rows, from ${group.files.paths.head} on, would be replaced by files with $rows")
   }
-
-  private def long(file: String, name: String): Long = Json.long(DataFiles.json(file), name)
 }
 
 private[lakelog] object CompactBatch {

@@ -19,8 +19,9 @@ private[lakelog] object CompactRows {
 
   private val FilesAtOnce = 64
 
-  /** Writes the live rows of each group to files of its own, and returns the JSON of these. */
-  def write(table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long): Seq[Seq[String]] = {
+  /** Writes the live rows of each group to files of its own, and returns these. */
+  def write(
+      table: LakeTable, groups: Seq[CompactGroup], filePrefix: String, mostBytes: Long): Seq[Seq[wire.DataFile]] = {
     val context = session.sparkContext
     val own = SchemaInternals.withoutCharVarchar(table.schema)
     val settings = LakeBatchWrite.settings(table, own, filePrefix, hasIds = true).copy(targetBytes = mostBytes)
@@ -28,9 +29,10 @@ private[lakelog] object CompactRows {
       s"lakelog compaction of ${table.name}: ${groups.map(_.files.paths.length).sum} files in ${groups.length} groups"
     JobInternals.described(text) {
       val (rows, owners) = new CompactRows(session, table, own).of(groups)
-      val found = new Array[Array[String]](owners.length)
+      val found = new Array[Seq[wire.DataFile]](owners.length)
       val task = (at: TaskContext, rows: Iterator[InternalRow]) => CompactTask.write(settings, at, rows)
-      try context.runJob(rows, task, owners.indices, (i: Int, files: Array[String]) => found(i) = files)
+      try context.runJob(rows, task, owners.indices,
+          (i: Int, files: Array[String]) => found(i) = files.toSeq.map(wire.DataFile.parsed))
       catch {
         case failed: Throwable =>
           LakeBatchWrite.deleteFiles(table, found.toSeq.filter(_ != null).flatten)

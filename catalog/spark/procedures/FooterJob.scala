@@ -5,32 +5,26 @@ import java.util.Locale
 import scala.collection.mutable
 
 import org.apache.hadoop.fs.Path
-import org.json4s.JsonAST._
-import org.json4s.jackson.JsonMethods
 
-import org.apache.spark.sql.types.{DataType, StructField, StructType}
+import org.apache.spark.sql.types.{StructField, StructType}
 
 /** A Parquet file of another writer, with the values that its folders' names have; None stands for NULL. */
 private[lakelog] final case class ForeignFile(path: Path, sizeBytes: Long, partition: Seq[(String, Option[String])])
 
+/** What an executor has found in a footer, as JSON without what only the driver knows; or the `error` instead. */
+private[lakelog] final case class FooterLook(found: String, schema: String, error: Option[String])
+
 /** Finds Parquet files of other writers, and has executors look into their footers. */
 private[lakelog] object FooterJob {
 
-  /** `job` has `source` (a path, or the parts of a table's name in the session catalog), `schema`, `partition_filter`. */
-  def run(job: JObject, settings: Map[String, String]): JObject = {
-    val columns =
-      DataType.fromJson(JsonMethods.compact(Json.child(job, "schema"))).asInstanceOf[StructType].fields.toSeq
-    val source = Json.child(job, "source")
-    val files = Json.optionalString(source, "path") match {
+  def run(job: wire.ReadFooters, settings: Map[String, String]): wire.FootersRead = {
+    val columns = job.schema.schema.fields.toSeq
+    val files = job.source.path match {
       case Some(path) => ForeignFiles.below(path, settings, name => named(columns, name).isDefined)
-      case None => ForeignFiles.ofTable(Json.stringList(Json.get(source, "table").get), settings)
-    }
-    val wanted = Json.child(job, "partition_filter").obj.map {
-      case (name, JString(text)) => name -> Some(text)
-      case (name, _) => name -> None
+      case None => ForeignFiles.ofTable(job.source.table.get, settings)
     }
     val chosen = files.map(file => file -> literals(file, columns)).filter { case (file, values) =>
-      wanted.forall { case (name, text) =>
+      job.partitionFilter.forall { case (name, text) =>
         val found = values.find(_._1.equalsIgnoreCase(name)).getOrElse(throw Failures.invalid(
             s"The file ${file.path} has no partition column $name in the names of its folders."))
         found._2 == literal(name, text, named(columns, name))
@@ -39,19 +33,14 @@ private[lakelog] object FooterJob {
     val schemas = mutable.LinkedHashMap.empty[String, Int]
     val read = FooterInternals.read(chosen.map(_._1), settings)
     val entries = chosen.zip(read).map { case ((file, values), footer) =>
-      val found = JsonMethods.parse(footer).asInstanceOf[JObject]
-      Json.optionalString(found, "error").foreach { error =>
+      footer.error.foreach { error =>
         throw Failures.invalid(s"The file ${file.path} cannot be added: it cannot be read as Parquet ($error).")
       }
-      val schema = schemas.getOrElseUpdate(Json.string(found, "schema"), schemas.size)
-      Json.merge(
-        found, "path" -> JString(Locations.url(file.path)), "schema" -> JInt(schema),
-        "partition" -> JObject(values.toList))
+      val schema = schemas.getOrElseUpdate(footer.schema, schemas.size)
+      wire.FooterFound.parsed(footer.found)
+        .copy(path = Locations.url(file.path), schema = schema.toLong, partition = values.toMap)
     }
-    Json.obj(
-      "table_schema" -> Json.child(job, "schema"),
-      "schemas" -> JArray(schemas.keys.toList.map(JsonMethods.parse(_))),
-      "files" -> JArray(entries.toList))
+    wire.FootersRead(job.schema, schemas.keys.toSeq.map(wire.FreeJson.parsed), entries)
   }
 
   private def named(columns: Seq[StructField], name: String): Option[StructField] = {
@@ -59,16 +48,17 @@ private[lakelog] object FooterJob {
     columns.find(_.name.toLowerCase(Locale.ROOT) == lower)
   }
 
-  private def literals(file: ForeignFile, columns: Seq[StructField]): Seq[(String, JValue)] =
+  private def literals(file: ForeignFile, columns: Seq[StructField]): Seq[(String, wire.Scalar)] =
     file.partition.map { case (name, text) => name -> literal(name, text, named(columns, name)) }
 
   /** The value of the column in the format's JSON, cast as Spark casts names of folders. */
-  private def literal(name: String, text: Option[String], column: Option[StructField]): JValue = (text, column) match {
-    case (None, _) => JNull
-    case (Some(value), None) => JString(value)
-    case (Some(value), Some(field)) =>
-      val target = SchemaInternals.withoutCharVarchar(StructType(Seq(field))).head.dataType
-      FooterInternals.cast(value, target).map(Predicates.encode(_, target)).getOrElse(throw Failures.invalid(
-          s"'$value', in the name of a folder, is not a ${target.sql}, the type of the column $name."))
-  }
+  private def literal(name: String, text: Option[String], column: Option[StructField]): wire.Scalar =
+    (text, column) match {
+      case (None, _) => wire.Scalar.Null
+      case (Some(value), None) => wire.Scalar.Text(value)
+      case (Some(value), Some(field)) =>
+        val target = SchemaInternals.withoutCharVarchar(StructType(Seq(field))).head.dataType
+        FooterInternals.cast(value, target).map(Predicates.encode(_, target)).getOrElse(throw Failures.invalid(
+            s"'$value', in the name of a folder, is not a ${target.sql}, the type of the column $name."))
+    }
 }

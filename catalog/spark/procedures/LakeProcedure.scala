@@ -48,8 +48,8 @@ private final class BoundLakeProcedure(
   override def isDeterministic: Boolean = false
 
   override def call(arguments: InternalRow): JIterator[Scan] = {
-    val answered = failures.procedure(session.call(declaration, JsonValues.toJson(arguments, input), jobs))
-    val rows = answered.map(JsonValues.toRow(_, declaration.result))
+    val answered = failures.procedure(session.call(declaration, wire.JsonValues.of(arguments, input), jobs))
+    val rows = answered.map(wire.JsonValues.toRow(_, declaration.result))
     if (declaration.result.isEmpty) Collections.emptyIterator()
     else Collections.singleton[Scan](new ResultRows(rows.toArray, declaration.result)).iterator
   }

@@ -1,10 +1,8 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory, Scan}
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /** Reads Arrow streams with the columns of `schema`, a task for each; they are made once, when Spark first needs them. */
@@ -43,8 +41,6 @@ private object ArrowReaderFactory extends PartitionReaderFactory {
 
 /** How Python describes the columns of its own tables, and gives their rows: streams one after the other. */
 private[lakelog] object SystemStreams {
-
-  def schema(declared: JObject): StructType = DataType.fromJson(Json.text(declared)).asInstanceOf[StructType]
 
   def of(answer: (wire.Streams, Array[Byte])): Seq[Array[Byte]] = {
     val (streams, body) = answer

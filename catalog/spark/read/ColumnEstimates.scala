@@ -4,8 +4,6 @@ import java.util.{Map => JMap, Optional, OptionalLong}
 
 import scala.jdk.CollectionConverters._
 
-import org.json4s.JsonAST.{JNull, JValue}
-
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.types._
@@ -42,8 +40,8 @@ private[lakelog] object ColumnEstimates {
       private def whole(known: Option[Long], limit: Long): OptionalLong =
         known.fold(OptionalLong.empty())(number => OptionalLong.of(math.min(number, limit)))
 
-      private def bound(known: Option[JValue]): Optional[Object] = if (!isEstimated) Optional.empty()
+      private def bound(known: Option[wire.Scalar]): Optional[Object] = if (!isEstimated) Optional.empty()
       else Optional.ofNullable(
-        Constants.value(known.getOrElse(JNull), estimate.`type`, dataType).asInstanceOf[Object])
+        Constants.value(known.getOrElse(wire.Scalar.Null), estimate.`type`, dataType).asInstanceOf[Object])
     }
 }

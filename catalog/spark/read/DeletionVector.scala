@@ -7,8 +7,6 @@ import java.util.zip.CRC32
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.json4s.JsonAST.JObject
-import org.json4s.jackson.JsonMethods
 import org.roaringbitmap.RoaringBitmap
 
 /**
@@ -61,12 +59,10 @@ private[lakelog] object DeletionVector {
 
   /** What the log says of the deleted rows of a file of the table at `location`, which has so many `live` ones. */
   def parse(json: String, live: Long, location: String): DeletionVector = {
-    val known = JsonMethods.parse(json).asInstanceOf[JObject]
-    val rows = Json.long(known, "rows")
-    val path = Json.optionalString(known, "path").map(Locations.file(location, _).toString)
+    val known = wire.Deletes.parsed(json)
+    val path = known.path.map(Locations.file(location, _).toString)
     DeletionVector(
-      rows, rows + live, Json.long(known, "size").toInt, Json.long(known, "crc"),
-      Json.optionalString(known, "inline").map(Base64.getDecoder.decode), path,
-      if (path.isEmpty) 0L else Json.long(known, "offset"))
+      known.rows, known.rows + live, known.size.toInt, known.crc, known.inline.map(Base64.getDecoder.decode), path,
+      if (path.isEmpty) 0L else known.offset.get)
   }
 }

@@ -1,8 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-import org.json4s.jackson.JsonMethods
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -23,17 +20,11 @@ private[lakelog] object FileShape {
   val Own: FileShape = FileShape(None, Nil, hasDeletes = false)
 
   def of(names: Option[String], constants: Option[String], hasDeletes: Boolean): FileShape = FileShape(
-    names.map(text =>
-      Json.stringMap(Json.obj("names" -> JsonMethods.parse(text)), "names").map {
-        case (id, name) => id.toLong -> name
-      }),
-    constants.map(text => members(text).map(_._1.toLong).sorted).getOrElse(Nil), hasDeletes)
+    names.map(wire.Json.read[Map[Long, String]](_)),
+    constants.map(FileShape.constants(_).keys.toSeq.sorted).getOrElse(Nil), hasDeletes)
 
   /** The constants of a file, by column id. */
-  def constants(text: String): Map[Long, JObject] =
-    members(text).collect { case (id, constant: JObject) => id.toLong -> constant }.toMap
-
-  private def members(text: String) = JsonMethods.parse(text).asInstanceOf[JObject].obj
+  def constants(text: String): Map[Long, wire.Constant] = wire.Json.read[Map[Long, wire.Constant]](text)
 }
 
 /**

@@ -80,7 +80,7 @@ private[lakelog] final class KeyedFiles(
   private def ask(version: Long): Map[String, InternalRow] =
     table.access.failures.table(table.access.ident) {
       val request =
-        wire.PartitionKeys(facts.referenceOf(version), fields.map(_.id.toLong), Predicates.toJson(predicates))
+        wire.PartitionKeys(facts.referenceOf(version), fields.map(_.id.toLong), Predicates.toPython(predicates))
       val (answer, body) = table.access.channel.withBytes(request)
       if (!answer.complete) Map.empty
       else {

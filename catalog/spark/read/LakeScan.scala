@@ -156,7 +156,7 @@ private[lakelog] final class LakeScan(
   private def plan(version: Long, wanted: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
       val (ofFiles, ofRows) = wanted.partition(FileNames.areIn(_, metadata))
-      val request = wire.Plan(facts.referenceOf(version), Predicates.toJson(ofRows), top.map(_.asked))
+      val request = wire.Plan(facts.referenceOf(version), Predicates.toPython(ofRows), top.map(_.asked))
       val found = ArrowInternals.plannedFiles(table.access.channel.bytes(request), facts.location)
       ofFiles.foldLeft(found)((files, predicate) => FileNames.matching(files, predicate, metadata))
     }

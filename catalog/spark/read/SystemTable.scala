@@ -44,7 +44,7 @@ private[lakelog] trait SystemRows {
 /** A table of the namespace `system`, such as the audit. */
 private[lakelog] final class TableOfSystem(catalog: String, declared: wire.DeclaredTable, channel: Channel,
     failures: Failures)
-  extends SystemTable(SystemStreams.schema(declared.schema)) {
+  extends SystemTable(declared.schema.schema) {
 
   private val simpleName = declared.name
 
@@ -59,7 +59,7 @@ private[lakelog] final class TableOfSystem(catalog: String, declared: wire.Decla
 
 /** Metadata of one version of a table, such as its files; see `lakelog.catalog.metadata_tables`. */
 private[lakelog] final class MetadataTable(table: LakeTable, declared: wire.MetadataTable)
-  extends SystemTable(SystemStreams.schema(declared.schema)) {
+  extends SystemTable(declared.schema.schema) {
 
   private val kind = declared.name
 

@@ -74,7 +74,7 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
     val kept = Positions.united(rows.flatMap(_.positions), once = true)
     val read = commit.scan.map(_.files.withRows)
     read.foreach(RewriteBatch.check(_, kept.keySet, seen))
-    commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows.flatMap(_.files))
+    commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows.flatMap(_.dataFiles))
   }
 }
 

@@ -54,6 +54,6 @@ private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWri
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val rows = written(messages)
-    commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows.flatMap(_.files))
+    commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows.flatMap(_.dataFiles))
   }
 }

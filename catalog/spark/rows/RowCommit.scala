@@ -2,7 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Base64, Locale}
 
-import org.json4s.JsonAST.JObject
 import org.roaringbitmap.RoaringBitmap
 
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
@@ -22,11 +21,11 @@ private[lakelog] final class RowCommit(
    * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds files. Where nothing is
    * to be changed, there is no commit.
    */
-  def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[String]): Unit =
+  def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[wire.DataFile]): Unit =
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
       write.commit((version, write) =>
         wire.CommitRows(
-          version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files.map(DataFiles.json),
+          version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files,
           removed = removed,
           deletes = RowCommit.positions(deleted, path),
           condition = together.flatMap(RowCommit.condition(table, _)),
@@ -62,11 +61,11 @@ private[lakelog] object RowCommit {
     }
 
   /** What all rows of the table match that the statement has read: rows like them that others add may conflict. */
-  def condition(table: LakeTable, together: ReadTogether): Option[JObject] = {
+  def condition(table: LakeTable, together: ReadTogether): Option[wire.Expression] = {
     val metadata = table.physical.metadata
     val scans = together.filters(table).map(_.filterNot(FileNames.areIn(_, metadata)))
     if (scans.isEmpty || scans.exists(_.isEmpty)) None
-    else if (scans.length == 1) Some(Predicates.toJson(scans.head))
-    else Some(Predicates.any(scans.map(Predicates.toJson(_))))
+    else if (scans.length == 1) Some(Predicates.toPython(scans.head))
+    else Some(Predicates.any(scans.map(Predicates.toPython(_))))
   }
 }

@@ -54,7 +54,7 @@ private[lakelog] abstract class RowWrite(table: LakeTable) extends RequiresDistr
 private[lakelog] abstract class RowBatch(table: LakeTable, commit: RowCommit) extends BatchWrite {
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.files))
+    if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, written(messages).flatMap(_.dataFiles))
 
   protected def written(messages: Array[WriterCommitMessage]): Seq[RowsWritten] =
     messages.toSeq.collect { case rows: RowsWritten => rows }

@@ -8,7 +8,9 @@ import org.apache.spark.sql.types.{DataType, LongType, StructType}
 
 /** What one task of a row-level operation has written, and which rows that were there it is about. */
 private[lakelog] final case class RowsWritten(files: Array[String], positions: Array[FilePositions])
-  extends WriterCommitMessage
+  extends WriterCommitMessage {
+  def dataFiles: Seq[wire.DataFile] = files.toSeq.map(wire.DataFile.parsed)
+}
 
 /** Where in a row that says where a row is, file and position are. */
 private[lakelog] final case class PlaceOrdinals(file: Int, position: Int)

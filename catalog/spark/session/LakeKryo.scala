@@ -11,5 +11,6 @@ import org.apache.spark.serializer.KryoRegistrator
 class LakeKryo extends KryoRegistrator {
   override def registerClasses(kryo: Kryo): Unit = Seq(
     classOf[FilesWritten], classOf[IdentityTaken], classOf[Array[IdentityTaken]],
-    classOf[RowsWritten], classOf[FilePositions], classOf[Array[FilePositions]]).foreach(kryo.register(_))
+    classOf[RowsWritten], classOf[FilePositions], classOf[Array[FilePositions]],
+    classOf[FooterLook], classOf[Array[FooterLook]]).foreach(kryo.register(_))
 }

@@ -95,7 +95,7 @@ private final class CreatingCommit(staged: StagedLakeTable) extends FileCommit {
 
   override def mayHaveHappened: Boolean = staged.mayHaveHappened
 
-  override def commit(operation: WriteOperation, written: Seq[String], values: Seq[wire.ValuesTaken]): Unit = {
+  override def commit(operation: WriteOperation, written: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit = {
     files.commit(operation, written, values)
     staged.commit()
   }

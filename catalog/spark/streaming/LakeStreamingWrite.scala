@@ -40,6 +40,6 @@ private[lakelog] final class BatchCommit(table: LakeTable, query: String, prepar
     number.map(wire.StreamBatch(query, _, fromCheckpoint = true))
 
   /** A batch without rows changes nothing: whether it is retried makes no difference. */
-  override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit =
+  override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit =
     if (files.nonEmpty || operation.name != "append") super.commit(operation, files, values)
 }

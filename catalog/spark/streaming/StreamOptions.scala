@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.util.Locale
 
-import org.json4s.JsonAST.{JInt, JString, JValue}
-
 import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
 import org.apache.spark.sql.connector.read.streaming.{CompositeReadLimit, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -13,7 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * where it reads changes, and says up to which version or time, and whether Spark compares them.
  */
 private[lakelog] final case class StreamOptions(
-    limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[JValue] = None,
+    limit: ReadLimit, skipsChanges: Boolean, startingVersion: Option[Either[Long, String]] = None,
     startingTimestampUs: Option[Long] = None,
     changes: Option[wire.StreamOfChanges] = None) {
 
@@ -71,10 +69,10 @@ private[lakelog] object StreamOptions {
     val stream = StreamOptions(
       limit(options), skipsChanges = false, changes = Some(wire.StreamOfChanges(changes.end, changes.isCompared)))
     changes.asked.range match {
-      case range if LakeChangelog.startsLatest(range) => stream.copy(startingVersion = Some(JString("latest")))
+      case range if LakeChangelog.startsLatest(range) => stream.copy(startingVersion = Some(Right("latest")))
       case range: VersionRange =>
         val version = range.startingVersion.trim.toLong + after(range.startingBoundInclusive)
-        stream.copy(startingVersion = Some(JInt(version)))
+        stream.copy(startingVersion = Some(Left(version)))
       case range: TimestampRange =>
         val us = passed(range.startingTimestamp, options.get(timestamp)) + after(range.startingBoundInclusive)
         stream.copy(startingTimestampUs = Some(us))
@@ -86,8 +84,8 @@ private[lakelog] object StreamOptions {
     (asked(options, version), asked(options, timestamp)) match {
       case (Some(_), Some(_)) =>
         throw Failures.invalid(s"A stream begins at one place: give $version or $timestamp, not both.")
-      case (Some("latest"), None) => stream.copy(startingVersion = Some(JString("latest")))
-      case (Some(text), None) => stream.copy(startingVersion = Some(JInt(text.toLongOption.getOrElse(
+      case (Some("latest"), None) => stream.copy(startingVersion = Some(Right("latest")))
+      case (Some(text), None) => stream.copy(startingVersion = Some(Left(text.toLongOption.getOrElse(
               throw Failures.invalid(s"$version is '$text': give the number of a version, or latest.")))))
       case (None, Some(text)) => stream.copy(startingTimestampUs = Some(time(text)))
       case (None, None) => stream

@@ -2,8 +2,6 @@ package org.apache.spark.sql.lakelog
 
 import java.lang.ref.WeakReference
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.connector.catalog._
 
@@ -51,9 +49,9 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
     refuseRoot(ident)
     EvolvingViews.check(Option(view.schemaMode), SchemaInternals.quoted(named(ident)))
     val before = if (create) None else ProcessState.ofThread.views(session).of(ident)
-    if (before.exists(Json.string(_, "text") != view.queryText)) ViewCycles.check(named(ident), view)
+    if (before.exists(_.text != view.queryText)) ViewCycles.check(named(ident), view)
     channel.changeOnce(wire.DefineView(
-        parts(ident), view = ViewJson.of(view, name), create = create, replace = replace, expected = before))
+        parts(ident), view = ViewDefinitions.of(view, name), create = create, replace = replace, expected = before))
     view
   }
 
@@ -61,13 +59,13 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
    * Returns a view to Spark, and keeps how it was: an ALTER VIEW is made of the view that its analysis loaded, and is
    * refused where that has changed since, as the change of another client would be lost.
    */
-  private[lakelog] def loadedView(ident: Identifier, json: JObject): View = {
-    EvolvingViews.check(Json.optionalString(json, "schema_mode"), SchemaInternals.quoted(named(ident)))
+  private[lakelog] def loadedView(ident: Identifier, definition: wire.ViewDefinition): View = {
+    EvolvingViews.check(definition.schemaMode, SchemaInternals.quoted(named(ident)))
     StatementInternals.tracker.foreach { statement =>
       val thread = ProcessState.ofThread
-      thread.setViews(session, thread.views(session).in(statement).and(ident, json))
+      thread.setViews(session, thread.views(session).in(statement).and(ident, definition))
     }
-    ViewJson.toSpark(json, name)
+    ViewDefinitions.toSpark(definition, name)
   }
 
   override def dropView(ident: Identifier): Boolean =
@@ -89,15 +87,16 @@ private[lakelog] trait LakeViews extends RelationCatalog { self: LakeCatalog =>
 }
 
 /** Views as they were when they were first loaded for a statement. */
-private[lakelog] final case class LoadedViews(statement: WeakReference[AnyRef], views: Map[Identifier, JObject]) {
+private[lakelog] final case class LoadedViews(statement: WeakReference[AnyRef],
+    views: Map[Identifier, wire.ViewDefinition]) {
 
   def in(now: AnyRef): LoadedViews =
     if (statement.get eq now) this else LoadedViews(new WeakReference(now), Map.empty)
 
-  def and(ident: Identifier, view: JObject): LoadedViews =
+  def and(ident: Identifier, view: wire.ViewDefinition): LoadedViews =
     if (views.contains(ident)) this else copy(views = views.updated(ident, view))
 
-  def of(ident: Identifier): Option[JObject] = views.get(ident)
+  def of(ident: Identifier): Option[wire.ViewDefinition] = views.get(ident)
 }
 
 private[lakelog] object LoadedViews {

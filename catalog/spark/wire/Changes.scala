@@ -1,7 +1,7 @@
 // Written by scripts/wire from lakelog.spark.requests.changes: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
-import org.json4s.JsonAST.{JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 /**
  * The facts of a table as changes of it are read, between versions or times; without any of these, of all of them.
@@ -86,7 +86,7 @@ private[lakelog] object ChangesFacts extends Companion[ChangesFacts] {
 }
 
 /** The files of changes that were loaded, as an Arrow stream. */
-private[lakelog] final case class PlanChanges(table: LoadedTable, first: Long, last: Long, predicate: JObject)
+private[lakelog] final case class PlanChanges(table: LoadedTable, first: Long, last: Long, predicate: Expression)
   extends Request[Done]("plan_changes") {
   override def members: Members = table.members ++ List(
     "first" -> put(first),
@@ -100,7 +100,7 @@ private[lakelog] object PlanChanges extends Companion[PlanChanges] {
     LoadedTable.of(json),
     take[Long](json, "first"),
     take[Long](json, "last"),
-    take[JObject](json, "predicate"))
+    take[Expression](json, "predicate"))
 }
 
 /** What distinguishes the columns of the loaded version from others. */
@@ -165,7 +165,7 @@ private[lakelog] object OfStream extends Companion[OfStream] {
 /** The first position: at a version (or `latest`) or time, else before the present contents. */
 private[lakelog] final case class StreamStart(
     stream: OfStream,
-    startingVersion: Option[JValue] = None,
+    startingVersion: Option[Either[Long, String]] = None,
     startingTimestampUs: Option[Long] = None)
   extends Request[Position]("stream_start") {
   override def members: Members = stream.members ++ List(
@@ -177,7 +177,7 @@ private[lakelog] final case class StreamStart(
 private[lakelog] object StreamStart extends Companion[StreamStart] {
   override def of(json: JObject): StreamStart = StreamStart(
     OfStream.of(json),
-    takeIfAny[JValue](json, "starting_version"),
+    takeIfAny[Either[Long, String]](json, "starting_version"),
     takeIfAny[Long](json, "starting_timestamp_us"))
 }
 

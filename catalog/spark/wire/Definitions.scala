@@ -62,11 +62,11 @@ private[lakelog] object ViewExists extends Companion[ViewExists] {
  */
 private[lakelog] final case class DefineView(
     identifier: Seq[String],
-    token: Option[JObject] = None,
-    view: JObject,
+    token: Option[Token] = None,
+    view: ViewDefinition,
     create: Boolean,
     replace: Boolean,
-    expected: Option[JObject] = None)
+    expected: Option[ViewDefinition] = None)
   extends Change[Done]("define_view") {
   override def members: Members = List(
     "identifier" -> put(identifier),
@@ -82,15 +82,15 @@ private[lakelog] final case class DefineView(
 private[lakelog] object DefineView extends Companion[DefineView] {
   override def of(json: JObject): DefineView = DefineView(
     take[Seq[String]](json, "identifier"),
-    takeIfAny[JObject](json, "token"),
-    take[JObject](json, "view"),
+    takeIfAny[Token](json, "token"),
+    take[ViewDefinition](json, "view"),
     take[Boolean](json, "create"),
     take[Boolean](json, "replace"),
-    takeIfAny[JObject](json, "expected"))
+    takeIfAny[ViewDefinition](json, "expected"))
 }
 
 /** Drop a view. */
-private[lakelog] final case class DropView(identifier: Seq[String], token: Option[JObject] = None)
+private[lakelog] final case class DropView(identifier: Seq[String], token: Option[Token] = None)
   extends Change[Dropped]("drop_view") {
   override def members: Members = List("identifier" -> put(identifier), "token" -> putOrNull(token))
   override def answer(json: JObject): Dropped = Dropped.of(json)
@@ -100,11 +100,11 @@ private[lakelog] final case class DropView(identifier: Seq[String], token: Optio
 private[lakelog] object DropView extends Companion[DropView] {
   override def of(json: JObject): DropView = DropView(
     take[Seq[String]](json, "identifier"),
-    takeIfAny[JObject](json, "token"))
+    takeIfAny[Token](json, "token"))
 }
 
 /** Give a view another name. */
-private[lakelog] final case class RenameView(identifier: Seq[String], token: Option[JObject] = None, to: Seq[String])
+private[lakelog] final case class RenameView(identifier: Seq[String], token: Option[Token] = None, to: Seq[String])
   extends Change[Done]("rename_view") {
   override def members: Members = List("identifier" -> put(identifier), "token" -> putOrNull(token), "to" -> put(to))
   override def answer(json: JObject): Done = Done.of(json)
@@ -114,7 +114,7 @@ private[lakelog] final case class RenameView(identifier: Seq[String], token: Opt
 private[lakelog] object RenameView extends Companion[RenameView] {
   override def of(json: JObject): RenameView = RenameView(
     take[Seq[String]](json, "identifier"),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[Seq[String]](json, "to"))
 }
 
@@ -161,20 +161,20 @@ private[lakelog] object LoadFunction extends Companion[LoadFunction] {
   override def of(json: JObject): LoadFunction = LoadFunction(OfFunction.of(json))
 }
 
-private[lakelog] final case class FoundFunction(function: Option[JObject])
+private[lakelog] final case class FoundFunction(function: Option[FunctionDefinition])
   extends Message {
   override def members: Members = List("function" -> putOrNull(function))
 }
 
 private[lakelog] object FoundFunction extends Companion[FoundFunction] {
-  override def of(json: JObject): FoundFunction = FoundFunction(takeIfAny[JObject](json, "function"))
+  override def of(json: JObject): FoundFunction = FoundFunction(takeIfAny[FunctionDefinition](json, "function"))
 }
 
 /** Create a function. */
 private[lakelog] final case class CreateFunction(
     function: OfFunction,
-    token: Option[JObject] = None,
-    definition: JObject,
+    token: Option[Token] = None,
+    definition: FunctionDefinition,
     orReplace: Boolean,
     ifNotExists: Boolean)
   extends Change[Done]("create_function") {
@@ -190,14 +190,14 @@ private[lakelog] final case class CreateFunction(
 private[lakelog] object CreateFunction extends Companion[CreateFunction] {
   override def of(json: JObject): CreateFunction = CreateFunction(
     OfFunction.of(json),
-    takeIfAny[JObject](json, "token"),
-    take[JObject](json, "definition"),
+    takeIfAny[Token](json, "token"),
+    take[FunctionDefinition](json, "definition"),
     take[Boolean](json, "or_replace"),
     take[Boolean](json, "if_not_exists"))
 }
 
 /** Drop a function. */
-private[lakelog] final case class DropFunction(function: OfFunction, token: Option[JObject] = None)
+private[lakelog] final case class DropFunction(function: OfFunction, token: Option[Token] = None)
   extends Change[Dropped]("drop_function") {
   override def members: Members = function.members ++ List("token" -> putOrNull(token))
   override def answer(json: JObject): Dropped = Dropped.of(json)
@@ -205,5 +205,5 @@ private[lakelog] final case class DropFunction(function: OfFunction, token: Opti
 }
 
 private[lakelog] object DropFunction extends Companion[DropFunction] {
-  override def of(json: JObject): DropFunction = DropFunction(OfFunction.of(json), takeIfAny[JObject](json, "token"))
+  override def of(json: JObject): DropFunction = DropFunction(OfFunction.of(json), takeIfAny[Token](json, "token"))
 }

@@ -1,23 +1,20 @@
-// Written by scripts/wire from lakelog.spark.requests.*: change that, and run it.
+// Written by scripts/wire from lakelog.spark.requests: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-import org.apache.spark.sql.lakelog.{Frame, Json}
-
-/** Reads and writes requests and answers again, so that a test can compare them with those of Python. */
+/** Reads and writes requests, answers and their parts again: a test compares them with those of Python. */
 private[lakelog] object Mirror {
 
   /** The request as the adapter would write it, in its transaction and for its statement. */
   def request(method: String, text: String): String = {
-    val json = Frame.parsed(text.getBytes(java.nio.charset.StandardCharsets.UTF_8))
+    val json = Json.parsed(text)
     val read = requests(method)(json)
     require(read.method == method)
     Json.text(Scope.of(json).on(read))
   }
 
-  def answer(name: String, text: String): String =
-    Json.text(answers(name)(Frame.parsed(text.getBytes(java.nio.charset.StandardCharsets.UTF_8))).json)
+  def value(name: String, text: String): String = values(name)(Json.parsed(text)).asText
 
   private val requests: Map[String, JObject => Request[_]] = Map(
     "hello" -> ((Hello.of _): JObject => Request[_]),
@@ -91,40 +88,115 @@ private[lakelog] object Mirror {
     "metadata_table" -> ((DescribeMetadataTable.of _): JObject => Request[_]),
     "read_metadata_table" -> ((ReadMetadataTable.of _): JObject => Request[_]))
 
-  private val answers: Map[String, JObject => Message] = Map(
+  private val values: Map[String, JObject => Message] = Map(
+    "AddColumn" -> (AddColumn.of _: JObject => Message),
+    "AddConstraint" -> (AddConstraint.of _: JObject => Message),
+    "AddPartitionField" -> (AddPartitionField.of _: JObject => Message),
+    "After" -> (After.of _: JObject => Message),
+    "Aggregated" -> (Aggregated.of _: JObject => Message),
+    "AnyJob" -> (AnyJob.of _: JObject => Message),
+    "AnyResult" -> (AnyResult.of _: JObject => Message),
+    "AsOf" -> (AsOf.of _: JObject => Message),
+    "Asked" -> (Asked.of _: JObject => Message),
+    "BatchLimits" -> (BatchLimits.of _: JObject => Message),
     "Begun" -> (Begun.of _: JObject => Message),
+    "ChangesEnd" -> (ChangesEnd.of _: JObject => Message),
     "ChangesFacts" -> (ChangesFacts.of _: JObject => Message),
     "Closed" -> (Closed.of _: JObject => Message),
+    "ColumnComputed" -> (ColumnComputed.of _: JObject => Message),
+    "ColumnStats" -> (ColumnStats.of _: JObject => Message),
+    "Compact" -> (Compact.of _: JObject => Message),
+    "Compacted" -> (Compacted.of _: JObject => Message),
+    "CompactionGoal" -> (CompactionGoal.of _: JObject => Message),
+    "CompactionGroup" -> (CompactionGroup.of _: JObject => Message),
     "CompactionPlan" -> (CompactionPlan.of _: JObject => Message),
     "Complete" -> (Complete.of _: JObject => Message),
+    "ComputeStatistics" -> (ComputeStatistics.of _: JObject => Message),
+    "Constant" -> (Constant.of _: JObject => Message),
+    "ConstraintFacts" -> (ConstraintFacts.of _: JObject => Message),
+    "DataFile" -> (DataFile.of _: JObject => Message),
+    "DeclaredColumn" -> (DeclaredColumn.of _: JObject => Message),
+    "DeclaredParameter" -> (DeclaredParameter.of _: JObject => Message),
+    "DeclaredProcedure" -> (DeclaredProcedure.of _: JObject => Message),
+    "DeclaredTable" -> (DeclaredTable.of _: JObject => Message),
+    "Default" -> (Default.of _: JObject => Message),
+    "DeleteColumn" -> (DeleteColumn.of _: JObject => Message),
+    "Deletes" -> (Deletes.of _: JObject => Message),
+    "Dependency" -> (Dependency.of _: JObject => Message),
     "Done" -> (Done.of _: JObject => Message),
+    "DropConstraint" -> (DropConstraint.of _: JObject => Message),
+    "DropPartitionField" -> (DropPartitionField.of _: JObject => Message),
     "Dropped" -> (Dropped.of _: JObject => Message),
+    "Estimate" -> (Estimate.of _: JObject => Message),
     "Exists" -> (Exists.of _: JObject => Message),
+    "Expression" -> (Expression.of _: JObject => Message),
+    "Failed" -> (Failed.of _: JObject => Message),
+    "First" -> (First.of _: JObject => Message),
+    "FooterFound" -> (FooterFound.of _: JObject => Message),
+    "FootersRead" -> (FootersRead.of _: JObject => Message),
     "Form" -> (Form.of _: JObject => Message),
     "FoundFunction" -> (FoundFunction.of _: JObject => Message),
     "FoundView" -> (FoundView.of _: JObject => Message),
+    "FunctionDefinition" -> (FunctionDefinition.of _: JObject => Message),
     "Functions" -> (Functions.of _: JObject => Message),
     "Job" -> (Job.of _: JObject => Message),
     "Known" -> (Known.of _: JObject => Message),
+    "LoadedTable" -> (LoadedTable.of _: JObject => Message),
     "Lost" -> (Lost.of _: JObject => Message),
     "MetadataTable" -> (MetadataTable.of _: JObject => Message),
+    "NamedRef" -> (NamedRef.of _: JObject => Message),
     "NamespaceFacts" -> (NamespaceFacts.of _: JObject => Message),
     "Namespaces" -> (Namespaces.of _: JObject => Message),
     "Next" -> (Next.of _: JObject => Message),
+    "NextValue" -> (NextValue.of _: JObject => Message),
     "Opened" -> (Opened.of _: JObject => Message),
+    "PartitionFacts" -> (PartitionFacts.of _: JObject => Message),
     "Position" -> (Position.of _: JObject => Message),
+    "Positions" -> (Positions.of _: JObject => Message),
     "Possible" -> (Possible.of _: JObject => Message),
     "Procedures" -> (Procedures.of _: JObject => Message),
+    "ReadFooters" -> (ReadFooters.of _: JObject => Message),
+    "Ref" -> (Ref.of _: JObject => Message),
     "Relations" -> (Relations.of _: JObject => Message),
+    "RemoveProperty" -> (RemoveProperty.of _: JObject => Message),
+    "RenameColumn" -> (RenameColumn.of _: JObject => Message),
+    "ReplacePartitionField" -> (ReplacePartitionField.of _: JObject => Message),
+    "Rewritten" -> (Rewritten.of _: JObject => Message),
     "Rows" -> (Rows.of _: JObject => Message),
+    "SetClustering" -> (SetClustering.of _: JObject => Message),
+    "SetPartitioning" -> (SetPartitioning.of _: JObject => Message),
+    "SetProperty" -> (SetProperty.of _: JObject => Message),
+    "SetSortOrder" -> (SetSortOrder.of _: JObject => Message),
+    "SortFacts" -> (SortFacts.of _: JObject => Message),
+    "Source" -> (Source.of _: JObject => Message),
+    "Stage" -> (Stage.of _: JObject => Message),
     "Staged" -> (Staged.of _: JObject => Message),
+    "Stated" -> (Stated.of _: JObject => Message),
+    "StatedField" -> (StatedField.of _: JObject => Message),
+    "Statement" -> (Statement.of _: JObject => Message),
+    "StatisticsComputed" -> (StatisticsComputed.of _: JObject => Message),
+    "StreamBatch" -> (StreamBatch.of _: JObject => Message),
+    "StreamOfChanges" -> (StreamOfChanges.of _: JObject => Message),
     "Streams" -> (Streams.of _: JObject => Message),
     "SystemTables" -> (SystemTables.of _: JObject => Message),
+    "TableChange" -> (TableChange.of _: JObject => Message),
     "TableFacts" -> (TableFacts.of _: JObject => Message),
+    "TableRead" -> (TableRead.of _: JObject => Message),
     "Tables" -> (Tables.of _: JObject => Message),
+    "Token" -> (Token.of _: JObject => Message),
     "TokenOfCall" -> (TokenOfCall.of _: JObject => Message),
+    "Top" -> (Top.of _: JObject => Message),
+    "UpdateColumnComment" -> (UpdateColumnComment.of _: JObject => Message),
+    "UpdateColumnDefault" -> (UpdateColumnDefault.of _: JObject => Message),
+    "UpdateColumnNullability" -> (UpdateColumnNullability.of _: JObject => Message),
+    "UpdateColumnPosition" -> (UpdateColumnPosition.of _: JObject => Message),
+    "UpdateColumnType" -> (UpdateColumnType.of _: JObject => Message),
+    "ValuesTaken" -> (ValuesTaken.of _: JObject => Message),
     "Versions" -> (Versions.of _: JObject => Message),
+    "ViewColumn" -> (ViewColumn.of _: JObject => Message),
+    "ViewDefinition" -> (ViewDefinition.of _: JObject => Message),
     "Views" -> (Views.of _: JObject => Message),
     "Welcome" -> (Welcome.of _: JObject => Message),
+    "WriteRef" -> (WriteRef.of _: JObject => Message),
     "Written" -> (Written.of _: JObject => Message))
 }

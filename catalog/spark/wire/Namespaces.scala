@@ -57,7 +57,7 @@ private[lakelog] object NamespaceFacts extends Companion[NamespaceFacts] {
 /** Create a namespace. */
 private[lakelog] final case class CreateNamespace(
     namespace: Seq[String],
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     properties: Map[String, String])
   extends Change[Done]("create_namespace") {
   override def members: Members = List(
@@ -71,14 +71,14 @@ private[lakelog] final case class CreateNamespace(
 private[lakelog] object CreateNamespace extends Companion[CreateNamespace] {
   override def of(json: JObject): CreateNamespace = CreateNamespace(
     take[Seq[String]](json, "namespace"),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[Map[String, String]](json, "properties"))
 }
 
 /** Set and remove properties of a namespace. */
 private[lakelog] final case class AlterNamespace(
     namespace: Seq[String],
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     set: Map[String, String],
     remove: Seq[String])
   extends Change[Done]("alter_namespace") {
@@ -94,13 +94,13 @@ private[lakelog] final case class AlterNamespace(
 private[lakelog] object AlterNamespace extends Companion[AlterNamespace] {
   override def of(json: JObject): AlterNamespace = AlterNamespace(
     take[Seq[String]](json, "namespace"),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[Map[String, String]](json, "set"),
     take[Seq[String]](json, "remove"))
 }
 
 /** Drop a namespace, with `cascade` also one that is not empty. */
-private[lakelog] final case class DropNamespace(namespace: Seq[String], token: Option[JObject] = None, cascade: Boolean)
+private[lakelog] final case class DropNamespace(namespace: Seq[String], token: Option[Token] = None, cascade: Boolean)
   extends Change[Dropped]("drop_namespace") {
   override def members: Members = List(
     "namespace" -> put(namespace),
@@ -113,6 +113,6 @@ private[lakelog] final case class DropNamespace(namespace: Seq[String], token: O
 private[lakelog] object DropNamespace extends Companion[DropNamespace] {
   override def of(json: JObject): DropNamespace = DropNamespace(
     take[Seq[String]](json, "namespace"),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[Boolean](json, "cascade"))
 }

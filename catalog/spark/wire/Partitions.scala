@@ -4,18 +4,20 @@ package org.apache.spark.sql.lakelog.wire
 import org.json4s.JsonAST.JObject
 
 /** The partitions that have these values as an Arrow stream, with the columns files, rows and bytes. */
-private[lakelog] final case class ListPartitions(table: LoadedTable, where: JObject)
+private[lakelog] final case class ListPartitions(table: LoadedTable, where: Map[String, Scalar])
   extends Request[Done]("partitions") {
   override def members: Members = table.members ++ List("where" -> put(where))
   override def answer(json: JObject): Done = Done.of(json)
 }
 
 private[lakelog] object ListPartitions extends Companion[ListPartitions] {
-  override def of(json: JObject): ListPartitions = ListPartitions(LoadedTable.of(json), take[JObject](json, "where"))
+  override def of(json: JObject): ListPartitions = ListPartitions(
+    LoadedTable.of(json),
+    take[Map[String, Scalar]](json, "where"))
 }
 
 /** The values of these partition fields, of each file that `plan` gives, and its path, as an Arrow stream. */
-private[lakelog] final case class PartitionKeys(table: LoadedTable, fields: Seq[Long], predicate: JObject)
+private[lakelog] final case class PartitionKeys(table: LoadedTable, fields: Seq[Long], predicate: Expression)
   extends Request[Complete]("partition_keys") {
   override def members: Members = table.members ++ List("fields" -> put(fields), "predicate" -> put(predicate))
   override def answer(json: JObject): Complete = Complete.of(json)
@@ -25,7 +27,7 @@ private[lakelog] object PartitionKeys extends Companion[PartitionKeys] {
   override def of(json: JObject): PartitionKeys = PartitionKeys(
     LoadedTable.of(json),
     take[Seq[Long]](json, "fields"),
-    take[JObject](json, "predicate"))
+    take[Expression](json, "predicate"))
 }
 
 /** Whether all files are partitioned by all of these fields; else there are no bytes. */
@@ -41,8 +43,8 @@ private[lakelog] object Complete extends Companion[Complete] {
 /** Add partitions without rows. */
 private[lakelog] final case class AddPartitions(
     table: LoadedTable,
-    token: Option[JObject] = None,
-    partitions: Seq[JObject])
+    token: Option[Token] = None,
+    partitions: Seq[Map[String, Scalar]])
   extends Change[Done]("add_partitions") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "partitions" -> put(partitions))
   override def answer(json: JObject): Done = Done.of(json)
@@ -52,15 +54,15 @@ private[lakelog] final case class AddPartitions(
 private[lakelog] object AddPartitions extends Companion[AddPartitions] {
   override def of(json: JObject): AddPartitions = AddPartitions(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
-    take[Seq[JObject]](json, "partitions"))
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Delete the rows of partitions, and the partitions. */
 private[lakelog] final case class DropPartitions(
     table: LoadedTable,
-    token: Option[JObject] = None,
-    partitions: Seq[JObject])
+    token: Option[Token] = None,
+    partitions: Seq[Map[String, Scalar]])
   extends Change[Done]("drop_partitions") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "partitions" -> put(partitions))
   override def answer(json: JObject): Done = Done.of(json)
@@ -70,15 +72,15 @@ private[lakelog] final case class DropPartitions(
 private[lakelog] object DropPartitions extends Companion[DropPartitions] {
   override def of(json: JObject): DropPartitions = DropPartitions(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
-    take[Seq[JObject]](json, "partitions"))
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Delete the rows of partitions. */
 private[lakelog] final case class TruncatePartitions(
     table: LoadedTable,
-    token: Option[JObject] = None,
-    partitions: Seq[JObject])
+    token: Option[Token] = None,
+    partitions: Seq[Map[String, Scalar]])
   extends Change[Done]("truncate_partitions") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "partitions" -> put(partitions))
   override def answer(json: JObject): Done = Done.of(json)
@@ -88,16 +90,16 @@ private[lakelog] final case class TruncatePartitions(
 private[lakelog] object TruncatePartitions extends Companion[TruncatePartitions] {
   override def of(json: JObject): TruncatePartitions = TruncatePartitions(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
-    take[Seq[JObject]](json, "partitions"))
+    takeIfAny[Token](json, "token"),
+    take[Seq[Map[String, Scalar]]](json, "partitions"))
 }
 
 /** Give all rows of the partition `old` the values of `new`. */
 private[lakelog] final case class RenamePartition(
     table: LoadedTable,
-    token: Option[JObject] = None,
-    old: JObject,
-    `new`: JObject)
+    token: Option[Token] = None,
+    old: Map[String, Scalar],
+    `new`: Map[String, Scalar])
   extends Change[Done]("rename_partition") {
   override def members: Members = table.members ++ List(
     "token" -> putOrNull(token),
@@ -110,7 +112,7 @@ private[lakelog] final case class RenamePartition(
 private[lakelog] object RenamePartition extends Companion[RenamePartition] {
   override def of(json: JObject): RenamePartition = RenamePartition(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
-    take[JObject](json, "old"),
-    take[JObject](json, "new"))
+    takeIfAny[Token](json, "token"),
+    take[Map[String, Scalar]](json, "old"),
+    take[Map[String, Scalar]](json, "new"))
 }

@@ -22,7 +22,7 @@ private[lakelog] object Top extends Companion[Top] {
 }
 
 /** The files that may have rows like `predicate`, as an Arrow stream. */
-private[lakelog] final case class Plan(table: LoadedTable, predicate: JObject, top: Option[Top] = None)
+private[lakelog] final case class Plan(table: LoadedTable, predicate: Expression, top: Option[Top] = None)
   extends Request[Done]("plan") {
   override def members: Members = table.members ++ List("predicate" -> put(predicate), "top" -> putIfAny(top))
   override def answer(json: JObject): Done = Done.of(json)
@@ -31,19 +31,19 @@ private[lakelog] final case class Plan(table: LoadedTable, predicate: JObject, t
 private[lakelog] object Plan extends Companion[Plan] {
   override def of(json: JObject): Plan = Plan(
     LoadedTable.of(json),
-    take[JObject](json, "predicate"),
+    take[Expression](json, "predicate"),
     takeIfAny[Top](json, "top"))
 }
 
 /** The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream. */
-private[lakelog] final case class PlanCut(table: LoadedTable, predicate: JObject)
+private[lakelog] final case class PlanCut(table: LoadedTable, predicate: Expression)
   extends Request[Done]("plan_cut") {
   override def members: Members = table.members ++ List("predicate" -> put(predicate))
   override def answer(json: JObject): Done = Done.of(json)
 }
 
 private[lakelog] object PlanCut extends Companion[PlanCut] {
-  override def of(json: JObject): PlanCut = PlanCut(LoadedTable.of(json), take[JObject](json, "predicate"))
+  override def of(json: JObject): PlanCut = PlanCut(LoadedTable.of(json), take[Expression](json, "predicate"))
 }
 
 /** A table that a statement reads. `settled` is the version that it has been read at already, or -1. */
@@ -77,36 +77,36 @@ private[lakelog] object Versions extends Companion[Versions] {
 }
 
 /** Whether a delete by that condition takes whole files only. */
-private[lakelog] final case class CanDelete(table: LoadedTable, predicate: JObject)
+private[lakelog] final case class CanDelete(table: LoadedTable, predicate: Expression)
   extends Request[Possible]("can_delete") {
   override def members: Members = table.members ++ List("predicate" -> put(predicate))
   override def answer(json: JObject): Possible = Possible.of(json)
 }
 
 private[lakelog] object CanDelete extends Companion[CanDelete] {
-  override def of(json: JObject): CanDelete = CanDelete(LoadedTable.of(json), take[JObject](json, "predicate"))
+  override def of(json: JObject): CanDelete = CanDelete(LoadedTable.of(json), take[Expression](json, "predicate"))
 }
 
 /** Whether it is known exactly which rows match. */
-private[lakelog] final case class CanOverwrite(table: LoadedTable, predicate: JObject)
+private[lakelog] final case class CanOverwrite(table: LoadedTable, predicate: Expression)
   extends Request[Possible]("can_overwrite") {
   override def members: Members = table.members ++ List("predicate" -> put(predicate))
   override def answer(json: JObject): Possible = Possible.of(json)
 }
 
 private[lakelog] object CanOverwrite extends Companion[CanOverwrite] {
-  override def of(json: JObject): CanOverwrite = CanOverwrite(LoadedTable.of(json), take[JObject](json, "predicate"))
+  override def of(json: JObject): CanOverwrite = CanOverwrite(LoadedTable.of(json), take[Expression](json, "predicate"))
 }
 
 /** Whether the table can be changed in that way. */
-private[lakelog] final case class CanChange(table: LoadedTable, change: JObject)
+private[lakelog] final case class CanChange(table: LoadedTable, change: TableChange)
   extends Request[Possible]("can_change") {
   override def members: Members = table.members ++ List("change" -> put(change))
   override def answer(json: JObject): Possible = Possible.of(json)
 }
 
 private[lakelog] object CanChange extends Companion[CanChange] {
-  override def of(json: JObject): CanChange = CanChange(LoadedTable.of(json), take[JObject](json, "change"))
+  override def of(json: JObject): CanChange = CanChange(LoadedTable.of(json), take[TableChange](json, "change"))
 }
 
 /** `kind` is `count`, `min` or `max`; without a column, rows are counted. */

@@ -1,7 +1,7 @@
 // Written by scripts/wire from lakelog.spark.requests.procedures: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
-import org.json4s.JsonAST.{JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 /** How all procedures are declared. */
 private[lakelog] final case class ListProcedures()
@@ -98,7 +98,7 @@ private[lakelog] object Procedures extends Companion[Procedures] {
 /** About a call of a procedure, whose arguments the adapter has checked and cast. */
 private[lakelog] final case class OfProcedure(
     procedure: String,
-    arguments: JObject,
+    arguments: FreeJson,
     catalogName: String,
     currentNamespace: Seq[String])
   extends Message {
@@ -112,7 +112,7 @@ private[lakelog] final case class OfProcedure(
 private[lakelog] object OfProcedure extends Companion[OfProcedure] {
   override def of(json: JObject): OfProcedure = OfProcedure(
     take[String](json, "procedure"),
-    take[JObject](json, "arguments"),
+    take[FreeJson](json, "arguments"),
     take[String](json, "catalog_name"),
     take[Seq[String]](json, "current_namespace"))
 }
@@ -128,13 +128,13 @@ private[lakelog] object CallToken extends Companion[CallToken] {
   override def of(json: JObject): CallToken = CallToken(OfProcedure.of(json))
 }
 
-private[lakelog] final case class TokenOfCall(token: Option[JObject] = None)
+private[lakelog] final case class TokenOfCall(token: Option[Token] = None)
   extends Message {
   override def members: Members = List("token" -> putOrNull(token))
 }
 
 private[lakelog] object TokenOfCall extends Companion[TokenOfCall] {
-  override def of(json: JObject): TokenOfCall = TokenOfCall(takeIfAny[JObject](json, "token"))
+  override def of(json: JObject): TokenOfCall = TokenOfCall(takeIfAny[Token](json, "token"))
 }
 
 /** The job that Spark has to run before the call. */
@@ -148,17 +148,17 @@ private[lakelog] object CallPrepare extends Companion[CallPrepare] {
   override def of(json: JObject): CallPrepare = CallPrepare(OfProcedure.of(json))
 }
 
-private[lakelog] final case class Job(job: JObject)
+private[lakelog] final case class Job(job: AnyJob)
   extends Message {
   override def members: Members = List("job" -> put(job))
 }
 
 private[lakelog] object Job extends Companion[Job] {
-  override def of(json: JObject): Job = Job(take[JObject](json, "job"))
+  override def of(json: JObject): Job = Job(take[AnyJob](json, "job"))
 }
 
 /** Run a procedure; `result` is what came of its job. */
-private[lakelog] final case class Call(call: OfProcedure, token: Option[JObject] = None, result: Option[JObject] = None)
+private[lakelog] final case class Call(call: OfProcedure, token: Option[Token] = None, result: Option[AnyResult] = None)
   extends Request[Rows]("call") {
   override def members: Members = call.members ++ List("token" -> putOrNull(token), "result" -> putIfAny(result))
   override def answer(json: JObject): Rows = Rows.of(json)
@@ -167,25 +167,25 @@ private[lakelog] final case class Call(call: OfProcedure, token: Option[JObject]
 private[lakelog] object Call extends Companion[Call] {
   override def of(json: JObject): Call = Call(
     OfProcedure.of(json),
-    takeIfAny[JObject](json, "token"),
-    takeIfAny[JObject](json, "result"))
+    takeIfAny[Token](json, "token"),
+    takeIfAny[AnyResult](json, "result"))
 }
 
 /** The rows of the result, each with a value for every column. */
-private[lakelog] final case class Rows(rows: Seq[Seq[JValue]])
+private[lakelog] final case class Rows(rows: Seq[Seq[FreeJson]])
   extends Message {
   override def members: Members = List("rows" -> put(rows))
 }
 
 private[lakelog] object Rows extends Companion[Rows] {
-  override def of(json: JObject): Rows = Rows(take[Seq[Seq[JValue]]](json, "rows"))
+  override def of(json: JObject): Rows = Rows(take[Seq[Seq[FreeJson]]](json, "rows"))
 }
 
 /** The token for the commit of a transaction, before the commit is requested. */
 private[lakelog] final case class TransactionToken()
-  extends Request[JObject]("transaction_token") {
+  extends Request[Token]("transaction_token") {
   override def members: Members = List()
-  override def answer(json: JObject): JObject = json
+  override def answer(json: JObject): Token = Token.of(json)
 }
 
 private[lakelog] object TransactionToken extends Companion[TransactionToken] {

@@ -72,7 +72,7 @@ private[lakelog] final case class Failed(kind: String, message: String, outcomeK
   override def members: Members = List(
     "kind" -> put(kind),
     "message" -> put(message),
-    "outcome_known" -> put(outcomeKnown))
+    "outcome_known" -> putUnless(outcomeKnown)(false))
 }
 
 private[lakelog] object Failed extends Companion[Failed] {
@@ -80,4 +80,42 @@ private[lakelog] object Failed extends Companion[Failed] {
     take[String](json, "kind"),
     take[String](json, "message"),
     takeIfAny[Boolean](json, "outcome_known").getOrElse(false))
+}
+
+/** What identifies a request when it is retried: `member` is what its answer becomes. */
+private[lakelog] final case class First(method: String, params: JObject, as: String)
+  extends Message {
+  override def members: Members = List("method" -> put(method), "params" -> put(params), "as" -> put(as))
+}
+
+private[lakelog] object First extends Companion[First] {
+  override def of(json: JObject): First = First(
+    take[String](json, "method"),
+    take[JObject](json, "params"),
+    take[String](json, "as"))
+}
+
+/**
+ * What a request is made of. `catalog` is the open catalog that it is about; the process has no need of one. `first` is
+ * what is to be answered before, whose answer becomes a member of the request.
+ */
+private[lakelog] final case class Asked(
+    method: String,
+    params: JObject,
+    catalog: Option[Long] = None,
+    first: Option[First] = None)
+  extends Message {
+  override def members: Members = List(
+    "method" -> put(method),
+    "params" -> put(params),
+    "catalog" -> putIfAny(catalog),
+    "first" -> putIfAny(first))
+}
+
+private[lakelog] object Asked extends Companion[Asked] {
+  override def of(json: JObject): Asked = Asked(
+    take[String](json, "method"),
+    take[JObject](json, "params"),
+    takeIfAny[Long](json, "catalog"),
+    takeIfAny[First](json, "first"))
 }

@@ -28,7 +28,7 @@ private[lakelog] object AsOf extends Companion[AsOf] {
  */
 private[lakelog] final case class CreateRef(
     table: LoadedTable,
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     kind: String,
     name: String,
     where: String,
@@ -47,7 +47,7 @@ private[lakelog] final case class CreateRef(
 private[lakelog] object CreateRef extends Companion[CreateRef] {
   override def of(json: JObject): CreateRef = CreateRef(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[String](json, "kind"),
     take[String](json, "name"),
     take[String](json, "where"),
@@ -57,7 +57,7 @@ private[lakelog] object CreateRef extends Companion[CreateRef] {
 /** Drop a tag or branch, as `kind` says. */
 private[lakelog] final case class DropRef(
     table: LoadedTable,
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     kind: String,
     name: String,
     ifExists: Boolean)
@@ -74,7 +74,7 @@ private[lakelog] final case class DropRef(
 private[lakelog] object DropRef extends Companion[DropRef] {
   override def of(json: JObject): DropRef = DropRef(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[String](json, "kind"),
     take[String](json, "name"),
     take[Boolean](json, "if_exists"))

@@ -1,21 +1,21 @@
 // Written by scripts/wire from lakelog.spark.requests.staged: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
-import org.json4s.JsonAST.{JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 /** A table to be. `kind` is `create`, `replace` or `create-or-replace`; `schema` is Spark's JSON of a struct. */
 private[lakelog] final case class ToBe(
     of: Named,
     kind: String,
-    schema: JObject,
-    partitioning: Seq[JValue],
-    sortBy: Seq[JValue] = Nil,
+    schema: FreeJson,
+    partitioning: Seq[Either[String, StatedField]],
+    sortBy: Seq[Either[String, StatedField]] = Nil,
     clusterBy: Seq[Seq[String]] = Nil,
     properties: Map[String, String],
     ownLocation: Option[String],
     comment: Option[String],
     provider: Option[String],
-    constraints: Seq[JObject] = Nil)
+    constraints: Seq[Stated] = Nil)
   extends Message {
   override def members: Members = of.members ++ List(
     "kind" -> put(kind),
@@ -34,15 +34,15 @@ private[lakelog] object ToBe extends Companion[ToBe] {
   override def of(json: JObject): ToBe = ToBe(
     Named.of(json),
     take[String](json, "kind"),
-    take[JObject](json, "schema"),
-    take[Seq[JValue]](json, "partitioning"),
-    takeIfAny[Seq[JValue]](json, "sort_by").getOrElse(Nil),
+    take[FreeJson](json, "schema"),
+    take[Seq[Either[String, StatedField]]](json, "partitioning"),
+    takeIfAny[Seq[Either[String, StatedField]]](json, "sort_by").getOrElse(Nil),
     takeIfAny[Seq[Seq[String]]](json, "cluster_by").getOrElse(Nil),
     take[Map[String, String]](json, "properties"),
     takeIfAny[String](json, "own_location"),
     takeIfAny[String](json, "comment"),
     takeIfAny[String](json, "provider"),
-    takeIfAny[Seq[JObject]](json, "constraints").getOrElse(Nil))
+    takeIfAny[Seq[Stated]](json, "constraints").getOrElse(Nil))
 }
 
 /** Prepare a table, which needs its rows before it is committed. */
@@ -57,20 +57,20 @@ private[lakelog] object StageTable extends Companion[StageTable] {
 }
 
 /** `stage` is all that its commit needs; `table` are the facts of the table as it will be. */
-private[lakelog] final case class Staged(stage: JObject, table: TableFacts)
+private[lakelog] final case class Staged(stage: Stage, table: TableFacts)
   extends Message {
   override def members: Members = List("stage" -> put(stage), "table" -> put(table))
 }
 
 private[lakelog] object Staged extends Companion[Staged] {
-  override def of(json: JObject): Staged = Staged(take[JObject](json, "stage"), take[TableFacts](json, "table"))
+  override def of(json: JObject): Staged = Staged(take[Stage](json, "stage"), take[TableFacts](json, "table"))
 }
 
 /** Prepare a table; what is answered becomes the `stage` of the request that commits it. */
 private[lakelog] final case class PrepareTable(table: ToBe)
-  extends Request[JObject]("prepare_table") {
+  extends Request[Stage]("prepare_table") {
   override def members: Members = table.members
-  override def answer(json: JObject): JObject = json
+  override def answer(json: JObject): Stage = Stage.of(json)
 }
 
 private[lakelog] object PrepareTable extends Companion[PrepareTable] {
@@ -78,7 +78,7 @@ private[lakelog] object PrepareTable extends Companion[PrepareTable] {
 }
 
 /** Make a staged table visible, with the files that were written for it. */
-private[lakelog] final case class CommitStage(stage: JObject, files: Seq[JObject])
+private[lakelog] final case class CommitStage(stage: Stage, files: Seq[DataFile])
   extends Request[TableFacts]("commit_stage") {
   override def members: Members = List("stage" -> put(stage), "files" -> put(files))
   override def answer(json: JObject): TableFacts = TableFacts.of(json)
@@ -86,6 +86,6 @@ private[lakelog] final case class CommitStage(stage: JObject, files: Seq[JObject
 
 private[lakelog] object CommitStage extends Companion[CommitStage] {
   override def of(json: JObject): CommitStage = CommitStage(
-    take[JObject](json, "stage"),
-    take[Seq[JObject]](json, "files"))
+    take[Stage](json, "stage"),
+    take[Seq[DataFile]](json, "files"))
 }

@@ -15,7 +15,7 @@ private[lakelog] object ListSystemTables extends Companion[ListSystemTables] {
 }
 
 /** `schema` is Spark's JSON of a struct. */
-private[lakelog] final case class DeclaredTable(name: String, schema: JObject)
+private[lakelog] final case class DeclaredTable(name: String, schema: FreeJson)
   extends Message {
   override def members: Members = List("name" -> put(name), "schema" -> put(schema))
 }
@@ -23,7 +23,7 @@ private[lakelog] final case class DeclaredTable(name: String, schema: JObject)
 private[lakelog] object DeclaredTable extends Companion[DeclaredTable] {
   override def of(json: JObject): DeclaredTable = DeclaredTable(
     take[String](json, "name"),
-    take[JObject](json, "schema"))
+    take[FreeJson](json, "schema"))
 }
 
 private[lakelog] final case class SystemTables(tables: Seq[DeclaredTable])
@@ -82,7 +82,7 @@ private[lakelog] object DescribeMetadataTable extends Companion[DescribeMetadata
 }
 
 /** `schema` is Spark's JSON of a struct. */
-private[lakelog] final case class MetadataTable(name: String, schema: JObject)
+private[lakelog] final case class MetadataTable(name: String, schema: FreeJson)
   extends Message {
   override def members: Members = List("name" -> put(name), "schema" -> put(schema))
 }
@@ -90,7 +90,7 @@ private[lakelog] final case class MetadataTable(name: String, schema: JObject)
 private[lakelog] object MetadataTable extends Companion[MetadataTable] {
   override def of(json: JObject): MetadataTable = MetadataTable(
     take[String](json, "name"),
-    take[JObject](json, "schema"))
+    take[FreeJson](json, "schema"))
 }
 
 /** These columns of all rows of a metadata table, as Arrow streams. */

@@ -1,7 +1,7 @@
 // Written by scripts/wire from lakelog.spark.requests.tables: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
-import org.json4s.JsonAST.{JObject, JValue}
+import org.json4s.JsonAST.JObject
 
 /** Which tables are directly in a namespace. */
 private[lakelog] final case class ListTables(namespace: Seq[String])
@@ -116,7 +116,7 @@ private[lakelog] final case class ConstraintFacts(
     rely: Boolean,
     columns: Seq[Seq[String]],
     sql: Option[String] = None,
-    predicate: Option[JObject] = None,
+    predicate: Option[Expression] = None,
     table: Option[Seq[String]] = None,
     referenced: Option[Seq[String]] = None)
   extends Message {
@@ -138,7 +138,7 @@ private[lakelog] object ConstraintFacts extends Companion[ConstraintFacts] {
     take[Boolean](json, "rely"),
     take[Seq[Seq[String]]](json, "columns"),
     takeIfAny[String](json, "sql"),
-    takeIfAny[JObject](json, "predicate"),
+    takeIfAny[Expression](json, "predicate"),
     takeIfAny[Seq[String]](json, "table"),
     takeIfAny[Seq[String]](json, "referenced"))
 }
@@ -149,8 +149,8 @@ private[lakelog] final case class Estimate(
     `type`: String,
     distinct: Option[Long] = None,
     nulls: Option[Long] = None,
-    min: Option[JValue] = None,
-    max: Option[JValue] = None,
+    min: Option[Scalar] = None,
+    max: Option[Scalar] = None,
     averageBytes: Option[Long] = None,
     mostBytes: Option[Long] = None)
   extends Message {
@@ -171,8 +171,8 @@ private[lakelog] object Estimate extends Companion[Estimate] {
     take[String](json, "type"),
     takeIfAny[Long](json, "distinct"),
     takeIfAny[Long](json, "nulls"),
-    takeIfAny[JValue](json, "min"),
-    takeIfAny[JValue](json, "max"),
+    takeIfAny[Scalar](json, "min"),
+    takeIfAny[Scalar](json, "max"),
     takeIfAny[Long](json, "average_bytes"),
     takeIfAny[Long](json, "most_bytes"))
 }
@@ -191,7 +191,7 @@ private[lakelog] final case class TableFacts(
     ownLocation: Boolean,
     provider: Option[String],
     comment: Option[String],
-    schema: JObject,
+    schema: FreeJson,
     specId: Long,
     partitioning: Seq[PartitionFacts],
     sortOrder: Seq[SortFacts],
@@ -237,7 +237,7 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Boolean](json, "own_location"),
     takeIfAny[String](json, "provider"),
     takeIfAny[String](json, "comment"),
-    take[JObject](json, "schema"),
+    take[FreeJson](json, "schema"),
     take[Long](json, "spec_id"),
     take[Seq[PartitionFacts]](json, "partitioning"),
     take[Seq[SortFacts]](json, "sort_order"),
@@ -263,13 +263,13 @@ private[lakelog] object LoadRelation extends Companion[LoadRelation] {
   override def of(json: JObject): LoadRelation = LoadRelation(Named.of(json))
 }
 
-private[lakelog] final case class FoundView(view: JObject)
+private[lakelog] final case class FoundView(view: ViewDefinition)
   extends Message {
   override def members: Members = List("view" -> put(view))
 }
 
 private[lakelog] object FoundView extends Companion[FoundView] {
-  override def of(json: JObject): FoundView = FoundView(take[JObject](json, "view"))
+  override def of(json: JObject): FoundView = FoundView(take[ViewDefinition](json, "view"))
 }
 
 /**
@@ -278,8 +278,8 @@ private[lakelog] object FoundView extends Companion[FoundView] {
  */
 private[lakelog] final case class AlterTable(
     of: Named,
-    token: Option[JObject] = None,
-    changes: Seq[JObject],
+    token: Option[Token] = None,
+    changes: Seq[TableChange],
     ref: Option[Ref] = None,
     lookedAt: Option[LoadedTable] = None)
   extends Change[TableFacts]("alter_table") {
@@ -295,14 +295,14 @@ private[lakelog] final case class AlterTable(
 private[lakelog] object AlterTable extends Companion[AlterTable] {
   override def of(json: JObject): AlterTable = AlterTable(
     Named.of(json),
-    takeIfAny[JObject](json, "token"),
-    take[Seq[JObject]](json, "changes"),
+    takeIfAny[Token](json, "token"),
+    take[Seq[TableChange]](json, "changes"),
     takeIfAny[Ref](json, "ref"),
     takeIfAny[LoadedTable](json, "looked_at"))
 }
 
 /** Drop a table; with `purge` so that it cannot be undone. */
-private[lakelog] final case class DropTable(of: Named, token: Option[JObject] = None, purge: Boolean = false)
+private[lakelog] final case class DropTable(of: Named, token: Option[Token] = None, purge: Boolean = false)
   extends Change[Dropped]("drop_table") {
   override def members: Members = of.members ++ List("token" -> putOrNull(token), "purge" -> put(purge))
   override def answer(json: JObject): Dropped = Dropped.of(json)
@@ -312,12 +312,12 @@ private[lakelog] final case class DropTable(of: Named, token: Option[JObject] = 
 private[lakelog] object DropTable extends Companion[DropTable] {
   override def of(json: JObject): DropTable = DropTable(
     Named.of(json),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     takeIfAny[Boolean](json, "purge").getOrElse(false))
 }
 
 /** Give a table another name. */
-private[lakelog] final case class RenameTable(of: Named, token: Option[JObject] = None, to: Seq[String])
+private[lakelog] final case class RenameTable(of: Named, token: Option[Token] = None, to: Seq[String])
   extends Change[Done]("rename_table") {
   override def members: Members = of.members ++ List("token" -> putOrNull(token), "to" -> put(to))
   override def answer(json: JObject): Done = Done.of(json)
@@ -327,6 +327,6 @@ private[lakelog] final case class RenameTable(of: Named, token: Option[JObject] 
 private[lakelog] object RenameTable extends Companion[RenameTable] {
   override def of(json: JObject): RenameTable = RenameTable(
     Named.of(json),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[Seq[String]](json, "to"))
 }

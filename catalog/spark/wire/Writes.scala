@@ -1,10 +1,10 @@
-// Written by scripts/wire from lakelog.spark.requests.writes: change that, and run it.
+// Written by scripts/wire from lakelog.catalog.writes and lakelog.spark.requests.writes: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
 /** Delete the rows like `predicate`, which are those of whole files. */
-private[lakelog] final case class Delete(table: LoadedTable, token: Option[JObject] = None, predicate: JObject)
+private[lakelog] final case class Delete(table: LoadedTable, token: Option[Token] = None, predicate: Expression)
   extends Change[Done]("delete") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token), "predicate" -> put(predicate))
   override def answer(json: JObject): Done = Done.of(json)
@@ -14,12 +14,12 @@ private[lakelog] final case class Delete(table: LoadedTable, token: Option[JObje
 private[lakelog] object Delete extends Companion[Delete] {
   override def of(json: JObject): Delete = Delete(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
-    take[JObject](json, "predicate"))
+    takeIfAny[Token](json, "token"),
+    take[Expression](json, "predicate"))
 }
 
 /** Delete all rows. */
-private[lakelog] final case class Truncate(table: LoadedTable, token: Option[JObject] = None)
+private[lakelog] final case class Truncate(table: LoadedTable, token: Option[Token] = None)
   extends Change[Done]("truncate") {
   override def members: Members = table.members ++ List("token" -> putOrNull(token))
   override def answer(json: JObject): Done = Done.of(json)
@@ -27,7 +27,7 @@ private[lakelog] final case class Truncate(table: LoadedTable, token: Option[JOb
 }
 
 private[lakelog] object Truncate extends Companion[Truncate] {
-  override def of(json: JObject): Truncate = Truncate(LoadedTable.of(json), takeIfAny[JObject](json, "token"))
+  override def of(json: JObject): Truncate = Truncate(LoadedTable.of(json), takeIfAny[Token](json, "token"))
 }
 
 /** The id of a write that starts from the version which was loaded, and the token of its commit. */
@@ -39,16 +39,6 @@ private[lakelog] final case class BeginWrite(table: LoadedTable)
 
 private[lakelog] object BeginWrite extends Companion[BeginWrite] {
   override def of(json: JObject): BeginWrite = BeginWrite(LoadedTable.of(json))
-}
-
-/** A write: its id, which its files' names carry, and the version of the log that it started from. */
-private[lakelog] final case class WriteRef(id: String, version: Long)
-  extends Message {
-  override def members: Members = List("id" -> put(id), "version" -> put(version))
-}
-
-private[lakelog] object WriteRef extends Companion[WriteRef] {
-  override def of(json: JObject): WriteRef = WriteRef(take[String](json, "id"), take[Long](json, "version"))
 }
 
 /** The next value of the identity column of that id. */
@@ -64,7 +54,7 @@ private[lakelog] object NextValue extends Companion[NextValue] {
 /** A write: its files' names begin with what `write` says. `version` is the one it starts from, if it is another. */
 private[lakelog] final case class Begun(
     write: WriteRef,
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     identities: Seq[NextValue],
     version: Option[Long] = None)
   extends Message {
@@ -78,7 +68,7 @@ private[lakelog] final case class Begun(
 private[lakelog] object Begun extends Companion[Begun] {
   override def of(json: JObject): Begun = Begun(
     take[WriteRef](json, "write"),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[Seq[NextValue]](json, "identities"),
     takeIfAny[Long](json, "version"))
 }
@@ -100,16 +90,6 @@ private[lakelog] object BeginBatch extends Companion[BeginBatch] {
     take[Long](json, "written_as"))
 }
 
-/** Rows of a file, as an engine sends them: `positions` is a Roaring bitmap in its portable form, as Base64. */
-private[lakelog] final case class Positions(path: String, positions: String)
-  extends Message {
-  override def members: Members = List("path" -> put(path), "positions" -> put(positions))
-}
-
-private[lakelog] object Positions extends Companion[Positions] {
-  override def of(json: JObject): Positions = Positions(take[String](json, "path"), take[String](json, "positions"))
-}
-
 /**
  * One batch of a stream. Later batches have higher numbers; a table takes each at most once. `from_checkpoint`: the
  * numbers are a checkpoint's, which may repeat its last batch, and no earlier one.
@@ -119,7 +99,7 @@ private[lakelog] final case class StreamBatch(stream: String, number: Long, from
   override def members: Members = List(
     "stream" -> put(stream),
     "number" -> put(number),
-    "from_checkpoint" -> put(fromCheckpoint))
+    "from_checkpoint" -> putUnless(fromCheckpoint)(false))
 }
 
 private[lakelog] object StreamBatch extends Companion[StreamBatch] {
@@ -129,35 +109,14 @@ private[lakelog] object StreamBatch extends Companion[StreamBatch] {
     takeIfAny[Boolean](json, "from_checkpoint").getOrElse(false))
 }
 
-/**
- * What a write took of an identity column: its values from `first`, step by step, up to `last`, or some of them.
- * `given`: some of its rows had a value of their own for that column.
- */
-private[lakelog] final case class ValuesTaken(column: Long, first: BigInt, last: BigInt, `given`: Boolean = false)
-  extends Message {
-  override def members: Members = List(
-    "column" -> put(column),
-    "first" -> put(first),
-    "last" -> put(last),
-    "given" -> put(`given`))
-}
-
-private[lakelog] object ValuesTaken extends Companion[ValuesTaken] {
-  override def of(json: JObject): ValuesTaken = ValuesTaken(
-    take[Long](json, "column"),
-    take[BigInt](json, "first"),
-    take[BigInt](json, "last"),
-    takeIfAny[Boolean](json, "given").getOrElse(false))
-}
-
 /** Append, or replace what `filter` matches: `deletes` are its rows in files that have others too, where known. */
 private[lakelog] final case class CommitWrite(
     table: LoadedTable,
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     write: WriteRef,
     operation: String,
-    files: Seq[JObject],
-    filter: Option[JObject] = None,
+    files: Seq[DataFile],
+    filter: Option[Expression] = None,
     deletes: Option[Seq[Positions]] = None,
     batch: Option[StreamBatch] = None,
     values: Seq[ValuesTaken] = Nil)
@@ -178,11 +137,11 @@ private[lakelog] final case class CommitWrite(
 private[lakelog] object CommitWrite extends Companion[CommitWrite] {
   override def of(json: JObject): CommitWrite = CommitWrite(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[WriteRef](json, "write"),
     take[String](json, "operation"),
-    take[Seq[JObject]](json, "files"),
-    takeIfAny[JObject](json, "filter"),
+    take[Seq[DataFile]](json, "files"),
+    takeIfAny[Expression](json, "filter"),
     takeIfAny[Seq[Positions]](json, "deletes"),
     takeIfAny[StreamBatch](json, "batch"),
     takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil))
@@ -201,13 +160,13 @@ private[lakelog] object Written extends Companion[Written] {
 /** A delete, update or merge, on the version that it has read; `condition` holds for all rows that it has read. */
 private[lakelog] final case class CommitRows(
     table: LoadedTable,
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     write: WriteRef,
     operation: String,
-    files: Seq[JObject],
+    files: Seq[DataFile],
     removed: Seq[String],
     deletes: Seq[Positions],
-    condition: Option[JObject] = None,
+    condition: Option[Expression] = None,
     values: Seq[ValuesTaken] = Nil,
     readsOthers: Boolean = false)
   extends Change[Done]("commit_rows") {
@@ -228,13 +187,13 @@ private[lakelog] final case class CommitRows(
 private[lakelog] object CommitRows extends Companion[CommitRows] {
   override def of(json: JObject): CommitRows = CommitRows(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[WriteRef](json, "write"),
     take[String](json, "operation"),
-    take[Seq[JObject]](json, "files"),
+    take[Seq[DataFile]](json, "files"),
     take[Seq[String]](json, "removed"),
     take[Seq[Positions]](json, "deletes"),
-    takeIfAny[JObject](json, "condition"),
+    takeIfAny[Expression](json, "condition"),
     takeIfAny[Seq[ValuesTaken]](json, "values").getOrElse(Nil),
     takeIfAny[Boolean](json, "reads_others").getOrElse(false))
 }
@@ -244,12 +203,12 @@ private[lakelog] final case class MakeToken(
     identifier: Option[Seq[String]] = None,
     location: Option[String] = None,
     namespace: Option[Seq[String]] = None)
-  extends Request[JObject]("token") {
+  extends Request[Token]("token") {
   override def members: Members = List(
     "identifier" -> putIfAny(identifier),
     "location" -> putIfAny(location),
     "namespace" -> putIfAny(namespace))
-  override def answer(json: JObject): JObject = json
+  override def answer(json: JObject): Token = Token.of(json)
 }
 
 private[lakelog] object MakeToken extends Companion[MakeToken] {
@@ -277,7 +236,7 @@ private[lakelog] object CompactionGoal extends Companion[CompactionGoal] {
 private[lakelog] final case class PlanCompaction(
     table: LoadedTable,
     goal: CompactionGoal,
-    predicate: Option[JObject],
+    predicate: Option[Expression],
     until: Long,
     limitBytes: Long)
   extends Request[CompactionPlan]("plan_compaction") {
@@ -293,7 +252,7 @@ private[lakelog] object PlanCompaction extends Companion[PlanCompaction] {
   override def of(json: JObject): PlanCompaction = PlanCompaction(
     LoadedTable.of(json),
     take[CompactionGoal](json, "goal"),
-    takeIfAny[JObject](json, "predicate"),
+    takeIfAny[Expression](json, "predicate"),
     take[Long](json, "until"),
     take[Long](json, "limit_bytes"))
 }
@@ -336,7 +295,7 @@ private[lakelog] object CompactionPlan extends Companion[CompactionPlan] {
 }
 
 /** The files of a group give way to these. */
-private[lakelog] final case class Rewritten(removed: Seq[String], files: Seq[JObject])
+private[lakelog] final case class Rewritten(removed: Seq[String], files: Seq[DataFile])
   extends Message {
   override def members: Members = List("removed" -> put(removed), "files" -> put(files))
 }
@@ -344,13 +303,13 @@ private[lakelog] final case class Rewritten(removed: Seq[String], files: Seq[JOb
 private[lakelog] object Rewritten extends Companion[Rewritten] {
   override def of(json: JObject): Rewritten = Rewritten(
     take[Seq[String]](json, "removed"),
-    take[Seq[JObject]](json, "files"))
+    take[Seq[DataFile]](json, "files"))
 }
 
 /** Commit groups that were rewritten. */
 private[lakelog] final case class CommitCompaction(
     table: LoadedTable,
-    token: Option[JObject] = None,
+    token: Option[Token] = None,
     write: WriteRef,
     groups: Seq[Rewritten])
   extends Change[Lost]("commit_compaction") {
@@ -365,7 +324,7 @@ private[lakelog] final case class CommitCompaction(
 private[lakelog] object CommitCompaction extends Companion[CommitCompaction] {
   override def of(json: JObject): CommitCompaction = CommitCompaction(
     LoadedTable.of(json),
-    takeIfAny[JObject](json, "token"),
+    takeIfAny[Token](json, "token"),
     take[WriteRef](json, "write"),
     take[Seq[Rewritten]](json, "groups"))
 }

@@ -48,7 +48,7 @@ private[lakelog] object CutRows {
 
   private def plan(table: LakeTable, predicates: Seq[Predicate]): PlannedFiles =
     table.access.failures.table(table.access.ident) {
-      val request = wire.PlanCut(table.facts.reference, Predicates.toJson(predicates))
+      val request = wire.PlanCut(table.facts.reference, Predicates.toPython(predicates))
       ArrowInternals.plannedFiles(table.access.channel.bytes(request), table.facts.location)
     }
 

@@ -7,8 +7,6 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.util.HadoopOutputFile
 import org.apache.parquet.io.LocalOutputFile
-import org.json4s.JsonAST.JObject
-import org.json4s.jackson.JsonMethods
 
 /**
  * Data files as files: local ones are written as such, all others through Hadoop.
@@ -38,15 +36,9 @@ private[lakelog] object DataFiles {
     if (isLocal(path)) Files.deleteIfExists(Paths.get(path.toUri.getPath))
     else path.getFileSystem(configuration).delete(path, false)
 
-  /** Deletes data files, given by their JSON, of the table at `location`. */
-  def deleteAll(location: String, files: Seq[String], configuration: Configuration): Unit =
-    files.foreach { file =>
-      val path = Json.string(json(file), "path")
-      delete(Locations.file(location, path), configuration)
-    }
-
-  /** The data file whose JSON a task has written. */
-  def json(file: String): JObject = JsonMethods.parse(file).asInstanceOf[JObject]
+  /** Deletes data files of the table at `location`. */
+  def deleteAll(location: String, files: Seq[wire.DataFile], configuration: Configuration): Unit =
+    files.foreach(file => delete(Locations.file(location, file.path), configuration))
 
   private def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
 }

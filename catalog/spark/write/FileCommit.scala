@@ -9,8 +9,8 @@ private[lakelog] trait FileCommit {
   /** The next value of each identity column, by the column's id. */
   def nextValues: Map[Long, BigInt]
 
-  /** Takes over the files, as the JSON of data files, and what was taken of identity columns for their rows. */
-  def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit
+  /** Takes over the files, and what was taken of identity columns for their rows. */
+  def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit
 
   /** Whether files may have been taken over, also when [[commit]] failed. */
   def mayHaveHappened: Boolean
@@ -36,17 +36,17 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 
   override def mayHaveHappened: Boolean = write.mayHaveHappened
 
-  override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit =
+  override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit =
     if (operation.name == WriteOperation.Merge) {
       write.commit((table, write) =>
         wire.CommitRows(
-          table, write.token, write.write, operation.name, files.map(DataFiles.json), removed = Nil, deletes = Nil,
+          table, write.token, write.write, operation.name, files, removed = Nil, deletes = Nil,
           condition = operation.filter, values = values))
       access.wrote(facts.location, files)
     } else {
       val answer = write.commit((table, write) =>
         wire.CommitWrite(
-          table, write.token, write.write, operation.name, files.map(DataFiles.json), filter = operation.filter,
+          table, write.token, write.write, operation.name, files, filter = operation.filter,
           deletes = operation.cut, batch = batch, values = values))
       if (answer.written) access.wrote(facts.location, files)
       else DataFiles.deleteAll(
@@ -55,7 +55,7 @@ private[lakelog] class TableCommit(access: TableAccess, facts: TableFacts, numbe
 }
 
 /** Hands the files to a staged table, which commits them with its metadata. */
-private[lakelog] final class StagedCommit(write: wire.WriteRef, keep: Seq[String] => Unit) extends FileCommit {
+private[lakelog] final class StagedCommit(write: wire.WriteRef, keep: Seq[wire.DataFile] => Unit) extends FileCommit {
 
   override def filePrefix: String = FileCommit.prefix(write)
 
@@ -64,7 +64,8 @@ private[lakelog] final class StagedCommit(write: wire.WriteRef, keep: Seq[String
 
   override def mayHaveHappened: Boolean = false
 
-  override def commit(operation: WriteOperation, files: Seq[String], values: Seq[wire.ValuesTaken]): Unit = keep(files)
+  override def commit(operation: WriteOperation, files: Seq[wire.DataFile], values: Seq[wire.ValuesTaken]): Unit =
+    keep(files)
 }
 
 private[lakelog] object FileCommit {

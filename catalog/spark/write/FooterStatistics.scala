@@ -9,7 +9,6 @@ import scala.jdk.CollectionConverters._
 import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.hadoop.metadata.ParquetMetadata
 import org.apache.parquet.io.api.Binary
-import org.json4s.JsonAST._
 
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -19,23 +18,24 @@ import org.apache.spark.unsafe.types.UTF8String
  *
  * Bounds say that no value lies outside. So they are left out where NaN occurs, which is greater than all and in no
  * bound, and where texts are not valid UTF-8, which JSON cannot hold; zero is taken with the sign that makes the range
- * larger; long texts are cut, the upper bound upwards (and left out, as null, where there is nothing above).
+ * larger; long texts are cut, the upper bound upwards (and left out where there is nothing above).
  */
 private[lakelog] object FooterStatistics {
+  import wire.Scalar
 
   private val KeptCharacters = 32
 
-  /** By column id, as JSON. Columns whose row groups do not all have statistics are left out. */
-  def of(footer: ParquetMetadata, leaves: Map[Seq[String], (Long, DataType)]): JObject = {
+  /** By column id. Columns whose row groups do not all have statistics are left out. */
+  def of(footer: ParquetMetadata, leaves: Map[Seq[String], (Long, DataType)]): Map[Long, wire.ColumnStats] = {
     val chunks = footer.getBlocks.asScala.toSeq.flatMap(_.getColumns.asScala).groupBy(_.getPath.toArray.toSeq)
-    JObject(chunks.toList.flatMap { case (path, parts) =>
+    chunks.flatMap { case (path, parts) =>
       leaves.get(path).flatMap { case (id, dataType) =>
-        of(parts.map(_.getStatistics), parts.map(_.getValueCount).sum, dataType).map(id.toString -> _)
+        of(parts.map(_.getStatistics), parts.map(_.getValueCount).sum, dataType).map(id -> _)
       }
-    })
+    }
   }
 
-  private def of(parts: Seq[Statistics[_]], values: Long, dataType: DataType): Option[JObject] =
+  private def of(parts: Seq[Statistics[_]], values: Long, dataType: DataType): Option[wire.ColumnStats] =
     if (parts.exists(p => p == null || !p.isNumNullsSet)) None
     else {
       val nulls = parts.map(_.getNumNulls).sum
@@ -43,22 +43,21 @@ private[lakelog] object FooterStatistics {
       val bounds =
         if (nulls == values || withValues.isEmpty || withValues.exists(!_.hasNonNullValue)) None
         else boundsOf(withValues, dataType)
-      val json = Json.obj("nulls" -> JLong(nulls))
-      Some(bounds.map { case (min, max) => Json.merge(json, "min" -> min, "max" -> max) }.getOrElse(json))
+      Some(wire.ColumnStats(Some(nulls), bounds.map(_._1), bounds.flatMap(_._2)))
     }
 
-  private def boundsOf(parts: Seq[Statistics[_]], dataType: DataType): Option[(JValue, JValue)] = {
+  private def boundsOf(parts: Seq[Statistics[_]], dataType: DataType): Option[(Scalar, Option[Scalar])] = {
     val lows = parts.map(_.genericGetMin.asInstanceOf[Any])
     val highs = parts.map(_.genericGetMax.asInstanceOf[Any])
     dataType match {
       case BooleanType =>
-        Some((JBool(lows.forall(_ == true)), JBool(highs.contains(true))))
+        Some((Scalar.Flag(lows.forall(_ == true)), Some(Scalar.Flag(highs.contains(true)))))
       case ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType |
           _: DayTimeIntervalType | _: YearMonthIntervalType | _: TimeType =>
-        Some((JLong(lows.map(whole).min), JLong(highs.map(whole).max)))
+        Some((Scalar.whole(lows.map(whole).min), Some(Scalar.whole(highs.map(whole).max))))
       case FloatType | DoubleType => realBounds(lows.map(real), highs.map(real))
       case decimal: DecimalType =>
-        Some((text(lows.map(decimalOf(_, decimal)).min), text(highs.map(decimalOf(_, decimal)).max)))
+        Some((text(lows.map(decimalOf(_, decimal)).min), Some(text(highs.map(decimalOf(_, decimal)).max))))
       case _: StringType | _: CharType | _: VarcharType => textBounds(lows.map(bytes), highs.map(bytes))
       case BinaryType => binaryBounds(lows.map(bytes), highs.map(bytes))
       case _ => None
@@ -77,13 +76,13 @@ private[lakelog] object FooterStatistics {
     case other => throw new IllegalStateException(s"Parquet has the real number $other as a ${other.getClass}")
   }
 
-  private def realBounds(lows: Seq[Double], highs: Seq[Double]): Option[(JValue, JValue)] =
+  private def realBounds(lows: Seq[Double], highs: Seq[Double]): Option[(Scalar, Option[Scalar])] =
     if ((lows ++ highs).exists(_.isNaN)) None
     else {
       val (low, high) = (lows.min, highs.max)
       Some((
           Predicates.encode(if (low == 0.0) -0.0 else low, DoubleType),
-          Predicates.encode(if (high == 0.0) 0.0 else high, DoubleType)))
+          Some(Predicates.encode(if (high == 0.0) 0.0 else high, DoubleType))))
     }
 
   private def decimalOf(value: Any, dataType: DecimalType): JBigDecimal = value match {
@@ -91,7 +90,7 @@ private[lakelog] object FooterStatistics {
     case v => JBigDecimal.valueOf(whole(v), dataType.scale)
   }
 
-  private def text(value: JBigDecimal): JValue = JString(value.toPlainString)
+  private def text(value: JBigDecimal): Scalar = Scalar.Text(value.toPlainString)
 
   private def bytes(value: Any): Array[Byte] = value.asInstanceOf[Binary].getBytes
 
@@ -101,13 +100,13 @@ private[lakelog] object FooterStatistics {
 
   private val UnsignedOrder: Ordering[Array[Byte]] = (a, b) => java.util.Arrays.compareUnsigned(a, b)
 
-  private def textBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(JValue, JValue)] = {
+  private def textBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(Scalar, Option[Scalar])] = {
     val (lowest, highest) = (least(lows), greatest(highs))
     if (!UTF8String.fromBytes(lowest).isValid || !UTF8String.fromBytes(highest).isValid) None
     else {
       val low = new String(lowest, UTF_8).codePoints.limit(KeptCharacters.toLong).toArray
       val high = new String(highest, UTF_8).codePoints.toArray
-      Some((JString(new String(low, 0, low.length)), upperText(high).map(JString(_)).getOrElse(JNull)))
+      Some((Scalar.Text(new String(low, 0, low.length)), upperText(high).map(Scalar.Text(_))))
     }
   }
 
@@ -126,8 +125,8 @@ private[lakelog] object FooterStatistics {
       }
     }
 
-  private def binaryBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(JValue, JValue)] =
-    Some((base64(least(lows).take(KeptCharacters)), upperBytes(greatest(highs)).map(base64).getOrElse(JNull)))
+  private def binaryBounds(lows: Seq[Array[Byte]], highs: Seq[Array[Byte]]): Option[(Scalar, Option[Scalar])] =
+    Some((base64(least(lows).take(KeptCharacters)), upperBytes(greatest(highs)).map(base64)))
 
   private def upperBytes(value: Array[Byte]): Option[Array[Byte]] =
     if (value.length <= KeptCharacters) Some(value)
@@ -141,5 +140,5 @@ private[lakelog] object FooterStatistics {
       }
     }
 
-  private def base64(value: Array[Byte]): JValue = JString(Base64.getEncoder.encodeToString(value))
+  private def base64(value: Array[Byte]): Scalar = Scalar.Text(Base64.getEncoder.encodeToString(value))
 }

@@ -41,8 +41,8 @@ private[lakelog] final class LakeBatchWrite(
   override def abort(messages: Array[WriterCommitMessage]): Unit =
     if (!commit.mayHaveHappened) LakeBatchWrite.deleteFiles(table, filesOf(messages))
 
-  private def filesOf(messages: Array[WriterCommitMessage]): Seq[String] =
-    messages.toSeq.collect { case written: FilesWritten => written.files }.flatten
+  private def filesOf(messages: Array[WriterCommitMessage]): Seq[wire.DataFile] =
+    messages.toSeq.collect { case written: FilesWritten => written.files }.flatten.map(wire.DataFile.parsed)
 }
 
 private[lakelog] object LakeBatchWrite {
@@ -67,6 +67,6 @@ private[lakelog] object LakeBatchWrite {
   }
 
   /** Deletes files that are in no commit for certain. */
-  def deleteFiles(table: LakeTable, files: Seq[String]): Unit = DataFiles.deleteAll(
+  def deleteFiles(table: LakeTable, files: Seq[wire.DataFile]): Unit = DataFiles.deleteAll(
     table.facts.location, files, SettingInternals.hadoopConf(table.facts.location, table.access.hadoopSettings))
 }

@@ -4,8 +4,6 @@ import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.ParquetWriter
-import org.json4s.JsonAST.{JLong, JObject, JString}
-import org.json4s.jackson.JsonMethods
 
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
@@ -58,7 +56,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
   private val filler =
     if (settings.identities.isEmpty) None
     else Some(new IdentityFiller(settings.identities, settings.schema, partitionId))
-  private val files = ArrayBuffer.empty[JObject]
+  private val files = ArrayBuffer.empty[wire.DataFile]
   private val paths = ArrayBuffer.empty[Path]
 
   private var key: UnsafeRow = _
@@ -82,9 +80,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
 
   override def commit(): FilesWritten = {
     close()
-    FilesWritten(
-      files.map(file => JsonMethods.compact(JsonMethods.render(file))).toArray,
-      filler.map(_.taken).getOrElse(Nil).toArray)
+    FilesWritten(files.map(_.asText).toArray, filler.map(_.taken).getOrElse(Nil).toArray)
   }
 
   /** Removes what this attempt has written: no other attempt has files of these names. */
@@ -101,15 +97,15 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
     closing.close()
     val path = paths.last
     if (settings.sync) DataFiles.sync(path)
-    files += Json.obj(
-      "path" -> JString(relative(paths.length - 1)),
-      "size" -> JLong(file.sizeBytes),
-      "rows" -> JLong(rows),
-      "spec" -> JLong(settings.specId.toLong),
-      "partition" -> partitionValues,
-      "stats" -> FooterStatistics.of(closing.getFooter, settings.leaves),
-      "crc" -> JLong(file.crc),
-      "footer" -> JLong(file.footerCrc))
+    files += wire.DataFile(
+      path = relative(paths.length - 1),
+      size = file.sizeBytes,
+      rows = rows,
+      spec = settings.specId.toLong,
+      partition = partitionValues,
+      stats = FooterStatistics.of(closing.getFooter, settings.leaves),
+      crc = Some(file.crc),
+      footer = Some(file.footerCrc))
     rows = 0
   }
 
@@ -121,16 +117,16 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
 
   private def relative(number: Int): String = s"data/${settings.filePrefix}-$task-$number.parquet"
 
-  private def partitionValues: JObject =
-    JObject(settings.partitions.zip(partitionTypes).zipWithIndex.toList.map { case ((field, dataType), i) =>
-      field.id.toString -> (key.get(i, dataType) match {
+  private def partitionValues: Map[Long, wire.Scalar] =
+    settings.partitions.zip(partitionTypes).zipWithIndex.map { case ((field, dataType), i) =>
+      field.id.toLong -> (key.get(i, dataType) match {
         case text: UTF8String if !text.isValid =>
           throw Failures.invalid(
             s"The column ${SchemaInternals.quoted(field.column)} partitions the table and has a text that is not " +
               "valid UTF-8, which cannot be a partition value: correct it, with make_valid_utf8 for example.")
         case value => Predicates.encode(value, dataType)
       })
-    })
+    }.toMap
 }
 
 private[lakelog] object LakeDataWriter {

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.JObject
-
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2, Write, WriteBuilder}
 
@@ -11,7 +9,7 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOv
  * files that it `cut`s through, as Python takes them; None where it has not.
  */
 private[lakelog] final case class WriteOperation(
-    name: String, filter: Option[JObject] = None, replaced: Seq[Predicate] = Nil,
+    name: String, filter: Option[wire.Expression] = None, replaced: Seq[Predicate] = Nil,
     cut: Option[Seq[wire.Positions]] = None)
 
 private[lakelog] object WriteOperation {
@@ -27,7 +25,7 @@ private[lakelog] final class LakeWriteBuilder(table: LakeTable, info: LogicalWri
   override def canOverwrite(predicates: Array[Predicate]): Boolean = table.canOverwrite(predicates)
 
   override def overwrite(predicates: Array[Predicate]): WriteBuilder = {
-    operation = WriteOperation("overwrite", Some(Predicates.toJson(predicates.toSeq)), predicates.toSeq)
+    operation = WriteOperation("overwrite", Some(Predicates.toPython(predicates.toSeq)), predicates.toSeq)
     this
   }
 

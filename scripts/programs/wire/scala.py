@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import inspect
 import re
-import types
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
 
 from programs.wire.structs import (
+    BY_HAND,
     GROUPS,
+    KEPT,
+    UNIONS,
     Member,
     Struct,
     by_subject,
     group_of,
     is_request,
-    is_typed,
+    is_struct,
+    is_union,
+    is_value,
     members,
+    module_of,
+    name_of,
     requests,
     tag,
+    tag_member,
+    union_of,
+    without_none,
 )
 
 FOLDER = "catalog/spark/wire"
@@ -25,10 +36,10 @@ WIDTH = 120
 
 _RESERVED = {"type", "new", "object", "case", "class", "val", "var", "def", "match", "package", "given"}
 _WHOLE_OF_ANY_SIZE = {("NextValue", "next"), ("ValuesTaken", "first"), ("ValuesTaken", "last")}
-_HEAD = """// Written by scripts/wire from lakelog.spark.requests.{subject}: change that, and run it.
+_HEAD = """// Written by scripts/wire from {modules}: change that, and run it.
 package org.apache.spark.sql.lakelog.wire
 
-import org.json4s.JsonAST.{{JObject, JValue}}
+import org.json4s.JsonAST.JObject
 """
 
 
@@ -42,16 +53,71 @@ def sources() -> dict[str, str]:
 
 
 def _file(subject: str, structs: list[Struct]) -> str:
-    classes = "\n".join(_class(struct) for struct in structs)
-    head = _HEAD.format(subject=subject)
-    return head if not classes else head.replace("{JObject, JValue}", _json_types(classes)) + "\n" + classes
+    names = [name for name, union in UNIONS.items() if get_args(union)[0] in structs]
+    written = [_class(struct) for struct in structs if struct not in BY_HAND]
+    classes = "\n".join([*(_union(name) for name in names), *written])
+    modules = " and ".join(sorted({module_of(struct) for struct in structs}))
+    return _HEAD.format(modules=modules) + "\n" + classes
 
 
-def _json_types(text: str) -> str:
-    return "{JObject, JValue}" if re.search(r"\bJValue\b", text) else "JObject"
+def _union(name: str) -> str:
+    """Return a trait for the structs of a union, which one member of each distinguishes."""
+    structs: tuple[Struct, ...] = get_args(UNIONS[name])
+    tags = [tag_member(struct) for struct in structs]
+    member = next(each[0] for each in tags if each is not None)
+    cases = [
+        f'      case "{each[1]}" => {struct.__name__}.of(json)'
+        for struct, each in zip(structs, tags, strict=True)
+        if each is not None
+    ]
+    return "\n".join(
+        [
+            f"private[lakelog] sealed abstract class {name} extends Message",
+            "",
+            f"private[lakelog] object {name} extends Companion[{name}] {{",
+            f"  override def of(json: JObject): {name} =",
+            f'    take[String](json, "{member}") match {{',
+            *cases,
+            "      case other => unknown(other)",
+            "    }",
+            "}",
+            "",
+        ]
+    )
+
+
+def _kept(struct: Struct) -> str:
+    """Return the class of what only Python reads, except for some members."""
+    name = struct.__name__
+    by_name = {member.name: member for member in members(struct)}
+    parts = [
+        f'  def {_name(each)}: {_type(name, by_name[each])} = {name}.part[{_scala(by_name[each].type)}](kept, "{each}")'
+        for each in KEPT[struct]
+    ]
+    return "\n".join(
+        [
+            _doc(struct),
+            f"private[lakelog] final case class {name}(private[wire] val kept: JObject)",
+            "  extends Message {",
+            "  override def members: Members = kept.obj",
+            *parts,
+            "}",
+            "",
+            f"private[lakelog] object {name} extends Companion[{name}] {{",
+            "",
+            "  /** What stands in a request for the answer to another that comes first. */",
+            f"  val ToCome: {name} = {name}(JObject(Nil))",
+            "",
+            f"  override def of(json: JObject): {name} = {name}(json)",
+            "}",
+            "",
+        ]
+    )
 
 
 def _class(struct: Struct) -> str:
+    if struct in KEPT:
+        return _kept(struct)
     group = group_of(struct)
     inherited = {member.name for member in members(group)} if group else set()
     own = [member for member in members(struct) if member.name not in inherited]
@@ -59,8 +125,11 @@ def _class(struct: Struct) -> str:
     parameters = [f"{GROUPS[group]}: {group.__name__}"] if group else []
     parameters += [_parameter(name, member) for member in own]
     written = [f"{GROUPS[group]}.members"] if group else []
-    if own or not written:
-        written.append(f"List({', '.join(_written(member) for member in own)})")
+    tagged = tag_member(struct)
+    parts = [] if tagged is None else [f'"{tagged[0]}" -> put("{tagged[1]}")']
+    parts += [_written(struct, member) for member in own]
+    if parts or not written:
+        written.append(f"List({', '.join(parts)})")
     lines = [
         _doc(struct),
         f"private[lakelog] final case class {name}{_in_parentheses(parameters)}",
@@ -84,7 +153,7 @@ def _class(struct: Struct) -> str:
 
 def _base(struct: Struct, own: list[Member]) -> str:
     if not is_request(struct):
-        return "Message"
+        return union_of(struct) or "Message"
     kind = "Change" if any(member.name == "token" for member in own) and _subject(struct) else "Request"
     return f'{kind}[{_answered(struct)}]("{tag(struct)}")'
 
@@ -120,7 +189,7 @@ def _answered(struct: Struct) -> str:
     answers = _answers(struct)
     if len(answers) == 2:
         return f"Either[{answers[1].__name__}, {answers[0].__name__}]"
-    return answers[0].__name__ if is_typed(answers[0]) else "JObject"
+    return answers[0].__name__
 
 
 def _answer(struct: Struct) -> str:
@@ -129,7 +198,7 @@ def _answer(struct: Struct) -> str:
         usual, other = answers
         member = next(each.name for each in members(other) if not each.is_optional)
         return f'if (has(json, "{member}")) Left({other.__name__}.of(json)) else Right({usual.__name__}.of(json))'
-    return f"{answers[0].__name__}.of(json)" if is_typed(answers[0]) else "json"
+    return f"{answers[0].__name__}.of(json)"
 
 
 def _parameter(struct: str, member: Member) -> str:
@@ -146,28 +215,51 @@ def _type(struct: str, member: Member) -> str:
 
 
 def _scala(annotated: Any) -> str:
-    if is_typed(annotated):
+    if is_struct(annotated):
         return str(annotated.__name__)
     simple = {str: "String", int: "Long", bool: "Boolean", float: "Double"}
+    simple |= {Any: "FreeJson", msgspec.Raw: "JObject"}
     if annotated in simple:
         return simple[annotated]
+    if is_union(annotated):
+        return _scala_of_union(annotated)
     origin, arguments = get_origin(annotated), get_args(annotated)
-    if origin is tuple and arguments[-1] is Ellipsis:
-        return f"Seq[{_scala(arguments[0])}]"
-    if origin is dict:
-        return "JObject" if arguments[1] is Any else f"Map[String, {_scala(arguments[1])}]"
-    if isinstance(annotated, type) and hasattr(annotated, "__struct_fields__"):
-        return "JObject"
-    if origin in (Union, types.UnionType) and all(hasattr(each, "__struct_fields__") for each in arguments):
-        return "JObject"
-    return "JValue"
+    if origin is Literal:
+        return "String"
+    if origin is tuple:
+        if arguments[-1] is Ellipsis:
+            return f"Seq[{_scala(arguments[0])}]"
+        return f"({', '.join(map(_scala, arguments))})"
+    assert origin is dict, f"there is no Scala for {annotated}"
+    key, value = arguments
+    return "FreeJson" if value is Any else f"Map[{_scala(key)}, {_scala(value)}]"
 
 
-def _written(member: Member) -> str:
-    put = "put"
+def _scala_of_union(annotated: Any) -> str:
+    inner, is_nullable = without_none(annotated)
+    parts = get_args(inner)
+    if set(parts) == {bool, int, float, str}:
+        return "Scalar"
+    if is_nullable:
+        return f"Option[{_scala(inner)}]"
+    known = name_of(annotated)
+    if known is not None:
+        return known
+    if set(parts) == {str, dict[str, Any]}:
+        return "FreeJson"
+    assert len(parts) == 2, f"{annotated} has no name in UNIONS"
+    return f"Either[{', '.join(map(_scala, parts))}]"
+
+
+def _written(struct: Struct, member: Member) -> str:
+    name = _name(member.name)
     if member.is_nullable:
-        put = "putIfAny" if member.is_optional else "putOrNull"
-    return f'"{member.name}" -> {put}({_name(member.name)})'
+        put = f"putIfAny({name})" if member.is_optional else f"putOrNull({name})"
+    elif member.is_optional and is_value(struct):
+        put = f"putUnless({name})({_default(member)})"
+    else:
+        put = f"put({name})"
+    return f'"{member.name}" -> {put}'
 
 
 def _read(struct: str, member: Member) -> str:
@@ -182,8 +274,12 @@ def _read(struct: str, member: Member) -> str:
 def _default(member: Member) -> str:
     if isinstance(member.default, bool | int):
         return str(member.default).lower()
-    assert member.default in ((), ""), f"{member.name} has a default that Scala does not know"
-    return "Nil" if member.default == () else '""'
+    if member.default == {}:
+        return f"{_scala(member.type).partition('[')[0]}.empty"
+    if isinstance(member.default, str):
+        return f'"{member.default}"'
+    assert member.default == (), f"{member.name} has a default that Scala does not know"
+    return "Nil"
 
 
 def _name(name: str) -> str:
@@ -257,33 +353,30 @@ def _mirror() -> str:
         f'    "{tag(request)}" -> (({request.__name__}.of _): JObject => Request[_]),'
         for request, _, _ in requests()
     ]
-    known = {answer.__name__ for _, answers, _ in requests() for answer in answers if is_typed(answer)}
-    answered = [f'    "{name}" -> ({name}.of _: JObject => Message),' for name in sorted(known)]
-    asked[-1], answered[-1] = asked[-1].rstrip(","), answered[-1].rstrip(",")
+    known = {struct.__name__ for structs in by_subject().values() for struct in structs if is_value(struct)}
+    values = [f'    "{name}" -> ({name}.of _: JObject => Message),' for name in sorted({*known, *UNIONS})]
+    asked[-1], values[-1] = asked[-1].rstrip(","), values[-1].rstrip(",")
     text = [
-        _HEAD.format(subject="*").replace(
-            "{JObject, JValue}", "JObject\n\nimport org.apache.spark.sql.lakelog.{Frame, Json}"
-        ),
-        "/** Reads and writes requests and answers again, so that a test can compare them with those of Python. */",
+        _HEAD.format(modules="lakelog.spark.requests"),
+        "/** Reads and writes requests, answers and their parts again: a test compares them with those of Python. */",
         "private[lakelog] object Mirror {",
         "",
         "  /** The request as the adapter would write it, in its transaction and for its statement. */",
         "  def request(method: String, text: String): String = {",
-        "    val json = Frame.parsed(text.getBytes(java.nio.charset.StandardCharsets.UTF_8))",
+        "    val json = Json.parsed(text)",
         "    val read = requests(method)(json)",
         "    require(read.method == method)",
         "    Json.text(Scope.of(json).on(read))",
         "  }",
         "",
-        "  def answer(name: String, text: String): String =",
-        "    Json.text(answers(name)(Frame.parsed(text.getBytes(java.nio.charset.StandardCharsets.UTF_8))).json)",
+        "  def value(name: String, text: String): String = values(name)(Json.parsed(text)).asText",
         "",
         "  private val requests: Map[String, JObject => Request[_]] = Map(",
         *asked,
         "  )",
         "",
-        "  private val answers: Map[String, JObject => Message] = Map(",
-        *answered,
+        "  private val values: Map[String, JObject => Message] = Map(",
+        *values,
         "  )",
         "}",
         "",

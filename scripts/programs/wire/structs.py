@@ -1,7 +1,8 @@
 """Which structs cross the bridge, and what their members are.
 
-Some structs are bases of several: in Scala these are one parameter of each (`GROUPS`). Structs of `lakelog.catalog`
-that Python makes and takes again, or that tasks write as text, are JSON to Scala, except for those in `TYPED`.
+Some structs are bases of several: in Scala these are one parameter of each (`GROUPS`). What Python makes and takes
+again stays closed there (`KEPT`). Unions have names (`UNIONS`). One struct, whose forms have no tag, is a Scala trait
+that is written by hand (`BY_HAND`).
 """
 
 from __future__ import annotations
@@ -14,16 +15,21 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from lakelog.catalog.files import Positions
-from lakelog.catalog.schema import ValuesTaken
-from lakelog.catalog.writes import StreamBatch
-from lakelog.log import WriteRef
+from lakelog.catalog.ddl import Stage
+from lakelog.catalog.files import Constant, Deletes
+from lakelog.catalog.logs import Token
+from lakelog.catalog.schema import Expression, TableChange
 from lakelog.spark.handlers.table import ENTRIES
-from lakelog.spark.requests import base, changes, definitions, procedures, process, staged, tables
+from lakelog.spark.requests import base, changes, definitions, jobs, procedures, process, staged, tables
 
 Struct = type[msgspec.Struct]
 
-TYPED: tuple[Struct, ...] = (WriteRef, StreamBatch, ValuesTaken, Positions)
+KEPT: dict[Struct, tuple[str, ...]] = {Token: (), Stage: ("write",)}
+"""What only Python reads, except for these members."""
+
+BY_HAND: tuple[Struct, ...] = (Expression,)
+
+UNIONS: dict[str, Any] = {"TableChange": TableChange, "AnyJob": jobs.AnyJob, "AnyResult": jobs.AnyResult}
 
 GROUPS: dict[Struct, str] = {
     base.LoadedTable: "table",
@@ -35,6 +41,9 @@ GROUPS: dict[Struct, str] = {
     procedures.OfProcedure: "call",
 }
 """What a parameter is called that stands for the members of such a base."""
+
+BESIDE: tuple[Struct, ...] = (base.Statement, process.Failed, process.Asked, Constant, Deletes)
+"""What is in no request: what all frames have, and what stands as JSON in the columns of planned files."""
 
 SCOPE = ("transaction", "query")
 """Members that the adapter adds to whatever it asks."""
@@ -67,7 +76,10 @@ def members(struct: Struct) -> list[Member]:
         if field.encode_name in without:
             continue
         inner, is_nullable = without_none(hints[field.name])
-        found.append(Member(field.encode_name, inner, is_nullable, not field.required, field.default))
+        default = field.default
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        found.append(Member(field.encode_name, inner, is_nullable, not field.required, default))
     return found
 
 
@@ -95,17 +107,45 @@ def requests() -> list[tuple[Struct, tuple[Struct, ...], bool]]:
     return of_process + [(each.request, each.answers, each.has_bytes) for each in ENTRIES]
 
 
-def is_typed(struct: Any) -> bool:
-    """Whether Scala knows the members of a struct."""
-    if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):
-        return False
-    return struct in TYPED or struct.__module__.startswith("lakelog.spark.requests.")
+def is_struct(annotated: Any) -> bool:
+    return isinstance(annotated, type) and issubclass(annotated, msgspec.Struct)
+
+
+def is_union(annotated: Any) -> bool:
+    return get_origin(annotated) in (Union, types.UnionType)
+
+
+def union_of(struct: Struct) -> str | None:
+    """Return the name of the union that a struct is one of."""
+    return next((name for name, union in UNIONS.items() if struct in get_args(union)), None)
+
+
+def name_of(union: Any) -> str | None:
+    """Return the name of a union, None for one without."""
+    parts = set(get_args(union))
+    return next((name for name, known in UNIONS.items() if set(get_args(known)) == parts), None)
+
+
+def module_of(struct: Struct) -> str:
+    """Return the module or the room that a struct belongs to, as those who use it import it."""
+    parts = struct.__module__.split(".")
+    return ".".join(parts if parts[1] == "spark" else parts[:3] if parts[1] == "catalog" else parts[:2])
 
 
 def subject(struct: Struct) -> str:
     """Return the name of the module that a struct is listed with."""
-    own = struct.__module__.rpartition(".")[2]
-    return own if struct.__module__.startswith("lakelog.spark.requests.") else "writes"
+    return module_of(struct).rpartition(".")[2]
+
+
+def is_value(struct: Struct) -> bool:
+    """Whether a struct is an answer or a part of requests or answers, and not what requests have in common."""
+    return not issubclass(struct, (base.Request, process.ProcessRequest))
+
+
+def tag_member(struct: Struct) -> tuple[str, str] | None:
+    """Return the member of a value that says which struct it is, and what it says."""
+    config = struct.__struct_config__
+    return (str(config.tag_field), str(config.tag)) if is_value(struct) and config.tag else None
 
 
 @cache
@@ -115,8 +155,8 @@ def by_subject() -> dict[str, list[Struct]]:
     for request, answers, _ in requests():
         for struct in (request, *answers):
             _collect(struct, found)
-    _collect(base.Statement, found)
-    _collect(process.Failed, found)
+    for struct in BESIDE:
+        _collect(struct, found)
     grouped: dict[str, list[Struct]] = {}
     for struct in found:
         grouped.setdefault(subject(struct), []).append(struct)
@@ -124,14 +164,18 @@ def by_subject() -> dict[str, list[Struct]]:
 
 
 def _collect(struct: Any, found: dict[Struct, None]) -> None:
-    if not is_typed(struct) or struct in found:
+    if not is_struct(struct) or struct in found:
+        return
+    if struct in BY_HAND:
+        found[struct] = None
         return
     group = group_of(struct)
     if group is not None:
         _collect(group, found)
     for member in members(struct):
-        for part in _parts(member.type):
-            _collect(part, found)
+        if struct not in KEPT or member.name in KEPT[struct]:
+            for part in _parts(member.type):
+                _collect(part, found)
     found[struct] = None
 
 

@@ -26,11 +26,18 @@ NOT_SENT_ANY_MORE = {
     # Settings are those of a catalog, which a process may have several of.
     "hello": {"settings"},
 }
+SENT_SINCE = {
+    # The result of a job says which job it is of, as the job does, so that other results are refused.
+    "call": lambda params: (
+        {"result": {"kind": "compact", **params["result"]}} if params.get("result") else {}
+    ),
+}
 TRUE_UNLESS_SAID = {"nullable", "with_start", "with_end"}
 
 
 def decoded(method, params):
     sent = {key: value for key, value in params.items() if key not in NOT_SENT_ANY_MORE.get(method, ())}
+    sent |= SENT_SINCE.get(method, lambda _: {})(params)
     request = process.Hello if method == "hello" else HANDLERS[method].request
     return sent, msgspec.json.decode(json.dumps(sent), type=request)
 

@@ -7,17 +7,34 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import msgspec
 
+from lakelog.catalog.schema import Dependency, Expression
 from lakelog.catalog.schema.partitioning import Transform
 from lakelog.catalog.schema.types import AtomicType
 from lakelog.spark.requests import base
+from lakelog.spark.requests.jobs import Source
 from lakelog.spark.requests.writes import MakeToken
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 _DEPTH = 6
+_LITERALS: tuple[Any, ...] = (None, True, 2**70, -1.5, 'a ‘text’ \\ "')
+_FILTER = (
+    Expression(
+        op="IN", args=(Expression(col=("a", "b")), *(Expression(lit=each, type="long") for each in _LITERALS))
+    ),
+    Expression(
+        op="=", args=(Expression(transform="bucket", args=(16, Expression(col=("a",)))), Expression(lit=1))
+    ),
+    Expression(lit="x", type={"type": "array", "elementType": "string", "containsNull": True}),
+    Expression(opaque="some words"),
+    Expression(op="SPARK:Nested", args=()),
+)
 _VALID: dict[Any, dict[str, Any]] = {
     AtomicType: {"name": "long"},
     Transform: {"name": "bucket", "argument": 16},
+    Expression: {"op": "AND", "args": _FILTER},
+    Dependency: {"function": ("some", "function")},
+    Source: {"table": ("some", "table")},
 }
 """Of structs that do not take any value."""
 
@@ -43,6 +60,8 @@ def _value(annotated: Any, name: str, *, full: bool, depth: int) -> Any:
     simple = {str: f'some ‘{name}’ \\ "', int: 2**40 + len(name), bool: True, float: 0.5}
     if annotated in simple:
         return simple[annotated]
+    if annotated is msgspec.Raw:
+        return msgspec.Raw(b'{"any":1}')
     if annotated is Any or isinstance(annotated, str | TypeVar):
         return {"any": [1, "x", None, True, 2.5, {"deep": []}]} if full else None
     origin, arguments = get_origin(annotated), get_args(annotated)

@@ -62,12 +62,6 @@ ELSEWHERE: dict[str, set[str]] = {
     "columns/NestedLengths.scala": {"sql.catalyst.trees.TreeNodeTag"},
     "columns/ReadFilled.scala": {"sql.execution.datasources.v2.DataSourceV2Relation"},
     "functions/LakeFunctions.scala": {"sql.catalyst.FunctionIdentifier"},
-    "procedures/JsonValues.scala": {
-        "sql.catalyst.util.ArrayBasedMapData",
-        "sql.catalyst.util.ArrayData",
-        "sql.catalyst.util.GenericArrayData",
-        "sql.catalyst.util.MapData",
-    },
     "rows/FactsInStatements.scala": {
         "sql.catalyst.util._",
         "sql.execution.datasources.v2.DataSourceV2Relation",
@@ -91,6 +85,12 @@ ELSEWHERE: dict[str, set[str]] = {
         "sql.catalyst.analysis.SchemaEvolution",
         "sql.catalyst.analysis.SchemaTypeEvolution",
         "sql.catalyst.catalog.CatalogTable",
+    },
+    "wire/JsonValues.scala": {
+        "sql.catalyst.util.ArrayBasedMapData",
+        "sql.catalyst.util.ArrayData",
+        "sql.catalyst.util.GenericArrayData",
+        "sql.catalyst.util.MapData",
     },
     "write/CutRows.scala": {"sql.catalyst.expressions.V2ExpressionUtils"},
     "write/IdentityValues.scala": {

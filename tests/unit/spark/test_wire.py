@@ -17,6 +17,10 @@ from programs.wire.structs import requests, tag
 
 ROOT = Path(__file__).parents[3]
 
+WRITTEN_BY_HAND = ("Envelope", "Expression", "FreeJson", "Json", "JsonValues", "Message", "Scalar")
+
+LOADED = {"location": "/t", "id": "t", "version": 1, "past": False, "step": 0}
+
 REQUESTS = {tag(request): request for request, _, _ in requests()}
 ANSWERS = {answer.__name__: answer for _, answers, _ in requests() for answer in answers}
 
@@ -36,7 +40,7 @@ def test_the_scala_side_is_current():
     for path, text in sources().items():
         written = (ROOT / path).read_text()
         assert "".join(written.split()) == "".join(text.split()), f"{path} is old: run scripts/wire"
-    written_by_hand = {f"{FOLDER}/Message.scala"}
+    written_by_hand = {f"{FOLDER}/{name}.scala" for name in WRITTEN_BY_HAND}
     assert {f"{FOLDER}/{path.name}" for path in (ROOT / FOLDER).iterdir()} == {*sources(), *written_by_hand}
 
 
@@ -66,6 +70,36 @@ def test_what_is_inside_of_members_is_refused_too(side):
     members["top"]["surprise"] = 1
     with pytest.raises(VersionMismatch, match=r"unknown field `surprise` - at `\$\.top`"):
         side.answer("plan", members)
+
+
+@pytest.mark.parametrize(
+    ("method", "members", "error"),
+    [
+        ("can_change", {"change": {"change": "another"}}, r"'another' - at `\$\.change\.change`"),
+        (
+            "can_change",
+            {"change": {"change": "remove-property", "key": "k", "surprise": 1}},
+            r"`surprise` - at `\$\.change`",
+        ),
+        (
+            "plan",
+            {"predicate": {"op": "NOT", "args": [{"col": ["a"], "surprise": 1}]}},
+            r"unknown field `surprise`",
+        ),
+        (
+            "plan",
+            {"predicate": {"op": "NOT", "args": [{"col": ["a"], "lit": 1}]}},
+            "has one of op, transform, col",
+        ),
+        ("plan", {"predicate": {"op": "NOT", "args": [{}]}}, "has one of op, transform, col"),
+        ("plan", {"predicate": {"col": ["a"], "args": []}}, "only an op or a transform has args"),
+        ("plan", {"predicate": {"col": ["a"], "type": "long"}}, "only a lit has a type"),
+        ("add_partitions", {"partitions": [{"a": [1]}], "token": None}, r"at `\$\.partitions"),
+    ],
+)
+def test_what_is_inside_of_values_is_refused_too(side, method, members, error):
+    with pytest.raises(VersionMismatch, match=error):
+        side.answer(method, {**LOADED, **members})
 
 
 def test_a_table_is_named_in_one_way(side):

@@ -31,6 +31,7 @@ from lakelog.catalog.schema import (
     Metadata,
     Schema,
     Stated,
+    Written,
     assign_ids,
     check_alterable,
     check_defined,
@@ -68,8 +69,8 @@ class StageRequest:
     kind: str
     identifier: Identifier | None
     schema: Schema | pa.Schema
-    partitioning: Sequence[str | Mapping[str, Any]]
-    sort_by: Sequence[str | Mapping[str, Any]]
+    partitioning: Sequence[Written]
+    sort_by: Sequence[Written]
     cluster_by: Sequence[str | Sequence[str]]
     properties: Mapping[str, str]
     location: str | None

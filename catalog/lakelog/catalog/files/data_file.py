@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.deletion_vectors import Deletes, deletes_from_json, deletes_to_json
-from lakelog.catalog.schema import PartitionSpec, Schema, from_arrow, to_arrow, value_type
+from lakelog.catalog.schema import PartitionSpec, Scalar, Schema, from_arrow, to_arrow, value_type
 from lakelog.log import WriteRef
 from lakelog.log.errors import FormatError, InvalidInput
 
@@ -61,8 +61,8 @@ class ColumnStats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What is known of one column in one file; None: not known. `min` and `max` are JSON literals (see `literals`)."""
 
     nulls: int | None = None
-    min: bool | int | float | str | None = None
-    max: bool | int | float | str | None = None
+    min: Scalar = None
+    max: Scalar = None
     nans: int | None = None
 
 
@@ -71,7 +71,7 @@ class Constant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     have."""
 
     type: str
-    value: bool | int | float | str | None
+    value: Scalar
 
 
 class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -94,7 +94,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     size_bytes: int = msgspec.field(name="size")
     rows: int
     spec_id: int = msgspec.field(name="spec", default=0)
-    partition: dict[int, bool | int | float | str | None] = {}
+    partition: dict[int, Scalar] = {}
     stats: dict[int, ColumnStats] = {}
     write_id: str = msgspec.field(name="write", default="")
     crc: int | None = None

@@ -49,7 +49,7 @@ class NothingToDo(LakelogError):
     kind = "nothing-to-do"
 
 
-class Token(msgspec.Struct, frozen=True, kw_only=True):
+class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Makes a retry the same request as the first try: the commit id, and each log's version at the first try.
 
     A client that may have to retry (after a crash of its own, or of the process that answers) gets a token first.

@@ -30,11 +30,15 @@ from lakelog.catalog.schema.definition import (
     SPACES,
     VIEW,
     Definition,
+    Dependency,
     FunctionDefinition,
     ViewColumn,
     ViewDefinition,
     check_definition,
     kind_of,
+)
+from lakelog.catalog.schema.expression import (
+    Expression,
 )
 from lakelog.catalog.schema.generated import (
     check_defined,
@@ -55,6 +59,7 @@ from lakelog.catalog.schema.identity import (
     values_json,
 )
 from lakelog.catalog.schema.literals import (
+    Scalar,
     float_from_json,
     float_to_json,
     from_arrow,
@@ -71,7 +76,9 @@ from lakelog.catalog.schema.partitioning import (
     PartitionSpec,
     SortField,
     SortOrder,
+    StatedField,
     Transform,
+    Written,
     result_type,
     shown_names,
     sort_order_from,
@@ -118,6 +125,7 @@ from lakelog.catalog.schema.schema_changes import (
     apply_changes,
 )
 from lakelog.catalog.schema.spark_types import (
+    SparkType,
     schema_from_spark,
     schema_to_spark,
     type_from_spark,
@@ -166,6 +174,8 @@ __all__ = [
     "Constraint",
     "Default",
     "Definition",
+    "Dependency",
+    "Expression",
     "FUNCTION",
     "Field",
     "Filter",
@@ -187,10 +197,13 @@ __all__ = [
     "SERIALIZABLE",
     "SNAPSHOT",
     "SPACES",
+    "Scalar",
     "Schema",
     "SortField",
     "SortOrder",
+    "SparkType",
     "Stated",
+    "StatedField",
     "StructType",
     "TARGET_FILE_SIZE",
     "TEXT_TESTS",
@@ -204,6 +217,7 @@ __all__ = [
     "ViewColumn",
     "ViewDefinition",
     "WRITE_MODES",
+    "Written",
     "apply_changes",
     "apply_transform",
     "as_predicate",

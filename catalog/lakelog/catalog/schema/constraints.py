@@ -14,6 +14,7 @@ import msgspec
 
 from lakelog.catalog.errors import ConstraintExists, MultiplePrimaryKeys, NoSuchColumn, NoSuchConstraint
 from lakelog.catalog.names import check_name
+from lakelog.catalog.schema.expression import Expression
 from lakelog.catalog.schema.predicate import Predicate
 from lakelog.catalog.schema.schema import Schema, dotted
 from lakelog.catalog.schema.stored_types import ready
@@ -69,7 +70,7 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     columns: tuple[Path, ...]
     rely: bool = False
     sql: str | None = None
-    predicate: dict[str, Any] | None = None
+    predicate: Expression | None = None
     table: tuple[str, ...] | None = None
     referenced: tuple[str, ...] | None = None
 
@@ -183,7 +184,11 @@ def _check(asked: Stated, schema: Schema, case_sensitive: bool) -> Check:
         Predicate.from_json(asked.predicate)
     columns = dict.fromkeys(_meant(path, schema, case_sensitive) for path in asked.columns)
     return Check(
-        name=asked.name, columns=tuple(columns), rely=asked.rely, sql=asked.sql, predicate=asked.predicate
+        name=asked.name,
+        columns=tuple(columns),
+        rely=asked.rely,
+        sql=asked.sql,
+        predicate=msgspec.json.decode(msgspec.json.encode(asked.predicate)),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from lakelog.catalog.schema.properties import RESERVED, check_text
+from lakelog.catalog.schema.spark_types import SparkType
 from lakelog.catalog.schema.stored_types import ready
 from lakelog.log import Json
 from lakelog.log.errors import InvalidInput
@@ -32,10 +33,21 @@ class ViewColumn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A column of a view. `type` is Spark's JSON of it; `metadata` is the engine's own."""
 
     name: str
-    type: Json
+    type: SparkType
     nullable: bool = True
     comment: str | None = None
     metadata: dict[str, Json] = {}
+
+
+class Dependency(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a query uses: the name of a table, or of a function."""
+
+    table: tuple[str, ...] | None = None
+    function: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.table is None) == (self.function is None):
+            raise ValueError("a dependency is a table or a function")
 
 
 class ViewDefinition(_Definition, frozen=True, tag="view"):
@@ -55,7 +67,7 @@ class ViewDefinition(_Definition, frozen=True, tag="view"):
     configs: dict[str, str] = {}
     schema_mode: str | None = None
     properties: dict[str, str] = {}
-    dependencies: Json = None
+    dependencies: tuple[Dependency, ...] | None = None
 
 
 class FunctionDefinition(_Definition, frozen=True, tag="function"):

@@ -13,12 +13,15 @@ import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from lakelog.catalog.schema.types import AtomicType, Type
 from lakelog.log.errors import InvalidInput
+
+Scalar: TypeAlias = bool | int | float | str | None
+"""A value in its JSON form."""
 
 VALUE_TYPES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),

@@ -5,24 +5,26 @@ A field is given by its name, as users see it, or by its transform.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Sequence
+from typing import TypeAlias, assert_never
+
+import msgspec
 
 from lakelog.catalog.schema.partitioning import (
     IDENTITY,
     PartitionField,
     PartitionSpec,
+    StatedField,
+    Written,
     shown_names,
     source_of,
     spec_from_transforms,
+    stated,
     transform_to_json,
 )
 from lakelog.catalog.schema.schema import Schema
 from lakelog.catalog.schema.table_changes import AddPartitionField, DropPartitionField, ReplacePartitionField
 from lakelog.log.errors import InvalidInput
-
-Written: TypeAlias = str | Mapping[str, Any]
-"""A column name or a transform, as `partitioning.spec_from_transforms` reads it."""
 
 FieldChange: TypeAlias = AddPartitionField | DropPartitionField | ReplacePartitionField
 
@@ -48,15 +50,15 @@ def evolved(
     return spec_from_transforms(fields, schema, existing=specs, case_sensitive=case_sensitive)
 
 
-def _written(field: PartitionField, schema: Schema) -> dict[str, Any]:
-    """Return a field of the spec as it is written; one whose column is gone cannot be in the present spec."""
-    written = transform_to_json(schema, field.source_id, field.transform)
-    return written if field.transform == IDENTITY else {**written, "name": field.name}
+def _written(field: PartitionField, schema: Schema) -> StatedField:
+    """Return a field of the spec as it is stated; one whose column is gone cannot be in the present spec."""
+    written = stated(transform_to_json(schema, field.source_id, field.transform))
+    return written if field.transform == IDENTITY else _named(written, field.name)
 
 
-def _named(written: Written, name: str | None) -> dict[str, Any]:
-    field = {"column": [written]} if isinstance(written, str) else dict(written)
-    return field if name is None else {**field, "name": name}
+def _named(written: Written, name: str | None) -> StatedField:
+    field = stated(written)
+    return field if name is None else msgspec.structs.replace(field, name=name)
 
 
 def _refuse_known(
@@ -87,8 +89,8 @@ def _find(spec: PartitionSpec, schema: Schema, written: Written, case_sensitive:
         f"{name} ({_text(field, schema)})" for name, field in zip(names, spec.fields, strict=True)
     )
     raise InvalidInput(
-        f"there is no partition field {written if isinstance(written, str) else _as_text(written)}: the table is "
-        + (f"partitioned by {there}" if there else "not partitioned")
+        f"there is no partition field {written if isinstance(written, str) else _as_text(stated(written))}: the "
+        "table is " + (f"partitioned by {there}" if there else "not partitioned")
     )
 
 
@@ -96,9 +98,10 @@ def _text(field: PartitionField, schema: Schema) -> str:
     return f"{field.transform} of {'.'.join(schema.path_of(field.source_id))}"
 
 
-def _as_text(written: Mapping[str, Any]) -> str:
-    arguments = ", ".join(map(str, written.get("args") or ()))
-    columns = written.get("columns", [written.get("column", "")])
+def _as_text(field: StatedField) -> str:
+    arguments = ", ".join(map(str, field.args))
+    columns = (field.column or "",) if field.columns is None else field.columns
     named = ", ".join(column if isinstance(column, str) else ".".join(column) for column in columns)
-    transform = written.get("transform", "identity")
-    return named if transform == "identity" else f"{transform}({arguments}{', ' if arguments else ''}{named})"
+    if field.transform == "identity":
+        return named
+    return f"{field.transform}({arguments}{', ' if arguments else ''}{named})"

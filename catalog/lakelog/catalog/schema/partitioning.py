@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -84,6 +84,26 @@ class Transform(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 IDENTITY = Transform("identity")
 
 
+class StatedField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A transform of a column as a statement has it; without a `transform`, the column itself.
+
+    The column is in `column`, or all there is in `columns`, by its name or its path. `direction` and `nulls` are of a
+    sort order only, and `name` is of a partition field only.
+    """
+
+    transform: str = "identity"
+    args: tuple[int, ...] = ()
+    column: str | tuple[str, ...] | None = None
+    columns: tuple[str | tuple[str, ...], ...] | None = None
+    direction: str | None = None
+    nulls: str | None = None
+    name: str | None = None
+
+
+Written: TypeAlias = str | StatedField | Mapping[str, Any]
+"""A column by its name, or a transform: `{"transform": "bucket", "args": [16], "column": ["a"]}`."""
+
+
 class PartitionField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One value of a file's partition. `result` is the value's type, known even when the column is gone."""
 
@@ -142,7 +162,7 @@ def field_name(transform: Transform, column: str) -> str:
 
 
 def spec_from_transforms(
-    transforms: Sequence[str | Mapping[str, Any]],
+    transforms: Sequence[Written],
     schema: Schema,
     *,
     existing: Iterable[PartitionSpec] = (),
@@ -150,8 +170,7 @@ def spec_from_transforms(
 ) -> PartitionSpec:
     """Return the spec of `transforms`.
 
-    A transform is `{"transform": "bucket", "args": [16], "column": ["a"]}`, or the name of a column for
-    identity; a `name` may be given to its values. A spec of `existing` that is the same is returned as it is;
+    A `name` may be given to the values of a transform. A spec of `existing` that is the same is returned as it is;
     otherwise the new one has the next id, and fields that an existing spec has too keep their ids.
     """
     specs = list(existing)
@@ -159,7 +178,8 @@ def spec_from_transforms(
     next_id = max((field.id for spec in specs for field in spec.fields), default=FIRST_FIELD_ID - 1) + 1
     fields: list[PartitionField] = []
     for written in transforms:
-        transform, path = _read(written)
+        asked = stated(written)
+        transform, path = _read(asked)
         source_id, result = _source(schema, transform, path, case_sensitive)
         if any(field.source_id == source_id and field.transform == transform for field in fields):
             raise InvalidInput(f"the partitioning names {transform} of {dotted(path)} twice: leave one out")
@@ -168,11 +188,10 @@ def spec_from_transforms(
             id, next_id = next_id, next_id + 1
         else:
             id = old.id
-        wanted = None if isinstance(written, str) else written.get("name")
-        if wanted is None:
+        if asked.name is None:
             name = _unused(schema, source_id, transform, fields)
         else:
-            name = _checked_name(wanted, schema, source_id, transform, fields)
+            name = _checked_name(asked.name, schema, source_id, transform, fields)
         fields.append(
             PartitionField(id=id, source_id=source_id, name=name, transform=transform, result=result)
         )
@@ -195,22 +214,20 @@ def shown_names(spec: PartitionSpec, schema: Schema) -> list[str]:
     return shown
 
 
-def sort_order_from(
-    fields: Sequence[str | Mapping[str, Any]], schema: Schema, *, case_sensitive: bool = False
-) -> SortOrder:
-    """Return the sort order of `fields`: a column's name, or a transform's JSON with `direction` and `nulls`.
+def sort_order_from(fields: Sequence[Written], schema: Schema, *, case_sensitive: bool = False) -> SortOrder:
+    """Return the sort order of `fields`, each of which may have a `direction` and `nulls`.
 
     Where `nulls` is left out, it is as in Spark: first when ascending, last when descending.
     """
     read: list[SortField] = []
     for written in fields:
-        transform, path = _read(written)
+        asked = stated(written)
+        transform, path = _read(asked)
         source_id, _ = _source(schema, transform, path, case_sensitive)
-        options = {} if isinstance(written, str) else written
-        if "name" in options:
-            raise InvalidInput(f"a field of a sort order cannot have a name: leave {options['name']!r} out")
-        direction: Any = options.get("direction") or "asc"
-        nulls: Any = options.get("nulls") or ("first" if direction == "asc" else "last")
+        if asked.name is not None:
+            raise InvalidInput(f"a field of a sort order cannot have a name: leave {asked.name!r} out")
+        direction: Any = asked.direction or "asc"
+        nulls: Any = asked.nulls or ("first" if direction == "asc" else "last")
         if direction not in ("asc", "desc") or nulls not in ("first", "last"):
             raise InvalidInput(
                 f"the sort order of {dotted(path)} is {direction!r}, nulls {nulls!r}: write asc or desc, and "
@@ -220,11 +237,9 @@ def sort_order_from(
     return SortOrder(fields=tuple(read))
 
 
-def source_of(
-    written: str | Mapping[str, Any], schema: Schema, case_sensitive: bool = False
-) -> tuple[int, Transform]:
+def source_of(written: Written, schema: Schema, case_sensitive: bool = False) -> tuple[int, Transform]:
     """Return the id of the column and the transform that are meant. Raises as `spec_from_transforms` does."""
-    transform, path = _read(written)
+    transform, path = _read(stated(written))
     source_id, _ = _source(schema, transform, path, case_sensitive)
     return source_id, transform
 
@@ -253,27 +268,34 @@ def with_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
     )
 
 
-def _read(written: str | Mapping[str, Any]) -> tuple[Transform, tuple[str, ...]]:
+def stated(written: Written) -> StatedField:
+    """Return what a statement has as a struct. InvalidInput for what is not a column or a transform of one."""
+    if isinstance(written, StatedField):
+        return written
     if isinstance(written, str):
-        return IDENTITY, (written,)
-    unknown = set(written) - {"transform", "args", "column", "columns", "direction", "nulls", "name"}
-    if unknown:
-        raise InvalidInput(
-            f"the transform {dict(written)!r} holds {sorted(unknown)}, which lakelog does not know"
-        )
-    name = str(written.get("transform", "identity"))
-    columns = written.get("columns", [written["column"]] if "column" in written else [])
+        return StatedField(column=(written,))
+    try:
+        return msgspec.convert(dict(written), StatedField)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{written!r} is not a column, nor a transform of one: {error}") from None
+
+
+def _read(asked: StatedField) -> tuple[Transform, tuple[str, ...]]:
+    columns = asked.columns
+    if columns is None:
+        columns = () if asked.column is None else (asked.column,)
     if len(columns) != 1:
         raise Unsupported(
-            f"the transform {name} of {len(columns)} columns is not supported: partition by transforms of "
+            f"the transform {asked.transform} of {len(columns)} columns is not supported: partition by transforms of "
             "one column each"
         )
-    arguments = list(written.get("args") or ())
-    if len(arguments) > 1 or any(type(argument) is not int for argument in arguments):
-        raise Unsupported(f"the transform {name} with the arguments {arguments!r} is not supported")
-    transform = Transform.parse(f"{name}[{arguments[0]}]" if arguments else name)
+    if len(asked.args) > 1:
+        raise Unsupported(
+            f"the transform {asked.transform} with the arguments {list(asked.args)!r} is not supported"
+        )
+    transform = Transform.parse(f"{asked.transform}[{asked.args[0]}]" if asked.args else asked.transform)
     column = columns[0]
-    return transform, (column,) if isinstance(column, str) else tuple(column)
+    return transform, (column,) if isinstance(column, str) else column
 
 
 def _source(
@@ -302,11 +324,11 @@ def _unused(schema: Schema, source_id: int, transform: Transform, fields: Sequen
 
 
 def _checked_name(
-    name: object, schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]
+    name: str, schema: Schema, source_id: int, transform: Transform, fields: Sequence[PartitionField]
 ) -> str:
     """Return the name that the user gives to a field. InvalidInput for a name that is taken."""
     own = field_name(transform, ".".join(schema.path_of(source_id)))
-    if not isinstance(name, str) or not name:
+    if not name:
         raise InvalidInput(
             f"{name!r} is not a valid name of a partition field: give a text that is not empty"
         )

@@ -19,7 +19,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn, TypeAlias
 
-from lakelog.catalog.schema.literals import float_to_json
+import msgspec
+
+from lakelog.catalog.schema.expression import Expression
+from lakelog.catalog.schema.literals import Scalar, float_to_json
 from lakelog.catalog.schema.partitioning import Transform
 from lakelog.catalog.schema.schema import dotted
 from lakelog.log.errors import InvalidInput, LakelogError
@@ -53,7 +56,7 @@ class Transformed:
 class Literal:
     """A value in its JSON form, and the Spark type that it is in; without one, the type is the column's."""
 
-    value: bool | int | float | str | None
+    value: Scalar
     type: str | None = None
 
     def __str__(self) -> str:
@@ -109,8 +112,10 @@ class Predicate:
         return _to_json(self)
 
     @staticmethod
-    def from_json(data: str | Mapping[str, Any]) -> Predicate:
+    def from_json(data: str | Mapping[str, Any] | Expression) -> Predicate:
         """Read the JSON form. InvalidInput where it is malformed; unknown operations are kept as they are."""
+        if isinstance(data, Expression):
+            data = msgspec.to_builtins(data)
         parsed = _from_json(json.loads(data) if isinstance(data, str) else data, 0)
         return _predicate(parsed, "a filter")
 
@@ -120,7 +125,7 @@ Operand: TypeAlias = Column | Transformed | Literal | Opaque | Predicate
 ALWAYS_TRUE = Predicate("ALWAYS_TRUE")
 ALWAYS_FALSE = Predicate("ALWAYS_FALSE")
 
-Filter: TypeAlias = Predicate | Mapping[str, Any] | Sequence[Any]
+Filter: TypeAlias = Predicate | Mapping[str, Any] | Expression | Sequence[Any]
 """What users may give for a filter: see `as_predicate`."""
 
 
@@ -192,7 +197,7 @@ def as_predicate(filter: Filter) -> Predicate:
     """Return what a user gave as a predicate: one already, its JSON, tuples (all have to hold), or lists of tuples."""
     if isinstance(filter, Predicate):
         return filter
-    if isinstance(filter, Mapping):
+    if isinstance(filter, Mapping | Expression):
         return Predicate.from_json(filter)
     if isinstance(filter, tuple) and len(filter) == 3 and isinstance(filter[0], str):
         return _from_tuple(filter)
@@ -290,7 +295,7 @@ def _from_json(data: Any, depth: int) -> Operand:
     match data:
         case {"op": str(op), **rest}:
             args = rest.get("args", [])
-            if not isinstance(args, list):
+            if not isinstance(args, list | tuple):
                 raise InvalidInput(f"the filter's operation {op} has no list of arguments: {data!r}")
             return Predicate(op, tuple(_from_json(each, depth + 1) for each in args))
         case {"col": [*path]} if path and all(isinstance(part, str) for part in path):

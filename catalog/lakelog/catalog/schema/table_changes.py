@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import msgspec
 
 from lakelog.catalog.schema.constraints import Stated
+from lakelog.catalog.schema.partitioning import StatedField
+from lakelog.catalog.schema.spark_types import SparkType
 from lakelog.catalog.schema.stored_types import ready
 from lakelog.catalog.schema.types import Default
 from lakelog.log.errors import InvalidInput
@@ -46,7 +48,7 @@ class AddColumn(_Change, frozen=True, tag="add-column"):
     """`type` is in Spark's JSON. Without a position the column becomes the last one of its struct."""
 
     name: Path
-    type: str | dict[str, Any]
+    type: SparkType
     nullable: bool = True
     comment: str | None = None
     position: Position | None = None
@@ -60,7 +62,7 @@ class RenameColumn(_Change, frozen=True, tag="rename-column"):
 
 class UpdateColumnType(_Change, frozen=True, tag="update-column-type"):
     name: Path
-    type: str | dict[str, Any]
+    type: SparkType
 
 
 class UpdateColumnNullability(_Change, frozen=True, tag="update-column-nullability"):
@@ -93,34 +95,34 @@ class DeleteColumn(_Change, frozen=True, tag="delete-column"):
 class SetPartitioning(_Change, frozen=True, tag="set-partitioning"):
     """`fields` are column names or transforms, as `partitioning.spec_from_transforms` reads them."""
 
-    fields: tuple[str | dict[str, Any], ...]
+    fields: tuple[str | StatedField, ...]
 
 
 class AddPartitionField(_Change, frozen=True, tag="add-partition-field"):
     """Partitions new files by `field` too. `name` is the field's name; None: a name made of the column's."""
 
-    field: str | dict[str, Any]
+    field: str | StatedField
     name: str | None = None
 
 
 class DropPartitionField(_Change, frozen=True, tag="drop-partition-field"):
     """`field` is the name of a partition field, or its column name or transform."""
 
-    field: str | dict[str, Any]
+    field: str | StatedField
 
 
 class ReplacePartitionField(_Change, frozen=True, tag="replace-partition-field"):
     """Replaces `field`, given as in `DropPartitionField`, with `by`."""
 
-    field: str | dict[str, Any]
-    by: str | dict[str, Any]
+    field: str | StatedField
+    by: str | StatedField
     name: str | None = None
 
 
 class SetSortOrder(_Change, frozen=True, tag="set-sort-order"):
     """`fields` are column names or transforms, as `partitioning.sort_order_from` reads them."""
 
-    fields: tuple[str | dict[str, Any], ...]
+    fields: tuple[str | StatedField, ...]
 
 
 class AddConstraint(_Change, frozen=True, tag="add-constraint"):

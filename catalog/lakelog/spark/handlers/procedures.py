@@ -25,7 +25,7 @@ def make_token(at: OpenCatalog, asked: ask.CallToken) -> ask.TokenOfCall:
 def prepare(at: OpenCatalog, asked: ask.CallPrepare) -> ask.Job:
     procedure = _procedure(asked)
     assert procedure.prepare is not None, "only procedures with a job are prepared"
-    return ask.Job(job=dict(procedure.prepare(_call(at, procedure, asked))))
+    return ask.Job(job=procedure.prepare(_call(at, procedure, asked)))
 
 
 def run(at: OpenCatalog, asked: ask.Call) -> ask.Rows:

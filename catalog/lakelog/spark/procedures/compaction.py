@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.requests.jobs import Compact, Compacted
+from lakelog.spark.requests.writes import CompactionGoal
 
 
-def _prepare(call: Call) -> Mapping[str, Any]:
+def _prepare(call: Call) -> Compact:
     from lakelog.catalog.state import goal_of
 
     path = call.table("table")
     goal = goal_of(call.loaded("table").properties, call["target_size"], call["deleted_ratio"])
-    return {
-        "kind": "compact",
-        "table": list(path),
-        "where": call["where"],
-        "goal": {"target_size_bytes": goal.target_size_bytes, "deleted_ratio": goal.deleted_ratio},
-        "most_bytes": goal.most_bytes,
-    }
+    return Compact(
+        table=tuple(path),
+        where=call["where"],
+        goal=CompactionGoal(target_size_bytes=goal.target_size_bytes, deleted_ratio=goal.deleted_ratio),
+        most_bytes=goal.most_bytes,
+    )
 
 
 def _compact(call: Call) -> Rows:
     """Return what the job has done, which has committed already."""
-    return [[call.result[column.name] for column in _COLUMNS]]
+    done = call.came_of(Compacted)
+    return [[getattr(done, column.name) for column in _COLUMNS]]
 
 
 _COLUMNS = (

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from lakelog.log.errors import InvalidInput
+from lakelog.spark.requests.jobs import AnyJob, AnyResult
 from lakelog.spark.requests.procedures import DeclaredColumn, DeclaredParameter, DeclaredProcedure
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from lakelog.catalog.names import Identifier
     from lakelog.catalog.table import Table
     from lakelog.spark.open_transactions import OpenTransactions
+
+R = TypeVar("R", bound=AnyResult)
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 
@@ -69,7 +72,12 @@ class Call:
     open_transactions: OpenTransactions
     token: Token | None = None
     transaction: str | None = None
-    result: Any = None
+    result: AnyResult | None = None
+
+    def came_of(self, kind: type[R]) -> R:
+        """Return the result of the job, which is of that kind, as its procedure has prepared it."""
+        assert isinstance(self.result, kind), f"the job's result is {self.result!r}"
+        return self.result
 
     def __getitem__(self, parameter: str) -> Any:
         return self.arguments[parameter]
@@ -123,8 +131,8 @@ class Procedure:
     changes nothing, or that may simply be run again, has none. `session` marks the three procedures that open and end
     the session's transaction: they return its id first. One that is not `in_transaction` is refused while one is open.
 
-    Where Spark has to work on data first, `prepare` returns the job for it as JSON, with its `kind` (see
-    `ProcedureJobs.scala`); `run` then finds the job's result in the call.
+    Where Spark has to work on data first, `prepare` returns the job for it (see `ProcedureJobs.scala`); `run` then
+    finds the job's result in the call.
     """
 
     name: str
@@ -135,7 +143,7 @@ class Procedure:
     changes: Callable[[Call], Identifier] | None = None
     session: Literal["begins", "commits", "rolls-back"] | None = None
     in_transaction: bool = True
-    prepare: Callable[[Call], Mapping[str, Any]] | None = None
+    prepare: Callable[[Call], AnyJob] | None = None
 
     def declaration(self) -> DeclaredProcedure:
         """Return all that Spark needs to know."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.requests.jobs import FootersRead, ReadFooters, Source
 
 if TYPE_CHECKING:
     from lakelog.catalog.parquet import FoundFile
@@ -15,29 +15,28 @@ if TYPE_CHECKING:
 _PATH = re.compile(r"/|[a-zA-Z][a-zA-Z0-9+.-]*:/")
 
 
-def _prepare(call: Call) -> Mapping[str, Any]:
+def _prepare(call: Call) -> ReadFooters:
     from lakelog.catalog.schema import schema_to_spark
 
     table = call.catalog.load_table(call.table("table"))
-    return {
-        "kind": "footers",
-        "source": _source(call["source"]),
-        "schema": schema_to_spark(table.schema),
-        "partition_filter": call["partition_filter"] or {},
-    }
+    return ReadFooters(
+        source=_source(call["source"]),
+        schema=schema_to_spark(table.schema),
+        partition_filter=call["partition_filter"] or {},
+    )
 
 
-def _source(text: str) -> Mapping[str, Any]:
+def _source(text: str) -> Source:
     """Return the path or the table of the session catalog that is meant; `parquet`.`/path` is a path too."""
     from lakelog.catalog.names import identifier
 
     if not text:
         raise InvalidInput("the source is empty: give a path, or the name of a table of spark_catalog")
     if _PATH.match(text):
-        return {"path": text}
+        return Source(path=text)
     parts = identifier(text)
     if len(parts) == 2 and parts[0].lower() == "parquet" and _PATH.match(parts[1]):
-        return {"path": parts[1]}
+        return Source(path=parts[1])
     if parts[0] == "spark_catalog" and len(parts) > 1:
         parts = parts[1:]
     if len(parts) > 2:
@@ -45,7 +44,7 @@ def _source(text: str) -> Mapping[str, Any]:
             f"the source {text} is neither an absolute path nor a table of spark_catalog, whose name has one or two "
             "parts: give a path or a table"
         )
-    return {"table": list(parts)}
+    return Source(table=tuple(parts))
 
 
 def _add_files(call: Call) -> Rows:
@@ -53,12 +52,13 @@ def _add_files(call: Call) -> Rows:
     from lakelog.catalog.schema import schema_to_spark
 
     table = call.catalog.load_table(call.table("table"))
-    if call.result["table_schema"] != schema_to_spark(table.schema):
+    read = call.came_of(FootersRead)
+    if read.table_schema != schema_to_spark(table.schema):
         raise CommitConflict(
             f"the columns of {table.name} changed while the files were read: add them again",
             version=table.version,
         )
-    found = _found(call.result)
+    found = _found(read)
     now = table.add_found_files(
         found, ignore_extra_columns=bool(call["ignore_extra_columns"]), token=call.token
     )
@@ -72,29 +72,25 @@ def _add_files(call: Call) -> Rows:
     ]
 
 
-def _found(result: Mapping[str, Any]) -> list[FoundFile]:
-    import msgspec
-
-    from lakelog.catalog.files import ColumnStats
+def _found(read: FootersRead) -> list[FoundFile]:
     from lakelog.catalog.parquet import FoundFile
     from lakelog.catalog.schema import StructType, type_from_spark
 
-    schemas = [type_from_spark(schema) for schema in result["schemas"]]
+    schemas = [type_from_spark(schema) for schema in read.schemas]
     found = []
-    for file in result["files"]:
-        columns = schemas[file["schema"]]
+    for file in read.files:
+        columns = schemas[file.schema]
         assert isinstance(columns, StructType), "a file has columns"
-        stats = {tuple(path): msgspec.convert(own, ColumnStats) for path, own in file["stats"]}
         found.append(
             FoundFile(
-                path=file["path"],
-                size_bytes=file["size"],
-                rows=file["rows"],
+                path=file.path,
+                size_bytes=file.size,
+                rows=file.rows,
                 columns=columns,
-                partition=file["partition"],
-                stats=stats,
-                footer_crc=file["footer"],
-                old_calendar=file["old_calendar"],
+                partition=file.partition,
+                stats=dict(file.stats),
+                footer_crc=file.footer,
+                old_calendar=file.old_calendar,
             )
         )
     return found

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from lakelog.catalog.schema import Scalar
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
+from lakelog.spark.requests.jobs import ComputeStatistics, StatisticsComputed
 
 if TYPE_CHECKING:
     from lakelog.catalog.table import Table
@@ -17,13 +20,12 @@ _COUNTED = (
 )  # fmt: skip
 
 
-def _prepare(call: Call) -> Mapping[str, Any]:
+def _prepare(call: Call) -> ComputeStatistics:
     path = call.table("table")
-    return {
-        "kind": "statistics",
-        "table": list(path),
-        "columns": _columns(call.catalog.load_table(path), call["columns"]),
-    }
+    return ComputeStatistics(
+        table=tuple(path),
+        columns=tuple(_columns(call.catalog.load_table(path), call["columns"])),
+    )
 
 
 def _columns(table: Table, wanted: list[str | None] | None) -> list[str]:
@@ -54,38 +56,38 @@ def _compute(call: Call) -> Rows:
     from lakelog.catalog.errors import CommitConflict
     from lakelog.catalog.files import ColumnEstimates, TableEstimates
 
-    result = call.result
+    result = call.came_of(StatisticsComputed)
     newest = call.catalog.load_table(call.table("table"))
-    if newest.id != result["id"]:
+    if newest.id != result.id:
         raise CommitConflict(
             f"{newest.name} was dropped and re-created while its statistics were computed: compute them again",
             version=newest.version,
         )
-    table = newest if newest.version == result["version"] else newest.at(version=result["version"])
+    table = newest if newest.version == result.version else newest.at(version=result.version)
     if table.metadata.generation != newest.metadata.generation:
         raise CommitConflict(
             f"{newest.name} was replaced while its statistics were computed: compute them again",
             version=newest.version,
         )
     columns: dict[int, ColumnEstimates] = {}
-    for each in result["columns"]:
-        field = table.schema.find((each["name"],))
-        own = {key: value for key, value in each.items() if key != "name"}
+    for each in result.columns:
+        own = msgspec.structs.asdict(each)
+        field = table.schema.find((own.pop("name"),))
         columns[field.id] = ColumnEstimates(type=str(field.type), **own)
     estimates = TableEstimates(
-        version=table.version, rows=result["rows"], size_bytes=table.size_bytes, columns=columns
+        version=table.version, rows=result.rows, size_bytes=table.size_bytes, columns=columns
     )
     newest.commit_statistics(estimates, token=call.token)
     return [
         (
-            each["name"], result["rows"], each["distinct"], each["nulls"], _shown(each["min"]), _shown(each["max"]),
-            each["average_bytes"], each["most_bytes"], table.version,
+            each.name, result.rows, each.distinct, each.nulls, _shown(each.min), _shown(each.max),
+            each.average_bytes, each.most_bytes, table.version,
         )
-        for each in result["columns"]
+        for each in result.columns
     ]  # fmt: skip
 
 
-def _shown(literal: Any) -> str | None:
+def _shown(literal: Scalar) -> str | None:
     return None if literal is None else str(literal)
 
 

@@ -17,8 +17,8 @@ from lakelog.catalog.logs import Token
 Path: TypeAlias = tuple[str, ...]
 """The parts of a name."""
 
-Object: TypeAlias = dict[str, Any]
-"""JSON that is not the bridge's to understand: a type of Spark's, a condition, values of partitions."""
+FreeJson: TypeAlias = dict[str, Any]
+"""JSON that is not the bridge's to understand: a schema in Spark's form, or arguments that a procedure declares."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

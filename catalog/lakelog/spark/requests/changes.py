@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.spark.requests.base import Answer, Message, Named, NamedRef, Object, OfLoaded
+from lakelog.catalog.schema import Expression
+from lakelog.spark.requests.base import Answer, Message, Named, NamedRef, OfLoaded
 from lakelog.spark.requests.tables import TableFacts
 
 
@@ -45,7 +46,7 @@ class PlanChanges(OfLoaded, frozen=True, kw_only=True, tag="plan_changes"):
 
     first: int
     last: int
-    predicate: Object
+    predicate: Expression
 
 
 class StreamOfChanges(Message, frozen=True, kw_only=True):

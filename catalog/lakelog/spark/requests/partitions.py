@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from lakelog.spark.requests.base import Answer, LoadedChange, Object, OfLoaded
+from typing import TypeAlias
+
+from lakelog.catalog.schema import Expression, Scalar
+from lakelog.spark.requests.base import Answer, LoadedChange, OfLoaded
+
+Values: TypeAlias = dict[str, Scalar]
+"""Values of partition fields, by their names."""
 
 
 class ListPartitions(OfLoaded, frozen=True, kw_only=True, tag="partitions"):
     """The partitions that have these values as an Arrow stream, with the columns files, rows and bytes."""
 
-    where: Object
+    where: Values
 
 
 class PartitionKeys(OfLoaded, frozen=True, kw_only=True, tag="partition_keys"):
     """The values of these partition fields, of each file that `plan` gives, and its path, as an Arrow stream."""
 
     fields: tuple[int, ...]
-    predicate: Object
+    predicate: Expression
 
 
 class Complete(Answer, frozen=True, kw_only=True):
@@ -27,23 +33,23 @@ class Complete(Answer, frozen=True, kw_only=True):
 class AddPartitions(LoadedChange, frozen=True, kw_only=True, tag="add_partitions"):
     """Add partitions without rows."""
 
-    partitions: tuple[Object, ...]
+    partitions: tuple[Values, ...]
 
 
 class DropPartitions(LoadedChange, frozen=True, kw_only=True, tag="drop_partitions"):
     """Delete the rows of partitions, and the partitions."""
 
-    partitions: tuple[Object, ...]
+    partitions: tuple[Values, ...]
 
 
 class TruncatePartitions(LoadedChange, frozen=True, kw_only=True, tag="truncate_partitions"):
     """Delete the rows of partitions."""
 
-    partitions: tuple[Object, ...]
+    partitions: tuple[Values, ...]
 
 
 class RenamePartition(LoadedChange, frozen=True, kw_only=True, tag="rename_partition"):
     """Give all rows of the partition `old` the values of `new`."""
 
-    old: Object
-    new: Object
+    old: Values
+    new: Values

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.schema import TableChange
-from lakelog.spark.requests.base import Answer, InCatalog, LoadedTable, Message, Object, OfLoaded
+from lakelog.catalog.schema import Expression, TableChange
+from lakelog.spark.requests.base import Answer, InCatalog, LoadedTable, Message, OfLoaded
 
 
 class Top(Message, frozen=True, kw_only=True):
@@ -18,14 +18,14 @@ class Top(Message, frozen=True, kw_only=True):
 class Plan(OfLoaded, frozen=True, kw_only=True, tag="plan"):
     """The files that may have rows like `predicate`, as an Arrow stream."""
 
-    predicate: Object
+    predicate: Expression
     top: Top | None = None
 
 
 class PlanCut(OfLoaded, frozen=True, kw_only=True, tag="plan_cut"):
     """The files in which an overwrite by a filter may replace some rows and not all, as an Arrow stream."""
 
-    predicate: Object
+    predicate: Expression
 
 
 class TableRead(LoadedTable, frozen=True, kw_only=True):
@@ -47,13 +47,13 @@ class Versions(Answer, frozen=True, kw_only=True):
 class CanDelete(OfLoaded, frozen=True, kw_only=True, tag="can_delete"):
     """Whether a delete by that condition takes whole files only."""
 
-    predicate: Object
+    predicate: Expression
 
 
 class CanOverwrite(OfLoaded, frozen=True, kw_only=True, tag="can_overwrite"):
     """Whether it is known exactly which rows match."""
 
-    predicate: Object
+    predicate: Expression
 
 
 class CanChange(OfLoaded, frozen=True, kw_only=True, tag="can_change"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lakelog.catalog.logs import Token
-from lakelog.spark.requests.base import Answer, InCatalog, Message, Object, Path, Request, Statement
+from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Message, Path, Request, Statement
+from lakelog.spark.requests.jobs import AnyJob, AnyResult
 
 
 class ListProcedures(InCatalog, frozen=True, tag="procedures"):
@@ -53,7 +54,7 @@ class OfProcedure(InCatalog, frozen=True, kw_only=True):
     """About a call of a procedure, whose arguments the adapter has checked and cast."""
 
     procedure: str
-    arguments: Object
+    arguments: FreeJson
     catalog_name: str
     current_namespace: Path
 
@@ -71,14 +72,14 @@ class CallPrepare(OfProcedure, frozen=True, tag="call_prepare"):
 
 
 class Job(Answer, frozen=True, kw_only=True):
-    job: Object
+    job: AnyJob
 
 
 class Call(OfProcedure, frozen=True, kw_only=True, tag="call"):
     """Run a procedure; `result` is what came of its job."""
 
     token: Token | None
-    result: Object | None = None
+    result: AnyResult | None = None
     query: Statement | None = None
 
 

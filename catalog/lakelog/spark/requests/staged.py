@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lakelog.catalog.ddl import Stage
 from lakelog.catalog.files import DataFile
-from lakelog.catalog.schema import Stated
-from lakelog.spark.requests.base import Answer, InCatalog, Named, Object, Path, Statement
+from lakelog.catalog.schema import Stated, StatedField
+from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Named, Path, Statement
 from lakelog.spark.requests.tables import TableFacts
 
 
@@ -13,9 +13,9 @@ class ToBe(Named, frozen=True, kw_only=True):
     """A table to be. `kind` is `create`, `replace` or `create-or-replace`; `schema` is Spark's JSON of a struct."""
 
     kind: str
-    schema: Object
-    partitioning: tuple[str | Object, ...]
-    sort_by: tuple[str | Object, ...] = ()
+    schema: FreeJson
+    partitioning: tuple[str | StatedField, ...]
+    sort_by: tuple[str | StatedField, ...] = ()
     cluster_by: tuple[Path, ...] = ()
     properties: dict[str, str]
     own_location: str | None

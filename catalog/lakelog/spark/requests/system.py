@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakelog.spark.requests.base import Answer, InCatalog, Message, Object, OfLoaded
+from lakelog.spark.requests.base import Answer, FreeJson, InCatalog, Message, OfLoaded
 
 
 class ListSystemTables(InCatalog, frozen=True, tag="system_tables"):
@@ -13,7 +13,7 @@ class DeclaredTable(Message, frozen=True, kw_only=True):
     """`schema` is Spark's JSON of a struct."""
 
     name: str
-    schema: Object
+    schema: FreeJson
 
 
 class SystemTables(Answer, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class MetadataTable(Answer, frozen=True, kw_only=True):
     """`schema` is Spark's JSON of a struct."""
 
     name: str
-    schema: Object
+    schema: FreeJson
 
 
 class ReadMetadataTable(OfLoaded, frozen=True, kw_only=True, tag="read_metadata_table"):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from lakelog.catalog.schema import TableChange, ViewDefinition
+from lakelog.catalog.schema import Expression, Scalar, TableChange, ViewDefinition
 from lakelog.spark.requests.base import (
     Answer,
+    FreeJson,
     LoadedTable,
     Message,
     Named,
     NamedChange,
     NamedRef,
-    Object,
     OfNamespace,
     Path,
     Ref,
@@ -72,7 +72,7 @@ class ConstraintFacts(Message, frozen=True, kw_only=True):
     rely: bool
     columns: tuple[Path, ...]
     sql: str | None = None
-    predicate: Object | None = None
+    predicate: Expression | None = None
     table: Path | None = None
     referenced: tuple[str, ...] | None = None
 
@@ -84,8 +84,8 @@ class Estimate(Message, frozen=True, kw_only=True):
     type: str
     distinct: int | None = None
     nulls: int | None = None
-    min: bool | int | float | str | None = None
-    max: bool | int | float | str | None = None
+    min: Scalar = None
+    max: Scalar = None
     average_bytes: int | None = None
     most_bytes: int | None = None
 
@@ -105,7 +105,7 @@ class TableFacts(Answer, frozen=True, kw_only=True):
     own_location: bool
     provider: str | None
     comment: str | None
-    schema: Object
+    schema: FreeJson
     spec_id: int
     partitioning: tuple[PartitionFacts, ...]
     sort_order: tuple[SortFacts, ...]

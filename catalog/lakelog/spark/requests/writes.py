@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from lakelog.catalog.files import DataFile, Positions
 from lakelog.catalog.logs import Token
-from lakelog.catalog.schema import ValuesTaken
+from lakelog.catalog.schema import Expression, ValuesTaken
 from lakelog.catalog.writes import StreamBatch
 from lakelog.log import WriteRef
-from lakelog.spark.requests.base import Answer, InCatalog, LoadedChange, Message, Object, OfLoaded, Path
+from lakelog.spark.requests.base import Answer, InCatalog, LoadedChange, Message, OfLoaded, Path
 
 
 class Delete(LoadedChange, frozen=True, kw_only=True, tag="delete"):
     """Delete the rows like `predicate`, which are those of whole files."""
 
-    predicate: Object
+    predicate: Expression
 
 
 class Truncate(LoadedChange, frozen=True, tag="truncate"):
@@ -57,7 +57,7 @@ class CommitWrite(LoadedChange, frozen=True, kw_only=True, tag="commit_write"):
     write: WriteRef
     operation: str
     files: tuple[DataFile, ...]
-    filter: Object | None = None
+    filter: Expression | None = None
     deletes: tuple[Positions, ...] | None = None
     batch: StreamBatch | None = None
     values: tuple[ValuesTaken, ...] = ()
@@ -77,7 +77,7 @@ class CommitRows(LoadedChange, frozen=True, kw_only=True, tag="commit_rows"):
     files: tuple[DataFile, ...]
     removed: tuple[str, ...]
     deletes: tuple[Positions, ...]
-    condition: Object | None = None
+    condition: Expression | None = None
     values: tuple[ValuesTaken, ...] = ()
     reads_others: bool = False
 
@@ -105,7 +105,7 @@ class PlanCompaction(OfLoaded, frozen=True, kw_only=True, tag="plan_compaction")
     """The next groups of files to be rewritten, and the files one group after the other as an Arrow stream."""
 
     goal: CompactionGoal
-    predicate: Object | None
+    predicate: Expression | None
     until: int
     limit_bytes: int
 

@@ -22,7 +22,7 @@ private[lakelog] object ClassFunctions {
 
   /** The class is not looked for before the function is used, as in Spark's own catalog. */
   def unbound(stored: StoredFunction): UnboundFunction = {
-    load(FunctionDefinitions.resources(stored.definition))
+    load(stored.definition.resources)
     if (!Utils.classIsLoadable(stored.body)) missing(stored)
     else {
       val found = Utils.classForName[AnyRef](stored.body)

@@ -1,8 +1,5 @@
 package org.apache.spark.sql.lakelog
 
-import org.json4s.JsonAST.{JObject, JString}
-import org.json4s.jackson.JsonMethods
-
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionExpression, SQLTableFunction}
@@ -79,22 +76,18 @@ private[lakelog] object FunctionInternals {
   }
 
   /** What is stored for a function that has just been analysed. */
-  def definition(function: SQLFunction, catalog: String): JObject = {
+  def definition(function: SQLFunction, catalog: String): wire.FunctionDefinition = {
     val manager = SparkSession.active.sessionState.catalogManager
-    val written = JsonMethods.parse(function.toExpressionInfo.getUsage) match {
-      case JObject(members) => members.collect { case (key, JString(value)) => key -> value }.toMap
-      case other => throw new IllegalStateException(s"Spark writes a function as $other")
-    }
+    val written = wire.Json.read[Map[String, String]](function.toExpressionInfo.getUsage)
     FunctionDefinitions.toStored(written, manager.currentCatalog.name +: manager.currentNamespace.toSeq, catalog)
   }
 
   /** What DESCRIBE FUNCTION shows of it. */
   def info(stored: StoredFunction): ExpressionInfo =
     if (stored.isSql) {
-      val written = FunctionDefinitions.toSpark(stored.definition).toList
-        .map { case (key, value) => key -> JString(value) }
+      val written = wire.Json.written(FunctionDefinitions.toSpark(stored.definition))
       // By this class Spark knows a function of SQL, whose usage is what is written.
-      info(stored.name, "sqlFunction.", JsonMethods.compact(JObject(written)))
+      info(stored.name, "sqlFunction.", written)
     } else info(stored.name, stored.body, null)
 
   /** The name has no namespace of its own, or Spark would take the function for one of its session catalog. */

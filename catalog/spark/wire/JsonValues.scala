@@ -1,4 +1,4 @@
-package org.apache.spark.sql.lakelog
+package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST._
 
@@ -11,10 +11,19 @@ import org.apache.spark.unsafe.types.UTF8String
 private[lakelog] object JsonValues {
 
   /** The values of a row, by the names of its fields. */
-  def toJson(row: InternalRow, schema: StructType): JObject =
-    JObject(schema.fields.toList.zipWithIndex.map { case (field, i) =>
+  def of(row: InternalRow, schema: StructType): FreeJson =
+    FreeJson(JObject(schema.fields.toList.zipWithIndex.map { case (field, i) =>
       field.name -> toJson(if (row.isNullAt(i)) null else row.get(i, field.dataType), field.dataType)
-    })
+    }))
+
+  /** No value for any of these names. */
+  def nulls(names: String*): FreeJson = FreeJson(JObject(names.toList.map(_ -> JNull)))
+
+  /** A value that is a text. */
+  def text(value: FreeJson): String = value.json match {
+    case JString(text) => text
+    case other => throw new IllegalStateException(s"Python gave $other for a text.")
+  }
 
   private def toJson(value: Any, dataType: DataType): JValue = (value, dataType) match {
     case (null, _) => JNull
@@ -32,9 +41,9 @@ private[lakelog] object JsonValues {
   }
 
   /** A row from a list of values in the order of the fields. */
-  def toRow(values: Seq[JValue], schema: StructType): InternalRow = {
+  def toRow(values: Seq[FreeJson], schema: StructType): InternalRow = {
     require(values.length == schema.length, s"Python gave ${values.length} values for ${schema.length} columns.")
-    InternalRow.fromSeq(values.zip(schema.fields).map { case (value, field) => fromJson(value, field.dataType) })
+    InternalRow.fromSeq(values.zip(schema.fields).map { case (value, field) => fromJson(value.json, field.dataType) })
   }
 
   private def fromJson(value: JValue, dataType: DataType): Any = (value, dataType) match {

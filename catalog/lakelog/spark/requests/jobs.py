@@ -1,0 +1,114 @@
+"""Jobs of procedures, which Spark runs between the preparation of a call and the call, and what comes of them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from lakelog.catalog.files import ColumnStats
+from lakelog.catalog.schema import Scalar
+from lakelog.spark.requests.base import FreeJson, Message, Path
+from lakelog.spark.requests.writes import CompactionGoal
+
+
+class _Job(Message, frozen=True, kw_only=True, tag_field="kind"):
+    """A job or its result, as `kind` says."""
+
+
+class Compact(_Job, frozen=True, kw_only=True, tag="compact"):
+    """Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much."""
+
+    table: Path
+    where: str | None
+    goal: CompactionGoal
+    most_bytes: int
+
+
+class Source(Message, frozen=True, kw_only=True):
+    """Where files of another writer are: below a path, or in a table of the session catalog."""
+
+    path: str | None = None
+    table: Path | None = None
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.table is None):
+            raise ValueError("files are below a path or in a table")
+
+
+class ReadFooters(_Job, frozen=True, kw_only=True, tag="footers"):
+    """Read the footers of the files that have these values in the names of their folders.
+
+    `schema` is that of the table which shall have them, as Spark's JSON of a struct.
+    """
+
+    source: Source
+    schema: FreeJson
+    partition_filter: dict[str, str | None]
+
+
+class ComputeStatistics(_Job, frozen=True, kw_only=True, tag="statistics"):
+    """Compute the statistics of these columns of a table."""
+
+    table: Path
+    columns: tuple[str, ...]
+
+
+AnyJob: TypeAlias = Compact | ReadFooters | ComputeStatistics
+
+
+class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
+    """What was rewritten and committed, and the version of the table after that."""
+
+    rewritten_files: int
+    rewritten_bytes: int
+    added_files: int
+    added_bytes: int
+    deleted_rows: int
+    current_version: int
+
+
+class FooterFound(Message, frozen=True, kw_only=True):
+    """A file of another writer: `schema` is the number of its schema among all, `stats` are by paths in the file.
+
+    `footer` is the CRC-32 of its footer. `old_calendar`: days before the year 1582 are those of the Julian calendar.
+    """
+
+    path: str
+    size: int
+    rows: int
+    footer: int
+    schema: int
+    partition: dict[str, Scalar]
+    stats: tuple[tuple[Path, ColumnStats], ...]
+    old_calendar: bool
+
+
+class FootersRead(_Job, frozen=True, kw_only=True, tag="footers"):
+    """The files, and the schemas that there are among them; `table_schema` is that of the job."""
+
+    table_schema: FreeJson
+    schemas: tuple[FreeJson, ...]
+    files: tuple[FooterFound, ...]
+
+
+class ColumnComputed(Message, frozen=True, kw_only=True):
+    """What is known of a whole column."""
+
+    name: str
+    distinct: int | None
+    nulls: int | None
+    min: Scalar
+    max: Scalar
+    average_bytes: int | None
+    most_bytes: int | None
+
+
+class StatisticsComputed(_Job, frozen=True, kw_only=True, tag="statistics"):
+    """The statistics of that version of the table with that id."""
+
+    version: int
+    id: str
+    rows: int
+    columns: tuple[ColumnComputed, ...]
+
+
+AnyResult: TypeAlias = Compacted | FootersRead | StatisticsComputed

@@ -1,0 +1,32 @@
+package org.apache.spark.sql.lakelog.wire
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import org.json4s.JsonAST.JObject
+
+/** What a request was answered; only the request knows how to read it. */
+private[lakelog] final class Answered private[wire] (json: JObject) {
+  def to[A](request: Request[A]): A = request.answer(json)
+}
+
+/** What frames hold: requests, and answers or errors. */
+private[lakelog] object Envelope {
+
+  def asked(request: Asked): Array[Byte] = request.asText.getBytes(UTF_8)
+
+  /** The same request with the answer to its first one, after which it needs that no longer. */
+  def afterFirst(request: Asked, answer: Array[Byte]): Asked =
+    request.copy(params = Json.merge(request.params, json(answer).obj: _*), first = None)
+
+  def failed(why: Failed): Array[Byte] = Json.text(JObject("error" -> why.json)).getBytes(UTF_8)
+
+  def answered(frame: Array[Byte]): Either[Failed, Answered] = {
+    val content = json(frame)
+    Json.get(content, "error") match {
+      case Some(error: JObject) => Left(Failed.of(error))
+      case _ => Right(new Answered(Json.get(content, "ok").collect { case ok: JObject => ok }.getOrElse(JObject(Nil))))
+    }
+  }
+
+  private def json(text: Array[Byte]): JObject = Json.parsed(new String(text, UTF_8))
+}

@@ -1,0 +1,235 @@
+// Written by scripts/wire from lakelog.spark.requests.jobs: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.JObject
+
+private[lakelog] sealed abstract class AnyJob extends Message
+
+private[lakelog] object AnyJob extends Companion[AnyJob] {
+  override def of(json: JObject): AnyJob =
+    take[String](json, "kind") match {
+      case "compact" => Compact.of(json)
+      case "footers" => ReadFooters.of(json)
+      case "statistics" => ComputeStatistics.of(json)
+      case other => unknown(other)
+    }
+}
+
+private[lakelog] sealed abstract class AnyResult extends Message
+
+private[lakelog] object AnyResult extends Companion[AnyResult] {
+  override def of(json: JObject): AnyResult =
+    take[String](json, "kind") match {
+      case "compact" => Compacted.of(json)
+      case "footers" => FootersRead.of(json)
+      case "statistics" => StatisticsComputed.of(json)
+      case other => unknown(other)
+    }
+}
+
+/** Rewrite files of a table that may have rows like `where`, a condition in SQL, into files of at most so much. */
+private[lakelog] final case class Compact(
+    table: Seq[String],
+    where: Option[String],
+    goal: CompactionGoal,
+    mostBytes: Long)
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("compact"),
+    "table" -> put(table),
+    "where" -> putOrNull(where),
+    "goal" -> put(goal),
+    "most_bytes" -> put(mostBytes))
+}
+
+private[lakelog] object Compact extends Companion[Compact] {
+  override def of(json: JObject): Compact = Compact(
+    take[Seq[String]](json, "table"),
+    takeIfAny[String](json, "where"),
+    take[CompactionGoal](json, "goal"),
+    take[Long](json, "most_bytes"))
+}
+
+/** Where files of another writer are: below a path, or in a table of the session catalog. */
+private[lakelog] final case class Source(path: Option[String] = None, table: Option[Seq[String]] = None)
+  extends Message {
+  override def members: Members = List("path" -> putIfAny(path), "table" -> putIfAny(table))
+}
+
+private[lakelog] object Source extends Companion[Source] {
+  override def of(json: JObject): Source = Source(
+    takeIfAny[String](json, "path"),
+    takeIfAny[Seq[String]](json, "table"))
+}
+
+/**
+ * Read the footers of the files that have these values in the names of their folders. `schema` is that of the table
+ * which shall have them, as Spark's JSON of a struct.
+ */
+private[lakelog] final case class ReadFooters(
+    source: Source,
+    schema: FreeJson,
+    partitionFilter: Map[String, Option[String]])
+  extends AnyJob {
+  override def members: Members = List(
+    "kind" -> put("footers"),
+    "source" -> put(source),
+    "schema" -> put(schema),
+    "partition_filter" -> put(partitionFilter))
+}
+
+private[lakelog] object ReadFooters extends Companion[ReadFooters] {
+  override def of(json: JObject): ReadFooters = ReadFooters(
+    take[Source](json, "source"),
+    take[FreeJson](json, "schema"),
+    take[Map[String, Option[String]]](json, "partition_filter"))
+}
+
+/** Compute the statistics of these columns of a table. */
+private[lakelog] final case class ComputeStatistics(table: Seq[String], columns: Seq[String])
+  extends AnyJob {
+  override def members: Members = List("kind" -> put("statistics"), "table" -> put(table), "columns" -> put(columns))
+}
+
+private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
+  override def of(json: JObject): ComputeStatistics = ComputeStatistics(
+    take[Seq[String]](json, "table"),
+    take[Seq[String]](json, "columns"))
+}
+
+/** What was rewritten and committed, and the version of the table after that. */
+private[lakelog] final case class Compacted(
+    rewrittenFiles: Long,
+    rewrittenBytes: Long,
+    addedFiles: Long,
+    addedBytes: Long,
+    deletedRows: Long,
+    currentVersion: Long)
+  extends AnyResult {
+  override def members: Members = List(
+    "kind" -> put("compact"),
+    "rewritten_files" -> put(rewrittenFiles),
+    "rewritten_bytes" -> put(rewrittenBytes),
+    "added_files" -> put(addedFiles),
+    "added_bytes" -> put(addedBytes),
+    "deleted_rows" -> put(deletedRows),
+    "current_version" -> put(currentVersion))
+}
+
+private[lakelog] object Compacted extends Companion[Compacted] {
+  override def of(json: JObject): Compacted = Compacted(
+    take[Long](json, "rewritten_files"),
+    take[Long](json, "rewritten_bytes"),
+    take[Long](json, "added_files"),
+    take[Long](json, "added_bytes"),
+    take[Long](json, "deleted_rows"),
+    take[Long](json, "current_version"))
+}
+
+/**
+ * A file of another writer: `schema` is the number of its schema among all, `stats` are by paths in the file. `footer`
+ * is the CRC-32 of its footer. `old_calendar`: days before the year 1582 are those of the Julian calendar.
+ */
+private[lakelog] final case class FooterFound(
+    path: String,
+    size: Long,
+    rows: Long,
+    footer: Long,
+    schema: Long,
+    partition: Map[String, Scalar],
+    stats: Seq[(Seq[String], ColumnStats)],
+    oldCalendar: Boolean)
+  extends Message {
+  override def members: Members = List(
+    "path" -> put(path),
+    "size" -> put(size),
+    "rows" -> put(rows),
+    "footer" -> put(footer),
+    "schema" -> put(schema),
+    "partition" -> put(partition),
+    "stats" -> put(stats),
+    "old_calendar" -> put(oldCalendar))
+}
+
+private[lakelog] object FooterFound extends Companion[FooterFound] {
+  override def of(json: JObject): FooterFound = FooterFound(
+    take[String](json, "path"),
+    take[Long](json, "size"),
+    take[Long](json, "rows"),
+    take[Long](json, "footer"),
+    take[Long](json, "schema"),
+    take[Map[String, Scalar]](json, "partition"),
+    take[Seq[(Seq[String], ColumnStats)]](json, "stats"),
+    take[Boolean](json, "old_calendar"))
+}
+
+/** The files, and the schemas that there are among them; `table_schema` is that of the job. */
+private[lakelog] final case class FootersRead(tableSchema: FreeJson, schemas: Seq[FreeJson], files: Seq[FooterFound])
+  extends AnyResult {
+  override def members: Members = List(
+    "kind" -> put("footers"),
+    "table_schema" -> put(tableSchema),
+    "schemas" -> put(schemas),
+    "files" -> put(files))
+}
+
+private[lakelog] object FootersRead extends Companion[FootersRead] {
+  override def of(json: JObject): FootersRead = FootersRead(
+    take[FreeJson](json, "table_schema"),
+    take[Seq[FreeJson]](json, "schemas"),
+    take[Seq[FooterFound]](json, "files"))
+}
+
+/** What is known of a whole column. */
+private[lakelog] final case class ColumnComputed(
+    name: String,
+    distinct: Option[Long],
+    nulls: Option[Long],
+    min: Option[Scalar],
+    max: Option[Scalar],
+    averageBytes: Option[Long],
+    mostBytes: Option[Long])
+  extends Message {
+  override def members: Members = List(
+    "name" -> put(name),
+    "distinct" -> putOrNull(distinct),
+    "nulls" -> putOrNull(nulls),
+    "min" -> putOrNull(min),
+    "max" -> putOrNull(max),
+    "average_bytes" -> putOrNull(averageBytes),
+    "most_bytes" -> putOrNull(mostBytes))
+}
+
+private[lakelog] object ColumnComputed extends Companion[ColumnComputed] {
+  override def of(json: JObject): ColumnComputed = ColumnComputed(
+    take[String](json, "name"),
+    takeIfAny[Long](json, "distinct"),
+    takeIfAny[Long](json, "nulls"),
+    takeIfAny[Scalar](json, "min"),
+    takeIfAny[Scalar](json, "max"),
+    takeIfAny[Long](json, "average_bytes"),
+    takeIfAny[Long](json, "most_bytes"))
+}
+
+/** The statistics of that version of the table with that id. */
+private[lakelog] final case class StatisticsComputed(
+    version: Long,
+    id: String,
+    rows: Long,
+    columns: Seq[ColumnComputed])
+  extends AnyResult {
+  override def members: Members = List(
+    "kind" -> put("statistics"),
+    "version" -> put(version),
+    "id" -> put(id),
+    "rows" -> put(rows),
+    "columns" -> put(columns))
+}
+
+private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed] {
+  override def of(json: JObject): StatisticsComputed = StatisticsComputed(
+    take[Long](json, "version"),
+    take[String](json, "id"),
+    take[Long](json, "rows"),
+    take[Seq[ColumnComputed]](json, "columns"))
+}

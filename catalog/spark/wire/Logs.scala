@@ -1,0 +1,21 @@
+// Written by scripts/wire from lakelog.catalog.logs: change that, and run it.
+package org.apache.spark.sql.lakelog.wire
+
+import org.json4s.JsonAST.JObject
+
+/**
+ * Makes a retry the same request as the first try: the commit id, and each log's version at the first try. A client
+ * that may have to retry (after a crash of its own, or of the process that answers) gets a token first.
+ */
+private[lakelog] final case class Token(private[wire] val kept: JObject)
+  extends Message {
+  override def members: Members = kept.obj
+}
+
+private[lakelog] object Token extends Companion[Token] {
+
+  /** What stands in a request for the answer to another that comes first. */
+  val ToCome: Token = Token(JObject(Nil))
+
+  override def of(json: JObject): Token = Token(json)
+}
