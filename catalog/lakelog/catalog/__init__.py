@@ -28,6 +28,7 @@ from lakelog.catalog.ddl import (
 from lakelog.catalog.errors import (
     BatchCommitted,
     CheckViolated,
+    ClockNotTrusted,
     ColumnExists,
     CommitConflict,
     ConstraintExists,
@@ -157,6 +158,7 @@ __all__ = [
     "CatalogNames",
     "Changes",
     "CheckViolated",
+    "ClockNotTrusted",
     "Column",
     "ColumnEstimates",
     "ColumnExists",

@@ -4,7 +4,7 @@ NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, 
                NoSuchView
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, RefExists,
                TableExists (LocationTaken, ViewExists)
-InvalidInput   CheckViolated, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
+InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
 ConflictError  BatchCommitted, CommitConflict, StreamStopped
 """
 
@@ -147,3 +147,9 @@ class RowsUnproven(InvalidInput):
     """A change needs a condition to hold for all rows, and statistics do not prove it: the data must be scanned."""
 
     kind = "rows-unproven"
+
+
+class ClockNotTrusted(InvalidInput):
+    """Only this host's clock says that something is old enough to be deleted: compare it, then say that it is right."""
+
+    kind = "clock-not-trusted"
