@@ -6,11 +6,12 @@ AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, 
                TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
 ConflictError  BatchCommitted, CommitConflict, StreamStopped
+LakelogError   DoneInPart
 """
 
 from __future__ import annotations
 
-from lakelog.log.errors import AlreadyExists, ConflictError, InvalidInput, NotFound
+from lakelog.log.errors import AlreadyExists, ConflictError, InvalidInput, LakelogError, NotFound
 
 
 class NoSuchColumn(NotFound):
@@ -153,3 +154,9 @@ class ClockNotTrusted(InvalidInput):
     """Only this host's clock says that something is old enough to be deleted: compare it, then say that it is right."""
 
     kind = "clock-not-trusted"
+
+
+class DoneInPart(LakelogError):
+    """Some commits of a request that takes several have happened, and stay: the message says what is left."""
+
+    kind = "done-in-part"

@@ -23,7 +23,7 @@ from tests import s3_servers
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
-from lakelog.log import LogOptions, NotFound, clocks
+from lakelog.log import LogOptions, NotFound, clocks, open_store
 from lakelog.log.clocks import host_clock_us
 from lakelog.log.stores import local_store
 from lakelog.log.stores.local_store import LocalStore
@@ -293,18 +293,17 @@ def test_s3_tells_its_time_by_any_answer_and_is_asked_only_where_there_was_none(
 
     monkeypatch.setattr(S3FileSystem, "_call_s3", call)
     with s3_servers.running("versitygw", tmp_path / "objects") as (server, bucket):
-        where = {"endpoint": server.endpoint, "region": server.region, "path_style": True}
         for first in (
             lambda store: store.get("absent"),
             lambda store: store.put_if_absent("a", b"1") and False,
             lambda store: store.put_if_absent("a", b"2"),
             lambda store: list(store.list_after("")) and None,
         ):
-            store = S3Store(f"s3://{bucket}/of", **where)
+            store = open_store(f"s3://{bucket}/of", server.options)
             assert not first(store)
             count = len(asked)
             assert abs(store.now_us() - host_clock_us()) < MINUTE_US and len(asked) == count
-        store = S3Store(f"s3://{bucket}/of", **where)
+        store = open_store(f"s3://{bucket}/of", server.options)
         assert store.now_us() is not None and store.now_us() is not None
         assert asked[count:] == ["head_object"]
         asked.clear()

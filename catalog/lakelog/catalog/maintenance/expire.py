@@ -20,6 +20,7 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, Unreadable, no_progress
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
@@ -204,17 +205,23 @@ def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
         raise NotFound(
             f"{target.name} was dropped while its history was being expired: nothing was done"
         ) from error
-    cut = needed_versions(tree).get(tracked.location)
-    if cut is not None and cut < first:
-        return Expired(
-            kind=planned.kind,
-            name=planned.name,
-            location=planned.location,
-            head=planned.head,
-            kept_for_cuts=True,
-        )
-    kept = expiry.expire(tracked.log, first)
-    refresh_snapshot(tracked)
+    try:
+        cut = needed_versions(tree, settled=True).get(tracked.location)
+        if cut is not None and cut < first:
+            return Expired(
+                kind=planned.kind,
+                name=planned.name,
+                location=planned.location,
+                head=planned.head,
+                kept_for_cuts=True,
+            )
+        kept = expiry.expire(tracked.log, first)
+        refresh_snapshot(tracked)
+    except LakelogError as error:
+        raise DoneInPart(
+            f"versions before {first} of {target.name} have expired, but their objects are not all removed: {error}. "
+            "Run expire again, which removes the rest"
+        ) from error
     return msgspec.structs.replace(planned, first=kept)
 
 

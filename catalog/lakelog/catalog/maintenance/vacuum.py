@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import started_at
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
 from lakelog.catalog.maintenance import orphans, purge
@@ -201,7 +202,12 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         fenced = None
     content = Content(files=going, objects=listed.objects | objects, foreign=listed.foreign)
     if not asked.dry_run:
-        purge.delete(tracked.store, content)
+        try:
+            purge.delete(tracked.store, content)
+        except LakelogError as error:
+            raise DoneInPart(
+                f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
+            ) from error
     return _answer("table", target.name, tracked.log.location, content, asked, fence=fenced, waiting=waiting)
 
 

@@ -199,7 +199,7 @@ def test_a_cut_that_is_asked_for_again_is_checked_as_it_was_saved_at_first(
         catalog.save_cut("friday", token=token)
     needed = saved_cuts.needed_versions
     monkeypatch.setattr(
-        "lakelog.catalog.maintenance.expire.needed_versions", lambda tree: {}
+        "lakelog.catalog.maintenance.expire.needed_versions", lambda tree, settled=False: {}
     )  # looked before the cut was there
     table.append(rows(2))
     client().expire("t", retain_last=1, dry_run=False)
@@ -228,8 +228,8 @@ def test_the_object_of_a_dropped_cut_goes_and_nobody_who_looks_meanwhile_takes_t
         catalog.save_cut(name)
     all_of = saved_cuts.all_cuts
 
-    def old(tree: Any) -> Any:
-        seen = all_of(tree)
+    def old(tree: Any, *, settled: bool = False) -> Any:
+        seen = all_of(tree, settled=settled)
         if "friday" in seen:
             other.drop_cut("friday")
         return seen
