@@ -46,32 +46,36 @@ private[lakelog] final class Bridge(
    */
   def ask[A](
       request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[First] = None): (A, Array[Byte]) = {
-    val (json, body) = answer(Asked(request.method, scope.on(request), first), attempt = 1)
+    val (json, body) = answer(Asked(request.method, scope.on(request), first), attempt = 1, mayHaveBegun = false)
     (request.answer(json), body)
   }
 
+  /** `mayHaveBegun`: whether an earlier attempt was sent. What is answered first shows that a request has begun. */
   @tailrec
-  private def answer(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+  private def answer(asked: Asked, attempt: Int, mayHaveBegun: Boolean): (JObject, Array[Byte]) = {
+    var wasSent = false
     val died =
       try {
         val catalog = current()
+        wasSent = true
         return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
       } catch { case died: ChildDied => died }
-    if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
+    val begun = mayHaveBegun || (wasSent && died.wasAsked && (asked.first.isEmpty || died.begun.isDefined))
+    if (attempt == Bridge.Attempts) throw Bridge.gone(asked, died, begun)
     AdapterLog.warn(
       s"The Python side of lakelog ended during ${asked.method}; starting it again. Last output: ${died.lastOutput}")
     val again = died.begun.fold(asked) { begun =>
       asked.copy(params = Json.merge(asked.params, begun.obj: _*), first = None)
     }
     // What had not been sent yet cannot be what the process has died of.
-    if (isAlone || !died.wasAsked) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
+    if (isAlone || !died.wasAsked) answer(again, attempt + 1, begun) else answerAlone(again, attempt + 1, begun)
   }
 
-  private def answerAlone(asked: Asked, attempt: Int): (JObject, Array[Byte]) = {
+  private def answerAlone(asked: Asked, attempt: Int, mayHaveBegun: Boolean): (JObject, Array[Byte]) = {
     Bridge.retried.acquireUninterruptibly()
     try {
       val own = alone()
-      try own.answer(asked, attempt)
+      try own.answer(asked, attempt, mayHaveBegun)
       finally own.end(isSound = false)
     } finally Bridge.retried.release()
   }
@@ -156,8 +160,15 @@ private[lakelog] object Bridge {
     }
   }
 
-  private def gone(method: String, died: ChildDied) = new LakelogFailure(
-    "commit-unknown",
-    s"The Python side of lakelog ended $Attempts times during '$method'. Whether it took effect is not known: check " +
-      s"the table's history. Last output: ${died.lastOutput}")
+  private def gone(asked: Asked, died: ChildDied, mayHaveBegun: Boolean) = {
+    val happened =
+      if (!asked.isChange) "It changes nothing"
+      else if (mayHaveBegun) "Whether it took effect is not known: check the table's history"
+      else "It had not begun, so nothing was changed"
+    val killed = died.signal.fold("")(signal => s" It was killed by signal $signal: the machine may be short of memory.")
+    new LakelogFailure(
+      if (asked.isChange && mayHaveBegun) "commit-unknown" else "python",
+      s"The Python side of lakelog ended $Attempts times during '${asked.method}'. $happened.$killed " +
+        s"Last output: ${died.lastOutput}")
+  }
 }

@@ -2,6 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import java.io.{BufferedInputStream, BufferedOutputStream, BufferedReader, DataInputStream, DataOutputStream, IOException, InputStreamReader}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
@@ -16,14 +17,26 @@ private[lakelog] final case class Asked(
     List("method" -> JString(method), "params" -> params) ++ catalog.map("catalog" -> JInt(_)) ++ first.map { asked =>
       "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
     })
+
+  /** Whether it may change something: whoever wants a change is named with it. */
+  def isChange: Boolean = first.isDefined || Json.get(params, "query").isDefined
 }
 
 /**
  * The child ended before it answered: whether the request took effect is not known, only what it sent before it began,
- * and whether the request was sent at all.
+ * and whether the request was sent at all. `exit` is how the process ended, where that is known.
  */
-private[lakelog] final class ChildDied(val lastOutput: String, val begun: Option[JObject], val wasAsked: Boolean)
-  extends IOException("The Python side of lakelog ended")
+private[lakelog] final class ChildDied(
+    val lastOutput: String, val begun: Option[JObject], val wasAsked: Boolean, val exit: Option[Int])
+  extends IOException("The Python side of lakelog ended") {
+
+  /** The signal that killed the process. */
+  def signal: Option[Int] = exit.filter(_ > ChildDied.SignalsFrom).map(_ - ChildDied.SignalsFrom)
+}
+
+private[lakelog] object ChildDied {
+  private val SignalsFrom = 128
+}
 
 /**
  * One Python process and the requests under way in it.
@@ -121,9 +134,17 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
   private def died(begun: Option[JObject] = None, wasAsked: Boolean): ChildDied = {
     // What Python wrote as it ended may still be on its way. An interrupted thread retries all the same.
-    try listener.join(Child.LastOutputWaitMs)
-    catch { case _: InterruptedException => Thread.currentThread().interrupt() }
-    new ChildDied(lastLines.synchronized(lastLines.mkString("\n")), begun, wasAsked)
+    val hasEnded =
+      try {
+        listener.join(Child.LastOutputWaitMs)
+        process.waitFor(Child.LastOutputWaitMs, TimeUnit.MILLISECONDS)
+      } catch {
+        case _: InterruptedException =>
+          Thread.currentThread().interrupt()
+          !process.isAlive
+      }
+    val exit = if (hasEnded) Some(process.exitValue()) else None
+    new ChildDied(lastLines.synchronized(lastLines.mkString("\n")), begun, wasAsked, exit)
   }
 }
 
