@@ -29,6 +29,15 @@ _NO_CREDENTIALS = {
     "CredentialRetrievalError",
     "ProfileNotFound",
 }
+_READS = {"get_object", "head_object", "list_objects_v2"}
+_BROKEN = {
+    "ClientPayloadError",
+    "ContentLengthError",
+    "IncompleteReadError",
+    "ResponseParserError",
+    "ResponseStreamingError",
+    "TransferEncodingError",
+}
 _REFUSED = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "XAdminUserNotFound"}
 
 
@@ -206,14 +215,22 @@ class S3Store:
         return self._run(self._answer, operation, arguments)
 
     async def _answer(self, operation: str, arguments: dict[str, Any]) -> Any:
-        """Return the server's answer to one request, and take note of its time, also where it refuses."""
-        try:
-            answer = await self._fs()._call_s3(operation, Bucket=self._bucket, **arguments)
-        except Exception as error:
-            self._learn_clock(_response(error))
-            raise
-        self._learn_clock(answer)
-        return answer
+        """Return the server's answer to one request, and take note of its time, also where it refuses.
+
+        An answer to a read that broke off is asked for again, whatever it was going to be.
+        """
+        tried = 0
+        while True:
+            try:
+                answer = await self._fs()._call_s3(operation, Bucket=self._bucket, **arguments)
+            except Exception as error:
+                self._learn_clock(_response(error))
+                tried += 1
+                if operation not in _READS or not _broke_off(error) or tried == ATTEMPTS_MAX:
+                    raise
+            else:
+                self._learn_clock(answer)
+                return answer
 
     async def _get(self, key: str) -> bytes | None | LakelogError:
         """Return errors as values, so that one failed key does not leave its siblings running."""
@@ -307,6 +324,11 @@ def _root(error: BaseException) -> BaseException:
         error = error.__cause__
         seen += 1
     return error
+
+
+def _broke_off(error: BaseException) -> bool:
+    """Return whether only the beginning of an answer came; the client library does not retry these."""
+    return type(_root(error)).__name__ in _BROKEN
 
 
 def _response(error: BaseException) -> dict[str, Any]:
