@@ -109,6 +109,11 @@ class LogCache:
             return None
         return own_us if abs(own_us - store_us) <= CLOCK_TOLERANCE_US else store_us
 
+    def likely_us(self, location: str = "") -> int:
+        """As `now_us`; this host's time where the store's cannot be known. Nothing may be deleted by that alone."""
+        now_us = self.now_us(location)
+        return self.host_us() if now_us is None else now_us
+
     def host_us(self) -> int:
         """Return the time by this host's clock, whatever the store's is."""
         return self.log_options.clock_us()
@@ -164,8 +169,7 @@ class LogCache:
     def _time_us(self, location: str) -> int:
         """Return a writer's clock: the store's time where this host's differs too much. Else the log would discard the
         host's, and with it the times that this process has seen."""
-        now_us = self.now_us(location)
-        return max(self.host_us() if now_us is None else now_us, self._seen_us + 1)
+        return max(self.likely_us(location), self._seen_us + 1)
 
     def _saw(self, time_us: int) -> None:
         with self._lock:

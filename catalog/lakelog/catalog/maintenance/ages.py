@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from lakelog.catalog.errors import ClockNotTrusted
 from lakelog.catalog.logs import FOREVER_US, NameTree, Scope, chosen_scope
 from lakelog.catalog.retention import DAY_US
+from lakelog.catalog.times import time_text
 from lakelog.log.errors import InvalidInput
 
 GAP_MAX_US = DAY_US
@@ -45,9 +46,9 @@ def judging_us(tree: NameTree, scope: Scope, goes: Goes, *, only_look: bool, tru
     near = [each.tracked.location for each in scope.namespaces] + [
         each.tracked.location for each in scope.tables
     ]
-    known_us = logs.now_us(near[0] if near else "")
-    now_us = logs.host_us() if known_us is None else known_us
-    if only_look or trust_clock or (known_us is not None and not logs.clock_is_the_hosts):
+    place = near[0] if near else ""
+    now_us = logs.likely_us(place)
+    if only_look or trust_clock or not (logs.clock_is_the_hosts or logs.now_us(place) is None):
         return now_us
     newest_us = logs.seen_us
     unproven = _unproven(goes, now_us, newest_us)
@@ -57,8 +58,8 @@ def judging_us(tree: NameTree, scope: Scope, goes: Goes, *, only_look: bool, tru
     if not unproven:
         return now_us
     raise ClockNotTrusted(
-        f"by the clock of this host it is {_text(now_us)}, but the newest commit of {logs.warehouse} is of "
-        f"{_text(logs.seen_us)}, and only by that gap something is old enough ({len(unproven)} in all, "
+        f"by the clock of this host it is {time_text(now_us)}, but the newest commit of {logs.warehouse} is of "
+        f"{time_text(logs.seen_us)}, and only by that gap something is old enough ({len(unproven)} in all, "
         f"{min(unproven)} among them). Nothing was changed. Compare the clock with another one; where it is right, run "
         "this again with --trust-clock (SQL: trust_clock => true, Python: trust_clock=True)"
     )
@@ -67,7 +68,3 @@ def judging_us(tree: NameTree, scope: Scope, goes: Goes, *, only_look: bool, tru
 def _unproven(goes: Goes, now_us: int, newest_us: int) -> set[str]:
     """Return what goes by the clock alone: it is not old enough at the time of the newest commit."""
     return set() if now_us - newest_us <= GAP_MAX_US else set(goes(now_us)) - set(goes(newest_us))
-
-
-def _text(time_us: int) -> str:
-    return f"{dt.datetime.fromtimestamp(time_us // 1_000_000, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -249,7 +249,8 @@ def test_a_version_that_expires_between_the_check_and_the_decision_of_a_cut_prev
     """Expiry does not go on while it is undecided whether a cut is saved that needs what has expired."""
     cleaner = Catalog(warehouse, log_options=LogOptions(patience_s=0, patience_each_s=0))
     table = catalog.create_table("t", SCHEMA).append(rows(1))
-    check, expired = saved_cuts._check_kept, []
+    check = saved_cuts._check_kept
+    expired: list[Any] = []
 
     def then_expires(*given: Any) -> None:
         check(*given)
