@@ -18,7 +18,7 @@ private[lakelog] final case class Asked(
       "first" -> Json.obj("method" -> JString(asked.method), "params" -> asked.params, "as" -> JString(asked.as))
     })
 
-  /** Whether it may change something: whoever wants a change is named with it. */
+  /** Whether it may change something: only a change names its statement and user. */
   def isChange: Boolean = first.isDefined || Json.get(params, "query").isDefined
 }
 

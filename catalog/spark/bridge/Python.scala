@@ -35,7 +35,7 @@ private[lakelog] final class Python(val program: String) {
       Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))
       started
     } catch {
-      // A process that is killed as it starts lacks nothing: whoever asks starts it again.
+      // A process that is killed as it starts lacks nothing: the request is retried in another one.
       case died: ChildDied if died.signal.isDefined =>
         throw new ChildDied(died.lastOutput, begun = None, wasAsked = false, died.exit)
       case died: ChildDied => throw Python.doesNotStart(program, died.lastOutput)

@@ -1,8 +1,8 @@
 """Time: the clock of this host, and what is known of a store's.
 
 A store has one clock for all of its clients, and any host's own may be wrong. So commits are timed, and ages judged, by
-the store's, as it was last told. `host_clock_us` is the only look at the host's clock, and `steady_clock_us` the only
-one at how much time has passed: tests replace these two. Nothing here makes a request.
+the store's, as its last answer has it. No other module of the log looks at a clock of the system. Nothing here makes a
+request.
 """
 
 import time
@@ -12,7 +12,7 @@ CLOCK_STEP_US = 30_000_000
 
 
 def host_clock_us() -> int:
-    """Return this host's time in microseconds since 1970: right only if somebody has set it right."""
+    """Return this host's time in microseconds since 1970: right only if it was set right."""
     return time.time_ns() // 1000
 
 
@@ -25,25 +25,25 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class StoreClock:
-    """A store's time, as it was last told, carried on by this host's steady clock. Safe to share between threads."""
+    """A store's time: that of its last answer, carried on by this host's steady clock. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._told: tuple[int, int] | None = None
+        self._learnt: tuple[int, int] | None = None
 
     def learn(self, store_us: int) -> None:
         """Take note that it is `store_us` now at the store."""
         steady_us = steady_clock_us()
-        self._told = store_us - steady_us, host_clock_us() - steady_us
+        self._learnt = store_us - steady_us, host_clock_us() - steady_us
 
     def now_us(self) -> int | None:
-        """Return the store's time; None where it was never told, or no longer holds.
+        """Return the store's time; None where no answer has had it, or it no longer holds.
 
         A machine that was paused loses time on its steady clock too. Its other clock is then set, and the two disagree.
         """
-        told = self._told
-        if told is None:
+        learnt = self._learnt
+        if learnt is None:
             return None
         steady_us = steady_clock_us()
-        if abs(host_clock_us() - steady_us - told[1]) > CLOCK_STEP_US:
+        if abs(host_clock_us() - steady_us - learnt[1]) > CLOCK_STEP_US:
             return None
-        return steady_us + told[0]
+        return steady_us + learnt[0]

@@ -114,13 +114,12 @@ class Stream:
             version = head.tracked.version_at_time(timestamp_us - 1) + 1
         except NotFound:
             return 1
-        if version > head.version:
-            # No version shows that the time has come, so the store's clock has to.
-            if timestamp_us > head.logs.likely_us(head.tracked.location):
-                raise InvalidInput(
-                    f"startingTimestamp is {time_text(timestamp_us)}, which is in the future: a stream begins with "
-                    f"what there is, or at startingVersion {LATEST}"
-                )
+        # Where no version shows that the time has come, the store's clock has to.
+        if version > head.version and timestamp_us > head.logs.likely_us(head.tracked.location):
+            raise InvalidInput(
+                f"startingTimestamp is {time_text(timestamp_us)}, which is in the future: a stream begins with what "
+                f"there is, or at startingVersion {LATEST}"
+            )
         return version
 
     @property

@@ -217,7 +217,7 @@ class S3Store:
     async def _answer(self, operation: str, arguments: dict[str, Any]) -> Any:
         """Return the server's answer to one request, and take note of its time, also where it refuses.
 
-        An answer to a read that broke off is asked for again, whatever it was going to be.
+        A read whose answer broke off is retried, whatever the answer was going to be.
         """
         tried = 0
         while True:

@@ -68,10 +68,10 @@ class ObjectStore(Protocol):
     def now_us(self, near: str = "") -> int | None:
         """Return the store's own time, in microseconds since 1970. None where this client cannot learn it.
 
-        Costs nothing after any other answer of the store, else one small request; a folder tells it by the stamp of a
-        file that has no name, for which the caller may write in the folder of the key `near`. A writer's clock may be
-        wrong on its own; the store's is the same for all writers. So commits are timed, and ages judged, by this one.
-        Raises StorageError where the store does not answer.
+        Costs nothing after any other answer of the store, else one small request; a folder shows it by the stamp of a
+        file that has no name, which the caller has to be allowed to write in the folder of the key `near`. A writer's
+        clock may be wrong on its own; the store's is the same for all writers. So commits are timed, and ages judged,
+        by this one. Raises StorageError where the store does not answer.
         """
         ...
 
