@@ -25,7 +25,7 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class StoreClock:
-    """A store's time: that of its last answer, carried on by this host's steady clock. Safe to share between threads."""
+    """A store's time: that of its last answer, carried on by this host's steady clock. Threads may share it."""
 
     def __init__(self) -> None:
         self._learnt: tuple[int, int] | None = None

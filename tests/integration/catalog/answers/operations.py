@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakelog.catalog import Catalog, Token, ViewDefinition, col
+from lakelog.catalog import Catalog, FunctionDefinition, Token, ViewDefinition, col
+from lakelog.log import LakelogError
 
+NO_TIME = dt.timedelta(0)
 SCHEMA = pa.schema({"id": pa.int64(), "day": pa.string()})
 
 
@@ -18,6 +21,10 @@ def rows(*ids: int) -> pa.Table:
 
 def view(text: str) -> ViewDefinition:
     return ViewDefinition(text=text, columns=())
+
+
+def function(body: str) -> FunctionDefinition:
+    return FunctionDefinition(language="sql", body=body)
 
 
 def prepare(warehouse: str) -> None:
@@ -37,6 +44,7 @@ def prepare(warehouse: str) -> None:
     catalog.create_view("a.v", view("SELECT 1"))
     catalog.create_view("a.w", view("SELECT 2"))
     catalog.drop_view("a.w")
+    catalog.create_function("a.f", function("1"))
     catalog.save_cut("before")
     catalog.create_table("spare", SCHEMA).append(rows(8))
 
@@ -48,7 +56,9 @@ class Operation:
     run: Callable[[Catalog, Token | None], object]
     name: str | None = None
     in_steps: bool = False
-    """It is several commits, so that a failure may come in between."""
+    """It is several commits, so that a failure may come in between, and has to say so."""
+    reports: bool = False
+    """It goes from place to place, and reports what could not be done in each."""
 
 
 def _transaction(catalog: Catalog, token: Token | None) -> None:
@@ -57,6 +67,14 @@ def _transaction(catalog: Catalog, token: Token | None) -> None:
         tx.create_table("b.new", SCHEMA).append(rows(5))
         tx.load_table("a.t").append(rows(7))
         tx.rename_table("lone", "b.lone")
+
+
+def _vacuum(catalog: Catalog, token: Token | None) -> None:
+    """Of a namespace, whose places are reported one by one: raise what is reported of any."""
+    found = catalog.vacuum(namespace="a", older_than=NO_TIME, dropped_older_than=NO_TIME, dry_run=False)
+    for each in found:
+        if each.error is not None:
+            raise LakelogError(each.error)
 
 
 PROPERTY = [{"change": "set-property", "key": "k", "value": "v"}]
@@ -69,9 +87,6 @@ OPERATIONS: dict[str, Operation] = {
     "create table": Operation(lambda c, t: c.create_table("a.new", SCHEMA)),
     "create table at a place": Operation(
         lambda c, t: c.create_table("new", SCHEMA, location=f"{c.warehouse}-places/new")
-    ),
-    "create table, with rows": Operation(
-        lambda c, t: c.create_table("a.new", SCHEMA, if_not_exists=True).append(rows(1)), in_steps=True
     ),
     "replace table": Operation(lambda c, t: c.commit_stage(c.stage("replace", "lone", SCHEMA))),
     "create or replace table": Operation(
@@ -118,5 +133,16 @@ OPERATIONS: dict[str, Operation] = {
     "rename partition": Operation(
         lambda c, t: c.load_table("a.t").rename_partition({"day": "d1"}, {"day": "d7"}, token=t), "a.t"
     ),
+    "truncate partition": Operation(
+        lambda c, t: c.load_table("a.t").truncate_partitions([{"day": "d1"}], token=t), "a.t"
+    ),
+    "add partition": Operation(
+        lambda c, t: c.load_table("a.t").add_partitions([{"day": "d7"}], token=t), "a.t"
+    ),
+    "replace branch": Operation(lambda c, t: c.load_table("a.t").replace_branch("line", 2, token=t), "a.t"),
+    "drop branch": Operation(lambda c, t: c.load_table("a.t").drop_branch("line", token=t), "a.t"),
+    "create function": Operation(lambda c, t: c.create_function("a.new", function("1"), token=t), "a"),
+    "drop function": Operation(lambda c, t: c.drop_function("a.f", token=t), "a"),
+    "vacuum": Operation(_vacuum, in_steps=True, reports=True),
     "expire": Operation(lambda c, t: c.expire("a.t", retain_last=1, dry_run=False), in_steps=True),
 }

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.integration.catalog.answers.failing_store import FailingStore, Fault
+from tests.integration.catalog.answers.failing_store import OF_WRITES, Death, FailingStore, Fault
 from tests.integration.catalog.answers.operations import OPERATIONS, Operation, prepare
 
 from lakelog.catalog import Catalog, DoneInPart
@@ -82,7 +82,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int | None, fault: Fault) -> An
 
     def open_failing(url: str, given: Any) -> FailingStore:
         store = FailingStore(open_store(url, given), None)
-        store._ask = lambda key, request: counted._ask(key, request)  # type: ignore[method-assign]
+        store._ask = counted._ask  # type: ignore[method-assign]
         return store
 
     with monkeypatch.context() as patched:
@@ -101,7 +101,7 @@ def test_what_is_told_is_what_is_there(title: str, monkeypatch: pytest.MonkeyPat
             _run(operation, warehouse, None)
         everything, requests = seen(warehouse), counted.requests
         for fault in Fault:
-            for at in range(requests):
+            for at in sorted(counted.writes) if fault in OF_WRITES else range(requests):
                 problem = _disturbed(operation, monkeypatch, put_back(), at, fault, nothing, everything)
                 if problem is not None:
                     problems.append(f"where request {at} of {requests} {fault}: {problem}")
@@ -123,14 +123,14 @@ def _disturbed(
     with failing(monkeypatch, at, fault):
         try:
             _run(operation, warehouse, token)
-            told: LakelogError | None = None
-        except LakelogError as error:
+            told: BaseException | None = None
+        except (LakelogError, Death) as error:
             told = error
     found = seen(warehouse)
     if told is None and found != everything:
         return f"it returned, and did not happen: {_difference(found, everything)}"
-    is_refusal = told is not None and not isinstance(told, CommitUnknown | DoneInPart)
-    if is_refusal and found != nothing and not operation.in_steps:
+    is_refusal = told is not None and not isinstance(told, CommitUnknown | DoneInPart | Death)
+    if is_refusal and found != nothing and not operation.reports:
         return f"{type(told).__name__}: {told}, but it happened: {_difference(found, nothing)}"
     if isinstance(told, DoneInPart) and found == nothing:
         return f"{told}, but nothing happened"
