@@ -11,7 +11,7 @@ import pytest
 from tests.integration.catalog.answers.failing_store import OF_WRITES, Death, FailingStore, Fault
 from tests.integration.catalog.answers.operations import OPERATIONS, Operation, prepare
 
-from lakelog.catalog import Catalog, DoneInPart
+from lakelog.catalog import Catalog, DoneInPart, Token
 from lakelog.catalog.logs import places
 from lakelog.log import CommitUnknown, LakelogError, LogOptions, MemoryStore, open_store
 
@@ -97,8 +97,9 @@ def test_what_is_told_is_what_is_there(title: str, monkeypatch: pytest.MonkeyPat
     with prepared() as put_back:
         warehouse = put_back()
         nothing = seen(warehouse)
+        token = _token(operation, warehouse)
         with failing(monkeypatch, None, Fault.ONCE) as counted:
-            _run(operation, warehouse, None)
+            _run(operation, warehouse, token)
         everything, requests = seen(warehouse), counted.requests
         for fault in Fault:
             for at in sorted(counted.writes) if fault in OF_WRITES else range(requests):
@@ -117,9 +118,7 @@ def _disturbed(
     nothing: Seen,
     everything: Seen,
 ) -> str | None:
-    token = None
-    if operation.name is not None:
-        token = Catalog(warehouse, log_options=options()).token(operation.name)
+    token = _token(operation, warehouse)
     with failing(monkeypatch, at, fault):
         try:
             _run(operation, warehouse, token)
@@ -144,6 +143,12 @@ def _disturbed(
         if seen(warehouse) != everything:
             return f"asked again, it is not as after one request: {_difference(seen(warehouse), everything)}"
     return None
+
+
+def _token(operation: Operation, warehouse: str) -> Token | None:
+    if operation.name is None:
+        return None
+    return Catalog(warehouse, log_options=options()).token(operation.name)
 
 
 def _run(operation: Operation, warehouse: str, token: Any) -> None:
