@@ -51,6 +51,7 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     if is_time(name):
         raise InvalidInput(f"{name!r} would be read as a time: choose another name for the cut")
     found = tree.root()
+    root = found.tracked
     versions = collect(tree.logs)
     id = token.commit_id if token is not None else tree.logs.new_id()
     key = _key(f"{id}.json")
@@ -65,9 +66,10 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
         if name in view.state.cuts:
             raise AlreadyExists(f"there is a saved cut {name!r} already: drop it, or choose another name")
+        if view.state.expired > versions[root.location]:
+            raise _expired(name, root, versions[root.location], view)
         return Draft(events=encode([saved]))
 
-    root = found.tracked
     base = token.base(root) if token is not None else None
     change = LogChange(root, root.at_least(found.view.version), decide, base)
     try:
@@ -89,13 +91,15 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
 
 
 def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int]) -> None:
-    """Refuse a cut of which a version has expired since it was collected. CommitConflict.
+    """Refuse a cut of which a version has expired since it was collected, but for that of the root, whose intent was
+    judged on its state. CommitConflict.
 
     The versions of a log that was replaced by another one at its place are no longer known, and count as expired.
     """
     known: list[TrackedLog[Any]] = [
         tracked
         for location in versions
+        if location
         for tracked in (tree.logs.namespace(location), tree.logs.table(location))
         if tracked.known is not None
     ]
@@ -106,11 +110,14 @@ def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int]) -> None:
             continue
         following = tracked.log.replay.effects(version + 1, view.version)
         if view.state.expired > version or view.purged or any(entry.reopens for entry in following):
-            raise _Expired(
-                f"version {version} of {tracked.log.location} expired while the cut {name!r} was "
-                "saved: save it again",
-                version=view.version,
-            )
+            raise _expired(name, tracked, version, view)
+
+
+def _expired(name: str, tracked: TrackedLog[Any], version: int, view: View[Any]) -> _Expired:
+    return _Expired(
+        f"version {version} of {tracked.log.location} expired while the cut {name!r} was saved: save it again",
+        version=view.version,
+    )
 
 
 class _Expired(CommitConflict):
