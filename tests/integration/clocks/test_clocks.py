@@ -313,3 +313,6 @@ def test_s3_tells_its_time_by_any_answer_and_is_asked_only_where_there_was_none(
         place.catalog().vacuum(dry_run=False)
         assert place.catalog().load_table("kept").append(ROWS).row_count == 6
         assert "head_object" not in asked
+        # More than 15 minutes, and S3 refuses what such a host signs.
+        refused = place.client("+8d", "catalog.create_namespace('a')")
+        assert (refused["error"], "clock of this host" in refused["message"]) == ("storage", True), refused

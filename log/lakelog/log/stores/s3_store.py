@@ -282,6 +282,13 @@ class S3Store:
                 location=location,
                 without_effect=first_answer,
             )
+        if code == "RequestTimeTooSkewed":
+            return StorageError(
+                f"cannot {verb} {location}: the clock of this host is too far from that of the store{where} ({code}); "
+                "set it right",
+                location=location,
+                without_effect=first_answer,
+            )
         if status in (401, 403) or code in _REFUSED:
             message = (
                 f"may not {verb} {location}: the store refuses these credentials ({code or status}); check them, and "
