@@ -178,6 +178,14 @@ def time_is_the_writers_clock(real: Any, previous_us: int, own_us: int, store_us
     return own_us
 
 
+@removes(stores.UnreliableStore, "now_us")
+def the_stores_time_is_known_only_after_a_write(
+    real: Any, store: stores.UnreliableStore, near: str = ""
+) -> int | None:
+    now_us: int | None = real(store, near) if store.has_written else None
+    return now_us
+
+
 @removes(writing, "commit_time_us")
 def a_clock_ahead_carries_the_time_away(
     real: Any, previous_us: int, own_us: int, store_us: int | None

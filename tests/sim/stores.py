@@ -83,6 +83,8 @@ class UnreliableStore:
         self._scheduler = scheduler
         self._weather = weather
         self._rng = rng
+        self._knows_time = False
+        self.has_written = False
 
     def get(self, key: str) -> bytes | None:
         self._begin()
@@ -128,11 +130,16 @@ class UnreliableStore:
         self._begin()
         return self._truth.open_input(key)
 
-    def now_us(self) -> int | None:
+    def now_us(self, near: str = "") -> int | None:
+        """Known from any answer; where there was none yet, it is asked for."""
+        if not self._knows_time:
+            self._begin()
+            self._read_fault(near)
         return self._truth.now_us()
 
     def _begin(self) -> None:
         self._scheduler.step()
+        self._knows_time = True
         if self._rng.random() < self._weather.stall:
             self._scheduler.stall(1 + int(self._rng.random() * self._weather.stall_steps))
         self._maybe_crash()
@@ -162,6 +169,7 @@ class UnreliableStore:
             self._scheduler.land_later(effect)
             raise StorageError(f"timeout while writing {key}", location=key)
         effect()
+        self.has_written = True
         self._maybe_crash()
         if self._rng.random() < 0.2:
             self._scheduler.step()

@@ -9,7 +9,9 @@ from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog import Catalog
 
-NO_TIME, LONG_TIME = dt.timedelta(0), dt.timedelta(days=10_000)
+NO_TIME = dt.timedelta(0)
+LONG_TIME = dt.timedelta(days=365)
+"""Longer than any run, and shorter than clients' clocks are wrong."""
 
 
 def populate(world: CatalogWorld, *, purges: bool = True) -> None:
@@ -24,5 +26,9 @@ def deed(world: CatalogWorld, purges: bool, catalog: Catalog) -> None:
         world.count("expiries")
         return
     purged = purges and world.rng.random() < 0.5
-    catalog.vacuum(older_than=NO_TIME, dropped_older_than=NO_TIME if purged else LONG_TIME, dry_run=False)
+    found = catalog.vacuum(
+        older_than=NO_TIME, dropped_older_than=NO_TIME if purged else LONG_TIME, dry_run=False
+    )
+    if not purged and any(each.kind.startswith("dropped") for each in found):
+        world.fail("purged what was dropped a moment ago, as if that were a year")
     world.count("vacuums")

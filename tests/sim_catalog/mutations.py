@@ -35,6 +35,12 @@ def clocks_do_not_follow_what_was_read(real: Any, self: Any, time_us: int) -> No
     return None
 
 
+@removes(cache.LogCache, "now_us")
+def ages_are_judged_by_the_hosts_clock(real: Any, self: Any, location: str = "") -> int:
+    own_us: int = self.host_us()
+    return own_us
+
+
 @removes(drop, "commit_changes")
 def a_drop_seals_and_unlinks_by_itself(real: Any, logs: Any, changes: Sequence[Any], token: Any) -> None:
     if logs.is_a_cut:

@@ -255,8 +255,42 @@ import os, signal
 hook("list_relations", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIGKILL))
 """
     lake = make_lake(python=wrapper(tmp_path, dying))
-    with pytest.raises(Exception, match="ended 4 times"):
+    with pytest.raises(Exception, match="ended 4 times during 'list_relations'. It changes nothing"):
         lake.sql(f"SHOW TABLES IN {lake.name}")
+
+
+KILLED = "import os, pathlib, signal\n"
+
+
+def test_a_child_that_is_killed_as_it_starts_is_started_again_and_else_said_to_be_killed(make_lake, tmp_path):
+    armed = tmp_path / "armed"
+    armed.touch()
+    once = f"{KILLED}armed = pathlib.Path({str(armed)!r})\nif armed.exists(): armed.unlink(), os.kill(os.getpid(), 9)"
+    lake = make_lake(str(tmp_path / "once"), python=wrapper(tmp_path, once))
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    assert not armed.exists()
+    always = tmp_path / "always"
+    always.mkdir()
+    lake = make_lake(str(tmp_path / "never"), python=wrapper(always, f"{KILLED}os.kill(os.getpid(), 9)"))
+    for statement, happened in (
+        (f"SHOW TABLES IN {lake.name}", "It changes nothing"),
+        (f"CREATE NAMESPACE {lake.name}.n", "nothing was changed"),
+    ):
+        with pytest.raises(Exception, match="killed by signal 9") as error:
+            lake.sql(statement)
+        assert happened in str(error.value) and "pip install" not in str(error.value)
+        assert "not known" not in str(error.value)
+
+
+def test_a_change_whose_process_dies_before_it_begins_is_said_not_to_have_begun(make_lake, tmp_path):
+    dying = f"""{HOOK}
+import os, signal
+hook("token", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIGKILL))
+"""
+    lake = make_lake(python=wrapper(tmp_path, dying))
+    with pytest.raises(Exception, match="had not begun, so nothing was changed"):
+        lake.sql(f"CREATE NAMESPACE {lake.name}.n")
+    assert lake.catalog.list_namespaces() == []
 
 
 def test_the_child_ends_with_its_jvm(tmp_path):

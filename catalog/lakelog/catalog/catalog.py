@@ -94,20 +94,18 @@ class Catalog(CatalogNames):
         version: int | None = None,
         retain_last: int | None = None,
         dry_run: bool = True,
+        trust_clock: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> list[Expired]:
         """Expire versions that were replaced longer ago than `older_than` (7 days), or before `version`, or all but the
         `retain_last`: of a table, a namespace with all that is below it, or the whole catalog.
 
         Returns what expires of each log; `dry_run` (default) only reports it. The current version stays, and versions
-        that saved cuts need.
+        that saved cuts need. Where nothing but the clock of this host says that more than a day has passed since the
+        newest commit, a version that is old enough by that alone is not expired, unless with `trust_clock`:
+        ClockNotTrusted, and nothing is changed.
         """
-        wish = what_to_keep(
-            self._logs.log_options.clock_us(),
-            older_than=older_than,
-            version=version,
-            retain_last=retain_last,
-        )
+        wish = what_to_keep(older_than=older_than, version=version, retain_last=retain_last)
         found = chosen_scope(
             self._tree, *_identifiers(table, namespace), location=location, progress=progress
         )
@@ -115,7 +113,9 @@ class Catalog(CatalogNames):
             raise InvalidInput(
                 "a version belongs to a single table: name a table, or use older_than or retain_last"
             )
-        return expire_logs(self._tree, found, wish, dry_run=dry_run, progress=progress)
+        return expire_logs(
+            self._tree, found, wish, dry_run=dry_run, trust_clock=trust_clock, progress=progress
+        )
 
     def vacuum(
         self,
@@ -126,6 +126,7 @@ class Catalog(CatalogNames):
         older_than: dt.timedelta | None = None,
         dropped_older_than: dt.timedelta | None = None,
         dry_run: bool = True,
+        trust_clock: bool = False,
         keys: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> list[Vacuumed]:
@@ -134,12 +135,13 @@ class Catalog(CatalogNames):
         `dropped_older_than` (7 days), which can then not be restored, and the leftovers of unfinished creations.
 
         Writes that began longer ago than `older_than` (3 days) fail from then on. Returns what is deleted, by place,
-        with `keys` by name too; `dry_run` (default) only reports it.
+        with `keys` by name too; `dry_run` (default) only reports it. `trust_clock` is as for `expire`.
         """
         asked = vacuum_wish(
             older_than=older_than,
             dropped_older_than=dropped_older_than,
             dry_run=dry_run,
+            trust_clock=trust_clock,
             keys=keys,
             progress=progress,
         )
@@ -210,6 +212,10 @@ def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
         versions = versions_of_cut(NameTree(logs), as_of)
         return TransactionLogs(logs, Cut(logs, versions=versions), refusal=refusal)
     at_us = time_us(as_of)
-    if at_us > logs.log_options.clock_us():
-        raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
-    return TransactionLogs(logs, Cut(logs, at_us=at_us), refusal=refusal)
+
+    def check_past() -> None:
+        # Asked once a log was read: so the store's time is known without a request.
+        if at_us > logs.likely_us():
+            raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
+
+    return TransactionLogs(logs, Cut(logs, at_us=at_us, check_past=check_past), refusal=refusal)

@@ -253,12 +253,12 @@ class CatalogNames(DefinedNames):
         more. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
         """
         path = table_identifier(name)
-        register_table(self._tree, path, location, take_over, token)
-        return self.load_table(path)
+        found = register_table(self._tree, path, location, take_over, token)
+        return Table(self._logs, found.tracked, found.view, path)
 
     def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
         """Drop a table; False where it does not exist. It can be restored until vacuum purges it; with `purge`, it
-        cannot."""
+        cannot. A purge is several commits: DoneInPart where it was dropped, but could not be purged."""
         dropping = drop_and_purge if purge else drop_table
         return dropping(self._tree, table_identifier(name), token)
 

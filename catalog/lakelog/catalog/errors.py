@@ -4,13 +4,14 @@ NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, 
                NoSuchView
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, RefExists,
                TableExists (LocationTaken, ViewExists)
-InvalidInput   CheckViolated, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
+InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
 ConflictError  BatchCommitted, CommitConflict, StreamStopped
+LakelogError   DoneInPart
 """
 
 from __future__ import annotations
 
-from lakelog.log.errors import AlreadyExists, ConflictError, InvalidInput, NotFound
+from lakelog.log.errors import AlreadyExists, ConflictError, InvalidInput, LakelogError, NotFound
 
 
 class NoSuchColumn(NotFound):
@@ -147,3 +148,15 @@ class RowsUnproven(InvalidInput):
     """A change needs a condition to hold for all rows, and statistics do not prove it: the data must be scanned."""
 
     kind = "rows-unproven"
+
+
+class ClockNotTrusted(InvalidInput):
+    """Only this host's clock says that something is old enough to be deleted: compare it, then say that it is right."""
+
+    kind = "clock-not-trusted"
+
+
+class DoneInPart(LakelogError):
+    """Some commits of a request that takes several have happened, and stay: the message says what is left."""
+
+    kind = "done-in-part"

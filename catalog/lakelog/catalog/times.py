@@ -51,6 +51,15 @@ def last_us(said: Moment) -> int:
     return first_us + 86_400_000_000 - 1
 
 
+def time_text(time_us: int) -> str:
+    """Return a time as messages say it, to the second; as a number where Python's dates do not reach."""
+    try:
+        moment = dt.datetime.fromtimestamp(time_us // 1_000_000, dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{time_us} µs since 1970"
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
 def is_time(text: str) -> bool:
     """Return whether a text is read as a time."""
     try:

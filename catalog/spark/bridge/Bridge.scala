@@ -39,30 +39,35 @@ private[lakelog] final class Bridge(
   def ask[A](
       request: wire.Request[A], scope: wire.Scope = wire.Scope(), first: Option[wire.First] = None)
       : (A, Array[Byte]) = {
-    val (content, body) = answer(wire.Asked(request.method, scope.on(request), first = first), attempt = 1)
+    val asked = wire.Asked(request.method, scope.on(request), first = first)
+    val (content, body) = answer(asked, attempt = 1, mayHaveBegun = false)
     (content.to(request), body)
   }
 
+  /** `mayHaveBegun`: whether an earlier attempt was sent. What is answered first shows that a request has begun. */
   @tailrec
-  private def answer(asked: wire.Asked, attempt: Int): (wire.Answered, Array[Byte]) = {
+  private def answer(asked: wire.Asked, attempt: Int, mayHaveBegun: Boolean): (wire.Answered, Array[Byte]) = {
+    var wasSent = false
     val died =
       try {
         val catalog = current()
+        wasSent = true
         return Python.answered(catalog.child.ask(asked.copy(catalog = Some(catalog.number))))
       } catch { case died: ChildDied => died }
-    if (attempt == Bridge.Attempts) throw Bridge.gone(asked.method, died)
+    val begun = mayHaveBegun || (wasSent && died.wasAsked && (asked.first.isEmpty || died.begun.isDefined))
+    if (attempt == Bridge.Attempts) throw Bridge.gone(asked, died, begun)
     AdapterLog.warn(
       s"The Python side of lakelog ended during ${asked.method}; starting it again. Last output: ${died.lastOutput}")
     val again = died.begun.fold(asked)(wire.Envelope.afterFirst(asked, _))
     // What had not been sent yet cannot be what the process has died of.
-    if (isAlone || !died.wasAsked) answer(again, attempt + 1) else answerAlone(again, attempt + 1)
+    if (isAlone || !died.wasAsked) answer(again, attempt + 1, begun) else answerAlone(again, attempt + 1, begun)
   }
 
-  private def answerAlone(asked: wire.Asked, attempt: Int): (wire.Answered, Array[Byte]) = {
+  private def answerAlone(asked: wire.Asked, attempt: Int, mayHaveBegun: Boolean): (wire.Answered, Array[Byte]) = {
     Bridge.retried.acquireUninterruptibly()
     try {
       val own = alone()
-      try own.answer(asked, attempt)
+      try own.answer(asked, attempt, mayHaveBegun)
       finally own.end(isSound = false)
     } finally Bridge.retried.release()
   }
@@ -147,8 +152,16 @@ private[lakelog] object Bridge {
     }
   }
 
-  private def gone(method: String, died: ChildDied) = new LakelogFailure(
-    "commit-unknown",
-    s"The Python side of lakelog ended $Attempts times during '$method'. Whether it took effect is not known: check " +
-      s"the table's history. Last output: ${died.lastOutput}")
+  private def gone(asked: wire.Asked, died: ChildDied, mayHaveBegun: Boolean) = {
+    val isChange = wire.Envelope.isChange(asked)
+    val happened =
+      if (!isChange) "It changes nothing"
+      else if (mayHaveBegun) "Whether it took effect is not known: check the table's history"
+      else "It had not begun, so nothing was changed"
+    val killed = died.signal.fold("")(signal => s" It was killed by signal $signal: the machine may be short of memory.")
+    new LakelogFailure(
+      if (isChange && mayHaveBegun) "commit-unknown" else "python",
+      s"The Python side of lakelog ended $Attempts times during '${asked.method}'. $happened.$killed " +
+        s"Last output: ${died.lastOutput}")
+  }
 }

@@ -2,16 +2,26 @@ package org.apache.spark.sql.lakelog
 
 import java.io.{BufferedInputStream, BufferedOutputStream, BufferedReader, DataInputStream, DataOutputStream, IOException, InputStreamReader}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
 
 /**
  * The child ended before it answered: whether the request took effect is not known, only what it sent before it began,
- * and whether the request was sent at all.
+ * and whether the request was sent at all. `exit` is how the process ended, where that is known.
  */
-private[lakelog] final class ChildDied(val lastOutput: String, val begun: Option[Array[Byte]], val wasAsked: Boolean)
-  extends IOException("The Python side of lakelog ended")
+private[lakelog] final class ChildDied(
+    val lastOutput: String, val begun: Option[Array[Byte]], val wasAsked: Boolean, val exit: Option[Int])
+  extends IOException("The Python side of lakelog ended") {
+
+  /** The signal that killed the process. */
+  def signal: Option[Int] = exit.filter(_ > ChildDied.SignalsFrom).map(_ - ChildDied.SignalsFrom)
+}
+
+private[lakelog] object ChildDied {
+  private val SignalsFrom = 128
+}
 
 /**
  * One Python process and the requests under way in it.
@@ -84,7 +94,7 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
           None
       }
     if (frame.isEmpty) {
-      awaitLastOutput()
+      awaitEnd()
       stop()
     }
     frame
@@ -111,14 +121,26 @@ private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
   }
 
   private def died(begun: Option[Array[Byte]] = None, wasAsked: Boolean): ChildDied = {
-    awaitLastOutput()
-    new ChildDied(lastLines.synchronized(lastLines.mkString("\n")), begun, wasAsked)
+    val exit = awaitEnd()
+    new ChildDied(lastLines.synchronized(lastLines.mkString("\n")), begun, wasAsked, exit)
   }
 
-  /** What Python wrote as it ended may still be on its way, and stopping the process closes the pipe that it is in. */
-  private def awaitLastOutput(): Unit =
-    try listener.join(Child.LastOutputWaitMs)
-    catch { case _: InterruptedException => Thread.currentThread().interrupt() } // the request is retried all the same
+  /**
+   * What Python wrote as it ended may still be on its way, and stopping the process closes the pipe that it is in. Returns
+   * how it ended, where that is known in time. An interrupted thread retries all the same.
+   */
+  private def awaitEnd(): Option[Int] = {
+    val hasEnded =
+      try {
+        listener.join(Child.LastOutputWaitMs)
+        process.waitFor(Child.LastOutputWaitMs, TimeUnit.MILLISECONDS)
+      } catch {
+        case _: InterruptedException =>
+          Thread.currentThread().interrupt()
+          !process.isAlive
+      }
+    if (hasEnded) Some(process.exitValue()) else None
+  }
 }
 
 private[lakelog] object Child {

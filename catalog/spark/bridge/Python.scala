@@ -33,6 +33,9 @@ private[lakelog] final class Python(val program: String) {
       Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))
       started
     } catch {
+      // A process that is killed as it starts lacks nothing: the request is retried in another one.
+      case died: ChildDied if died.signal.isDefined =>
+        throw new ChildDied(died.lastOutput, begun = None, wasAsked = false, died.exit)
       case died: ChildDied => throw Python.doesNotStart(program, died.lastOutput)
       case failed: Throwable =>
         started.stop()

@@ -74,7 +74,7 @@ private[lakelog] object StreamOptions {
         val version = range.startingVersion.trim.toLong + after(range.startingBoundInclusive)
         stream.copy(startingVersion = Some(Left(version)))
       case range: TimestampRange =>
-        val us = passed(range.startingTimestamp, options.get(timestamp)) + after(range.startingBoundInclusive)
+        val us = range.startingTimestamp + after(range.startingBoundInclusive)
         stream.copy(startingTimestampUs = Some(us))
       case _ => stream
     }
@@ -91,20 +91,10 @@ private[lakelog] object StreamOptions {
       case (None, None) => stream
     }
 
-  private def time(text: String): Long = {
-    val us = SettingInternals.timestamp(text).getOrElse(throw Failures.invalid(
+  private def time(text: String): Long =
+    SettingInternals.timestamp(text).getOrElse(throw Failures.invalid(
         s"$timestamp is '$text', which is not a time: write it as 2026-11-20, 2026-11-20 23:59:00 or " +
           "2026-11-20T23:59:00+01:00."))
-    passed(us, text)
-  }
-
-  private def passed(us: Long, text: String): Long = {
-    if (us > System.currentTimeMillis() * 1000) {
-      throw Failures.invalid(
-        s"$timestamp is '$text', which is in the future: a stream begins with what there is, or at $version latest.")
-    }
-    us
-  }
 
   private def asked(options: CaseInsensitiveStringMap, name: String): Option[String] =
     Option(options.get(name)).map(_.trim).map(text => if (text.equalsIgnoreCase("latest")) "latest" else text)

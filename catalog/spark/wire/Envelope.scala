@@ -14,6 +14,9 @@ private[lakelog] object Envelope {
 
   def asked(request: Asked): Array[Byte] = request.asText.getBytes(UTF_8)
 
+  /** Whether it may change something: only a change names its statement and user. */
+  def isChange(request: Asked): Boolean = request.first.isDefined || Json.get(request.params, "query").isDefined
+
   /** The same request with the answer to its first one, after which it needs that no longer. */
   def afterFirst(request: Asked, answer: Array[Byte]): Asked =
     request.copy(params = Json.merge(request.params, json(answer).obj: _*), first = None)

@@ -120,7 +120,10 @@ class Log(Generic[S]):
             if isinstance(found, Placed):
                 return self.writer.settled(found)
             with or_unknown(commit_id, self.location):
-                view = self.refresh_settled(view)
+                lost_after, view = view.version, self.refresh_settled(view)
+                # Another try of this creation may have won, and its log be sealed again by now.
+                if self.find(commit_id, lost_after + 1, view.version):
+                    return view
         if view.log_id != log_id or entry.log_id == log_id:
             raise AlreadyExists(
                 f"there is a log at {self.location} already; load it, or use another location"

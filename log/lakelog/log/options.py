@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lakelog.log.background import run_in_background
+from lakelog.log.clocks import host_clock_us
 from lakelog.log.ids import new_id
 from lakelog.log.parallel import run_in_parallel
-
-
-def system_clock_us() -> int:
-    return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +23,7 @@ class LogOptions:
     `patience_each_s` more for each of its participants, then aborted. `in_parallel` runs what is independent.
     """
 
-    clock_us: Callable[[], int] = system_clock_us
+    clock_us: Callable[[], int] = host_clock_us
     new_id: Callable[[], str] = new_id
     sleep_s: Callable[[float], None] = time.sleep
     random: Callable[[], float] = random.random

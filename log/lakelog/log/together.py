@@ -164,17 +164,19 @@ class _Transaction:
     ) -> Decision:
         """Write "committed", unless the transaction was aborted, and return what stands there."""
         latest_us = max(placed.commit.time_us for placed in standing)
-        decision = Decision(
-            format=FORMAT,
-            txn=place.txn,
-            commit_id=self.commit_id,
-            outcome=COMMITTED,
-            time_us=commit_time_us(latest_us - 1, self.options.clock_us(), place.store.now_us()),
-            positions={
-                part.name: placed.commit.version for part, placed in zip(self.parts, standing, strict=True)
-            },
-        )
+        positions = {
+            part.name: placed.commit.version for part, placed in zip(self.parts, standing, strict=True)
+        }
         try:
+            time_us = commit_time_us(latest_us - 1, self.options.clock_us(), place.store.now_us(place.key))
+            decision = Decision(
+                format=FORMAT,
+                txn=place.txn,
+                commit_id=self.commit_id,
+                outcome=COMMITTED,
+                time_us=time_us,
+                positions=positions,
+            )
             return place.create(decision, self.options)
         except StorageError:
             self._give_up(place, found)

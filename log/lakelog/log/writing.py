@@ -59,7 +59,7 @@ class Writer(Generic[S]):
         check_fence(view, draft, location)
         if draft.features:
             check_features(draft.features, options.features, location)
-        attempt_id = options.new_id()
+        attempt_id, key = options.new_id(), replay.keys.commit(view.version + 1)
         data = encode(
             Commit(
                 format=FORMAT,
@@ -69,7 +69,7 @@ class Writer(Generic[S]):
                 attempt_id=attempt_id,
                 base=base,
                 prev=view.hash,
-                time_us=commit_time_us(view.time_us, options.clock_us(), replay.store.now_us()),
+                time_us=commit_time_us(view.time_us, options.clock_us(), replay.store.now_us(key)),
                 writer=dict(self.writer),
                 write=draft.write,
                 features=draft.features,
@@ -99,7 +99,7 @@ class Writer(Generic[S]):
         def is_mine(found: bytes) -> bool:
             return replay.entry(after.version, found).attempt_id == attempt_id
 
-        taken = place(replay.store, replay.keys.commit(after.version), data, is_mine, options, commit_id)
+        taken = place(replay.store, key, data, is_mine, options, commit_id)
         if taken is not None:
             return taken
         return Placed(view, after, commit, draft.blobs, len(data) + sum(map(len, draft.blobs)))

@@ -42,6 +42,11 @@ def _days(age: dt.timedelta) -> str:
 
 
 _apply = click.option("--apply", is_flag=True, help="Do it. Without this, nothing is changed, only reported.")
+_trust_clock = click.option(
+    "--trust-clock",
+    is_flag=True,
+    help="This host's clock is right, though in a folder nothing was committed for more than a day.",
+)
 
 
 @click.command()
@@ -55,6 +60,7 @@ _apply = click.option("--apply", is_flag=True, help="Do it. Without this, nothin
 @click.option("--before-version", type=int, metavar="N", help="Versions of TABLE before that one.")
 @click.option("--retain-last", type=int, metavar="N", help="All but the last N versions of each log.")
 @_apply
+@_trust_clock
 @takes_place
 def expire(
     place: Place,
@@ -63,6 +69,7 @@ def expire(
     before_version: int | None,
     retain_last: int | None,
     apply: bool,
+    trust_clock: bool,
 ) -> None:
     """Expire old versions of TABLE or of NAMESPACE with all that is in it.
 
@@ -70,6 +77,9 @@ def expire(
 
     Only the log shrinks: lakelog vacuum deletes the data files that no version has any more. The current version
     always stays, and so does what saved cuts need. Each log that is expired gets a commit that says so.
+
+    In a folder, no clock but this host's says how old things are. Where it is more than a day past the newest commit,
+    and only that makes something old enough, --apply refuses without --trust-clock.
     """
     catalog = place.catalog_for(what)
     found = catalog.expire(
@@ -78,6 +88,7 @@ def expire(
         version=before_version,
         retain_last=retain_last,
         dry_run=not apply,
+        trust_clock=trust_clock,
         progress=Progress(),
     )
     if place.as_json:
@@ -132,6 +143,7 @@ def _report_expired(found: Sequence[Expired], applied: bool) -> None:
 )
 @click.option("--verbose", is_flag=True, help="Name every object.")
 @_apply
+@_trust_clock
 @takes_place
 def vacuum(
     place: Place,
@@ -140,6 +152,7 @@ def vacuum(
     dropped_older_than: dt.timedelta | None,
     verbose: bool,
     apply: bool,
+    trust_clock: bool,
 ) -> None:
     """Delete the unreachable files of TABLE or of NAMESPACE with all that is in it.
 
@@ -154,6 +167,9 @@ def vacuum(
 
     Time travel keeps what it needs: lakelog expire decides which versions stay. Files that are not lakelog's are never
     touched. Writes older than the limit fail with a clear error; the limit must be longer than your longest write.
+
+    In a folder, no clock but this host's says how old things are. Where it is more than a day past the newest commit,
+    and only that makes something old enough, --apply refuses without --trust-clock.
     """
     catalog = place.catalog_for(what)
     found = catalog.vacuum(
@@ -161,6 +177,7 @@ def vacuum(
         older_than=older_than,
         dropped_older_than=dropped_older_than,
         dry_run=not apply,
+        trust_clock=trust_clock,
         keys=verbose,
         progress=Progress(),
     )

@@ -25,7 +25,7 @@ class Clock:
 
     def govern(self, monkeypatch: pytest.MonkeyPatch) -> Clock:
         """Be the store's clock too: it corrects writers whose own is far from it."""
-        monkeypatch.setattr(MemoryStore, "now_us", lambda store: self.now_us)
+        monkeypatch.setattr(MemoryStore, "now_us", lambda store, near="": self.now_us)
         return self
 
     def client(self, warehouse: str) -> Catalog:

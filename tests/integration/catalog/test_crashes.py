@@ -41,8 +41,8 @@ class DyingStore:
     def open_input(self, key: str) -> BinaryIO:
         return self.inner.open_input(key)
 
-    def now_us(self) -> int | None:
-        return self.inner.now_us()
+    def now_us(self, near: str = "") -> int | None:
+        return self.inner.now_us(near)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         return bool(self._write(lambda: self.inner.put_if_absent(key, data)))

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.integration.store.sums import Sum
-from tests.processes.faulty_proxy import FaultyProxy, faulty_proxy
+from tests.processes.faulty_proxy import Chance, FaultyProxy, faulty_proxy
 
-from lakelog.log import CommitUnknown, Draft, Log, LogOptions, open_store
+from lakelog.log import CommitUnknown, Draft, Log, LogOptions, StorageError, open_store
 from lakelog.log.stores import s3_store
 from lakelog.testing.moto_server import S3Server, moto_server
 
@@ -103,3 +103,35 @@ def test_requests_on_the_wire_are_those_of_the_budget(spoilt: tuple[FaultyProxy,
     log.refresh(view)
     assert proxy.requests == ["GET"]
     proxy.requests = None
+
+
+class Truncating(Chance):
+    """Breaks off the next answers to reads."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__(0)
+        self.left = left
+
+    def fault(self, command: str, conditional: bool) -> str:
+        self.left -= command == "GET"
+        return "truncated" if command == "GET" and self.left >= 0 else ""
+
+
+@pytest.mark.parametrize("breaks", [1, s3_store.ATTEMPTS_MAX - 1, s3_store.ATTEMPTS_MAX])
+def test_an_answer_that_breaks_off_is_asked_for_again_also_where_it_says_that_nothing_is_there(
+    spoilt: tuple[FaultyProxy, S3Server], breaks: int
+) -> None:
+    proxy, server = spoilt
+    store = open_store(f"s3://lake/{uuid.uuid4().hex}", server.options)
+    store.put("there", b"x" * 1000)
+    reads = (lambda: store.get("absent"), lambda: store.get("there"), lambda: list(store.list_after("")))
+    for read, found in zip(reads, (None, b"x" * 1000, ["there"]), strict=True):
+        proxy.chance = Truncating(breaks)
+        try:
+            if breaks < s3_store.ATTEMPTS_MAX:
+                assert read() == found
+            else:
+                with pytest.raises(StorageError):
+                    read()
+        finally:
+            proxy.chance = None

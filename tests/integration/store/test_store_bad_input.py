@@ -25,6 +25,8 @@ from lakelog.log import (
     canonical_url,
     open_store,
 )
+from lakelog.log.clocks import host_clock_us
+from lakelog.log.stores.s3_store import S3Store
 from lakelog.testing.moto_server import S3Server
 
 PATIENT = LogOptions(sleep_s=lambda seconds: None)
@@ -258,5 +260,9 @@ def test_an_endpoint_that_does_not_answer_is_named_and_a_commit_there_is_unknown
     ):
         store.get("a")
     log = Log(store, "t", Sum(), options=LogOptions(sleep_s=lambda seconds: None, put_tries=1))
+    with pytest.raises(StorageError, match="cannot ask for the time"):
+        log.create(Draft(), log_id="l")  # it needs the store's time, so nothing was put
+    assert isinstance(store, S3Store)
+    store._clock.learn(host_clock_us())
     with pytest.raises(CommitUnknown, match="retry with the same commit id"):
         log.create(Draft(), log_id="l")

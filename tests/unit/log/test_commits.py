@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from tests.unit.log.projections import Clock, Words, begin, grown, new_log, say
@@ -269,6 +269,35 @@ def restore(view: View[Words], passed: Sequence[Commit]) -> Draft:
 
 def purge(view: View[Words], passed: Sequence[Commit]) -> Draft:
     return Draft(purges=True)
+
+
+def test_a_creation_that_is_retried_while_its_first_put_is_late_happens_once() -> None:
+    """The place is sealed; until the first put arrives, the retry creates, others drop, create and drop again."""
+
+    class Late(SpoiltStore):
+        meanwhile: Callable[[], None] | None = None
+
+        def put_if_absent(self, key: str, data: bytes) -> bool:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            if meanwhile is not None:
+                meanwhile()
+            return super().put_if_absent(key, data)
+
+    store = Late()
+    log, draft = new_log(store), Draft(events=({"word": "anew"},))
+    log.commit(begin(log), seal)
+
+    def meanwhile() -> None:
+        store.meanwhile = at_its_version
+
+    def at_its_version() -> None:
+        for log_id, commit_id in (("second", "c"), ("third", "other")):
+            log.commit(log.create(draft, log_id=log_id, commit_id=commit_id), seal)
+
+    store.meanwhile = meanwhile  # the first put is of version 1, which is taken
+    view = log.create(draft, log_id="second", commit_id="c")
+    assert view.sealed and view == log.load()
+    assert [commit.commit_id for commit in log.commits() if commit.reopens] == ["c", "other"]
 
 
 def test_a_sealed_log_can_be_restored_and_goes_on_as_it_was() -> None:

@@ -19,6 +19,7 @@ from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.files import joined
 from lakelog.catalog.logs import HasHead, TableHead
 from lakelog.catalog.state import MAIN, form_of
+from lakelog.catalog.times import time_text
 from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 
 LATEST = "latest"
@@ -108,10 +109,18 @@ class Stream:
         return self.kind.first(self.newest.id, self.newest.metadata.generation, version, whole=whole)
 
     def _version_from(self, timestamp_us: int) -> int:
+        head = self.newest
         try:
-            return self.newest.tracked.version_at_time(timestamp_us - 1) + 1
+            version = head.tracked.version_at_time(timestamp_us - 1) + 1
         except NotFound:
             return 1
+        # Where no version shows that the time has come, the store's clock has to.
+        if version > head.version and timestamp_us > head.logs.likely_us(head.tracked.location):
+            raise InvalidInput(
+                f"startingTimestamp is {time_text(timestamp_us)}, which is in the future: a stream begins with what "
+                f"there is, or at startingVersion {LATEST}"
+            )
+        return version
 
     @property
     def _expired(self) -> int:

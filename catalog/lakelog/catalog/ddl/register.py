@@ -34,23 +34,25 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import FormatError, InvalidInput, NotFound, Unsupported
+from lakelog.log.placing import or_unknown
 
 
 def register_table(
     tree: NameTree, identifier: Identifier, location: str, take_over: bool, token: Token | None
-) -> None:
+) -> Found[TableState]:
     """Give the name `identifier` to the table at `location`, a URL or folder, with its history.
 
     One commit of the namespace and the table. A dropped table that is no longer in a namespace's list of dropped ones
     is restored. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
     """
     check_name(identifier[-1], "table")
-    if was_applied_anywhere(tree.logs, token):
-        return
+    tracked = tree.logs.table(tree.logs.location(location))
+    if token is not None and was_applied_anywhere(tree.logs, token):
+        with or_unknown(token.commit_id, location):
+            return Found(tracked, tracked.at_its_place())
     goal = tree.namespace(identifier[:-1])
     if tree.find_table(identifier) is not None:
         raise staging.table_exists(identifier)
-    tracked = tree.logs.table(tree.logs.location(location))
     view = _view_at(tree, tracked, location)
     _check_unlinked(tree, tracked, view, location, take_over)
     if tree.logs.is_a_cut and view.sealed:
@@ -81,6 +83,7 @@ def register_table(
         return Draft(events=encode([TableMoved(**into)]))
 
     commit_changes(tree.logs, changes_of([(goal, link), (Found(tracked, view), move)], token), token)
+    return Found(tracked, tracked.known or view)
 
 
 def _view_at(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> View[TableState]:

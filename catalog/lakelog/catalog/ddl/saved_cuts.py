@@ -2,18 +2,22 @@
 
 The versions are in an object of their own, `_cut/<id>.json`, which is written first; the root namespace's log names
 it, with its hash. Expiry keeps the versions that saved cuts need.
+
+A cut is saved by a transaction of the root alone: once its intent stands, and before it is decided, it is checked that
+no version of it has expired. Expiry says so in the log, and reads the saved cuts after that, when nothing in the root
+is undecided. So at least one of the two sees the other, and a cut that was saved can be read.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from lakelog.catalog.errors import CommitConflict
-from lakelog.catalog.logs import FOREVER_US, Cut, LogCache, NameTree, Token, TrackedLog, commit_in
+from lakelog.catalog.logs import FOREVER_US, Cut, LogCache, LogChange, NameTree, Token, TrackedLog, commit_in
 from lakelog.catalog.names import check_name
 from lakelog.catalog.schema import ready
 from lakelog.catalog.state import NAMESPACE, RELATION, CutDropped, CutSaved, NamespaceState, SavedCut, encode
@@ -39,13 +43,15 @@ ready(CutVersions)
 def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     """Give the present versions of all logs a name. AlreadyExists where it is taken.
 
-    Costs one GET for each log that is known, and reads the others; one PUT for the versions, one for the name.
+    Costs one GET for each log that is known, and reads the others; one PUT for the versions, two for the name, and one
+    GET more for each log between these two.
     """
     tree.logs.check_writable()
     check_name(name, "cut")
     if is_time(name):
         raise InvalidInput(f"{name!r} would be read as a time: choose another name for the cut")
     found = tree.root()
+    root = found.tracked
     versions = collect(tree.logs)
     id = token.commit_id if token is not None else tree.logs.new_id()
     key = _key(f"{id}.json")
@@ -60,26 +66,40 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
         if name in view.state.cuts:
             raise AlreadyExists(f"there is a saved cut {name!r} already: drop it, or choose another name")
+        if view.state.expired > versions[root.location]:
+            raise _expired(name, root, versions[root.location], view)
         return Draft(events=encode([saved]))
 
-    commit_in(found, (), decide, token)
-    _check_kept(tree, name, saved.object, versions)
-    cut = all_cuts(tree).get(name)
-    if cut is None or cut.object != saved.object:
+    base = token.base(root) if token is not None else None
+    change = LogChange(root, root.at_least(found.view.version), decide, base)
+    try:
+        tree.logs.commit_together(
+            [change],
+            commit_id=token.commit_id if token is not None else None,
+            validate=lambda: _check_kept(tree, name, versions),
+        )
+    except _Expired as expired:
+        # The same request may be retried, and then has to write other versions.
+        _delete(tree, [saved.object])
+        raise CommitConflict(*expired.args, version=expired.version) from None
+    view = root.known
+    assert view is not None, "it was committed to"
+    kept = view.state.cuts.get(name)
+    if kept is None or kept.object != saved.object:
         raise NotFound(f"the cut {name!r} was saved, and dropped since by another client: save it again")
-    return cut
+    return kept
 
 
-def _check_kept(tree: NameTree, name: str, object: str, versions: Mapping[str, int]) -> None:
-    """Drop a cut that came too late: a version of it expired before the cut was saved. CommitConflict.
+def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int]) -> None:
+    """Refuse a cut of which a version has expired since it was collected, but for that of the root, whose intent was
+    judged on its state. CommitConflict.
 
-    Expiry commits to a log which versions expire, then reads the saved cuts; here the cut is saved first. So one of
-    both sees the other. The versions of a log that was replaced by another one at its place are no longer known, and
-    count as expired.
+    The versions of a log that was replaced by another one at its place are no longer known, and count as expired.
     """
     known: list[TrackedLog[Any]] = [
         tracked
         for location in versions
+        if location
         for tracked in (tree.logs.namespace(location), tree.logs.table(location))
         if tracked.known is not None
     ]
@@ -90,42 +110,47 @@ def _check_kept(tree: NameTree, name: str, object: str, versions: Mapping[str, i
             continue
         following = tracked.log.replay.effects(version + 1, view.version)
         if view.state.expired > version or view.purged or any(entry.reopens for entry in following):
-            _drop(tree, name, object, None)
-            raise CommitConflict(
-                f"version {version} of {tracked.log.location} expired while the cut {name!r} was "
-                "saved: save it again",
-                version=view.version,
-            )
+            raise _expired(name, tracked, version, view)
+
+
+def _expired(name: str, tracked: TrackedLog[Any], version: int, view: View[Any]) -> _Expired:
+    return _Expired(
+        f"version {version} of {tracked.log.location} expired while the cut {name!r} was saved: save it again",
+        version=view.version,
+    )
+
+
+class _Expired(CommitConflict):
+    """Ends the saving of a cut that could not be read."""
 
 
 def drop_cut(tree: NameTree, name: str, token: Token | None) -> None:
     """Forget a saved cut: versions that only it needed may expire. NotFound where it does not exist."""
-    _drop(tree, name, None, token)
-
-
-def _drop(tree: NameTree, name: str, object: str | None, token: Token | None) -> None:
-    """Forget the saved cut of that name, if it has that object, and delete that: its id is never used again."""
     found = tree.root()
     objects: list[str] = []
 
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
-        cut = _cut_named(view.state.cuts, name)
-        if object is not None and cut.object != object:
-            raise NotFound(f"the saved cut {name!r} was dropped and saved again since")
-        objects[:] = [cut.object]
+        objects[:] = [_cut_named(view.state.cuts, name).object]
         return Draft(events=encode([CutDropped(name=name)]))
 
     commit_in(found, (), decide, token)
+    _delete(tree, objects)
+
+
+def _delete(tree: NameTree, objects: Sequence[str]) -> None:
+    """Delete objects of cuts that are not saved, or not any more: an id is never used again."""
     try:
         tree.logs.places.store(tree.logs.warehouse).delete([_key(each) for each in objects])
     except StorageError:
-        return  # the cut is dropped anyway, and fsck reports the object
+        return  # it only takes space, and fsck reports the object
 
 
-def all_cuts(tree: NameTree) -> Mapping[str, SavedCut]:
-    """Return the saved cuts by their names."""
+def all_cuts(tree: NameTree, *, settled: bool = False) -> Mapping[str, SavedCut]:
+    """Return the saved cuts by their names; with `settled`, once it is decided about one that is being saved."""
     found = tree.find_namespace(())
-    return {} if found is None else found.view.state.cuts
+    if found is None:
+        return {}
+    return (found.tracked.settled() if settled else found.view).state.cuts
 
 
 def versions_of_cut(tree: NameTree, name: str) -> dict[str, int]:
@@ -145,14 +170,17 @@ def versions_of_cut(tree: NameTree, name: str) -> dict[str, int]:
     return msgspec.json.decode(data, type=CutVersions).logs
 
 
-def needed_versions(tree: NameTree) -> dict[str, int]:
-    """Return for each log the oldest version that a saved cut needs. Costs one GET for each cut."""
+def needed_versions(tree: NameTree, *, settled: bool = False) -> dict[str, int]:
+    """Return for each log the oldest version that a saved cut needs. Costs one GET for each cut.
+
+    What is deleted for good is compared with the cuts `settled`, after a commit that says what goes.
+    """
     needed: dict[str, int] = {}
-    for name in all_cuts(tree):
+    for name in all_cuts(tree, settled=settled):
         try:
             versions = versions_of_cut(tree, name)
         except NotFound:
-            return needed_versions(tree)  # dropped after the names were read
+            return needed_versions(tree, settled=settled)  # dropped after the names were read
         for location, version in versions.items():
             needed[location] = min(version, needed.get(location, version))
     return needed

@@ -30,6 +30,7 @@ from lakelog.log import (
     commit_together,
     refresh_many,
 )
+from lakelog.log.keys import Keys
 from lakelog.log.placing import Decide
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
@@ -71,24 +72,20 @@ class LogCache:
     """Opens the logs of one warehouse, and of the places that users chose, under one configuration.
 
     A commit's time is later than all that this process has read, so that a cut by time never holds an effect without
-    its cause, even if clocks are wrong.
+    its cause, even if clocks are wrong. Ages are judged by `now_us`, which no time in a log moves.
     """
 
     def __init__(self, places: Places, writer: Mapping[str, Json], log_options: LogOptions) -> None:
         self.places = places
         self.writer = dict(writer)
         self._seen_us = 0
-        clock_us, in_parallel = log_options.clock_us, log_options.in_parallel
+        in_parallel = log_options.in_parallel
 
         def in_parallel_as_here(works: Sequence[Callable[[], None]]) -> None:
             # Threads do not inherit the writer's facts.
             in_parallel([as_here(work) for work in works])
 
-        self.log_options = replace(
-            log_options,
-            clock_us=lambda: max(self._believable_us(clock_us()), self._seen_us + 1),
-            in_parallel=in_parallel_as_here,
-        )
+        self.log_options = replace(log_options, in_parallel=in_parallel_as_here)
         self._namespaces: dict[str, TrackedLog[NamespaceState]] = {}
         self._tables: dict[str, TrackedLog[TableState]] = {}
         self._lock = threading.Lock()
@@ -100,6 +97,31 @@ class LogCache:
     def seen_us(self) -> int:
         """The time of the newest version that this process has read or written."""
         return self._seen_us
+
+    def now_us(self, location: str = "") -> int | None:
+        """Return the time, by the clock of the store that has `location`, and by this host's where the two agree.
+
+        None where the store's cannot be known. No request, unless this process has had no answer of that store.
+        """
+        store, prefix = self.places.open(location)
+        store_us, own_us = store.now_us(Keys(prefix).latest), self.host_us()
+        if store_us is None:
+            return None
+        return own_us if abs(own_us - store_us) <= CLOCK_TOLERANCE_US else store_us
+
+    def likely_us(self, location: str = "") -> int:
+        """As `now_us`; this host's time where the store's cannot be known. Nothing may be deleted by that alone."""
+        now_us = self.now_us(location)
+        return self.host_us() if now_us is None else now_us
+
+    def host_us(self) -> int:
+        """Return the time by this host's clock, whatever the store's is."""
+        return self.log_options.clock_us()
+
+    @property
+    def clock_is_the_hosts(self) -> bool:
+        """Whether the warehouse is a folder, whose store mostly has no clock but the host's."""
+        return self.warehouse.startswith("/")
 
     @property
     def warehouse(self) -> str:
@@ -137,18 +159,17 @@ class LogCache:
                 prefix,
                 projection,
                 writer=Facts(self.writer),
-                options=self.log_options,
+                options=replace(self.log_options, clock_us=partial(self._time_us, location)),
                 open_url=self.places.open_url,
             )
             with self._lock:
                 tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix, self._saw))
         return tracked
 
-    def _believable_us(self, own_us: int) -> int:
-        """Return the store's time for a clock that differs too much: else the log would discard the clock's time, and
-        with it the times that this process has seen."""
-        store_us = self.places.store(self.warehouse).now_us()
-        return own_us if store_us is None or abs(own_us - store_us) <= CLOCK_TOLERANCE_US else store_us
+    def _time_us(self, location: str) -> int:
+        """Return a writer's clock: the store's time where this host's differs too much. Else the log would discard the
+        host's, and with it the times that this process has seen."""
+        return max(self.likely_us(location), self._seen_us + 1)
 
     def _saw(self, time_us: int) -> None:
         with self._lock:

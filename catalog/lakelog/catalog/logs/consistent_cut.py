@@ -37,7 +37,8 @@ class Cut:
     `at_us` is a moment of the past; `versions` has all versions, by location. Without either, the cut is not before
     anything that this process has seen, its own commits included: other clients' clocks may be behind. `waits` returns,
     by its newest view, whether a log is read only once nothing in it is undecided: a serializable reader that skipped
-    a transaction which is about to be committed could see an effect of it, in a log that it only read.
+    a transaction which is about to be committed could see an effect of it, in a log that it only read. `check_past`
+    raises while `at_us` is not over: it is called where no later version of a log shows that it is.
     """
 
     def __init__(
@@ -47,9 +48,11 @@ class Cut:
         at_us: int = FOREVER_US,
         versions: Mapping[str, int] | None = None,
         waits: Callable[[View[Any]], bool] = lambda view: False,
+        check_past: Callable[[], None] = lambda: None,
     ) -> None:
         self._logs = logs
         self._waits = waits
+        self._check_past = check_past
         self._asked_us = at_us
         self._versions = versions
         self._first_us = logs.seen_us if at_us == FOREVER_US and versions is None else 0
@@ -89,13 +92,19 @@ class Cut:
 
     def _choose(self, tracked: TrackedLog[S], fresh: bool) -> _Chosen:
         known = tracked.known
-        head = known if fresh and known is not None else tracked.current()
+        try:
+            head = known if fresh and known is not None else tracked.current()
+        except NotFound:
+            self._check_past()
+            raise
         if self._waits(head):
             head = tracked.settled()
         self._is_unchecked = bool(self._chosen)
         if self._chosen.keys() - self._batch:
             self.check()
         is_head = head.time_us <= self._last_us
+        if is_head:
+            self._check_past()
         view = head if is_head else self._before(tracked)
         self._first_us = max(self._first_us, view.time_us)
         return _Chosen(tracked, view, is_head)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from lakelog.catalog.ddl import drop_table, needed_versions
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.logs import FOREVER_US, NameTree, Target, Token, TrackedLog, was_applied_anywhere
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import RELATION, TableState
-from lakelog.log.errors import ConflictError, NotFound, Unsupported
+from lakelog.log.errors import LakelogError, NotFound, Unsupported
 
 
 def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) -> bool:
     """Drop a table, delete its files and forget it; False where it does not exist.
 
     A table at a place that its user chose is forgotten, and its files stay. Unsupported, with nothing done, where a
-    saved cut has the table. ConflictError where it was dropped, but could not be purged.
+    saved cut has the table. DoneInPart where it was dropped, but could not be purged.
     """
     tree.logs.check_writable()
     if tree.logs.is_a_cut:
@@ -31,7 +32,15 @@ def drop_and_purge(tree: NameTree, identifier: Identifier, token: Token | None) 
     asked = token or Token(commit_id=tree.logs.new_id(), bases={})
     if not drop_table(tree, identifier, asked):
         return False
-    _purge(tree, identifier, asked)
+    try:
+        _purge(tree, identifier, asked)
+    except DoneInPart:
+        raise
+    except LakelogError as error:
+        raise DoneInPart(
+            f"{quoted(identifier)} was dropped, but not all of it is purged: {error}. Vacuum purges the rest after its "
+            "retention"
+        ) from error
     return True
 
 
@@ -51,10 +60,9 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
             continue
         planned = purge.plan_purge(tree, kind, quoted(identifier), entry)
         if planned is not None and not purge.do(tree, planned):
-            raise ConflictError(
+            raise DoneInPart(
                 f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved that has "
-                "it. Vacuum purges it after its retention",
-                version=planned.view.version,
+                "it. Vacuum purges it after its retention"
             )
         finished.append(id)
     if finished:

@@ -12,7 +12,7 @@ order: it writes the cut, then reads what the logs have recorded. So at least on
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,8 +20,10 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, Unreadable, no_progress
+from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.reachable import ever_in, first_readable, total, without
 from lakelog.catalog.state import HistoryExpired, NamespaceState, TableState, encode
 from lakelog.log import Draft, View, expiry
@@ -84,13 +86,12 @@ class Keep:
 
 
 def what_to_keep(
-    now_us: int,
     *,
     older_than: dt.timedelta | None = None,
     version: int | None = None,
     retain_last: int | None = None,
-) -> Keep:
-    """Return the rule of these arguments; without any, `EXPIRE_DEFAULT_AGE`. InvalidInput."""
+) -> Callable[[int], Keep]:
+    """Return what these arguments mean at a given time; without any, `EXPIRE_DEFAULT_AGE`. InvalidInput."""
     wishes = {"older_than": older_than, "version": version, "retain_last": retain_last}
     given = [name for name, value in wishes.items() if value is not None]
     if len(given) > 1:
@@ -99,35 +100,47 @@ def what_to_keep(
         if number is not None and (type(number) is not int or number < 1):
             raise InvalidInput(f"{name} is {number!r}: give a whole number of at least 1")
     if version is not None or retain_last is not None:
-        return Keep(version=version, last=retain_last)
-    return Keep(since=now_us - age_us("older_than", EXPIRE_DEFAULT_AGE if older_than is None else older_than))
-
-
-def age_us(name: str, age: dt.timedelta) -> int:
-    """Return an age in microseconds. InvalidInput for a negative one, or for another type."""
-    if not isinstance(age, dt.timedelta) or age < dt.timedelta(0):
-        raise InvalidInput(f"{name} is {age!r}: give a datetime.timedelta of 0 or more")
-    return round(age / dt.timedelta(microseconds=1))
+        return lambda now_us: Keep(version=version, last=retain_last)
+    age = age_us("older_than", EXPIRE_DEFAULT_AGE if older_than is None else older_than)
+    return lambda now_us: Keep(since=until_us(now_us, age))
 
 
 def expire_logs(
-    tree: NameTree, scope: Scope, wish: Keep, *, dry_run: bool, progress: Progress | None = None
+    tree: NameTree,
+    scope: Scope,
+    wish: Callable[[int], Keep],
+    *,
+    dry_run: bool,
+    trust_clock: bool = False,
+    progress: Progress | None = None,
 ) -> list[Expired]:
     """Expire old versions of every log in `scope`, or report what would expire. One log's failure does not stop the
-    others.
+    others. ClockNotTrusted (see `ages`).
 
     Costs, for each log, a few GETs where nothing expires; else a GET for each retained version, and on doing it a PUT
     for each that expires, four for the commit, base, snapshot and hint, and two LISTs.
     """
     progress = progress or no_progress
     cuts = needed_versions(tree)
+
+    def goes(now_us: int) -> set[str]:
+        found = _each(tree, scope, wish(now_us), cuts, no_progress, dry_run=True)
+        return {f"{each.location}@{each.first}" for each in found if each.commits}
+
+    now_us = judging_us(tree, scope, goes, only_look=dry_run, trust_clock=trust_clock)
+    return _each(tree, scope, wish(now_us), cuts, progress, dry_run=dry_run)
+
+
+def _each(
+    tree: NameTree, scope: Scope, keep: Keep, cuts: Mapping[str, int], progress: Progress, *, dry_run: bool
+) -> list[Expired]:
     done: list[Expired] = [_skipped(each) for each in scope.unreadable]
     work: list[tuple[Target[Any], str]] = [(target, "table") for target in scope.tables]
     work += [(target, "namespace") for target in scope.namespaces]
     for number, (target, kind) in enumerate(work, start=1):
         progress(f"{number:,} of {len(work):,}: {target.name}")
         try:
-            found = _plan(target, kind, wish, cuts.get(target.tracked.location))
+            found = _plan(target, kind, keep, cuts.get(target.tracked.location))
             if not dry_run and found.commits:
                 found = _do(tree, target, found)
         except LakelogError as error:
@@ -140,12 +153,12 @@ def expire_logs(
     return done
 
 
-def _plan(target: Target[Any], kind: str, wish: Keep, cut: int | None) -> Expired:
+def _plan(target: Target[Any], kind: str, keep: Keep, cut: int | None) -> Expired:
     tracked, view = target.tracked, target.view
     base = last_base_from(tracked.log, view)
     oldest = first_readable(base)
     # Any run finishes what an earlier one began.
-    asked = max(wish.first(tracked, view, base), view.state.expired, oldest)
+    asked = max(keep.first(tracked, view, base), view.state.expired, oldest)
     first = max(oldest, asked if cut is None else min(asked, cut))
     known = Expired(
         kind=kind,
@@ -192,17 +205,23 @@ def _do(tree: NameTree, target: Target[S], planned: Expired) -> Expired:
         raise NotFound(
             f"{target.name} was dropped while its history was being expired: nothing was done"
         ) from error
-    cut = needed_versions(tree).get(tracked.location)
-    if cut is not None and cut < first:
-        return Expired(
-            kind=planned.kind,
-            name=planned.name,
-            location=planned.location,
-            head=planned.head,
-            kept_for_cuts=True,
-        )
-    kept = expiry.expire(tracked.log, first)
-    refresh_snapshot(tracked)
+    try:
+        cut = needed_versions(tree, settled=True).get(tracked.location)
+        if cut is not None and cut < first:
+            return Expired(
+                kind=planned.kind,
+                name=planned.name,
+                location=planned.location,
+                head=planned.head,
+                kept_for_cuts=True,
+            )
+        kept = expiry.expire(tracked.log, first)
+        refresh_snapshot(tracked)
+    except LakelogError as error:
+        raise DoneInPart(
+            f"versions before {first} of {target.name} have expired, but their objects are not all removed: {error}. "
+            "Run expire again, which removes the rest"
+        ) from error
     return msgspec.structs.replace(planned, first=kept)
 
 

@@ -150,7 +150,7 @@ def do(tree: NameTree, purge: Purge, *, sealed: bool = True) -> bool:
     """
     view = _purged(purge, seal=not sealed)
     # After the purge, as a writer of a cut reads purges after it has saved the cut.
-    if view is None or is_needed(purge, needed_versions(tree)):
+    if view is None or is_needed(purge, needed_versions(tree, settled=True)):
         return False
     for child in purge.children:
         # An object below a namespace cannot be restored without it, sealed by the drop or not.

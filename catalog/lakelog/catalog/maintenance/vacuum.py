@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.files import started_at
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
 from lakelog.catalog.maintenance import orphans, purge
-from lakelog.catalog.maintenance.expire import age_us
+from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.purge import Content, data_of, folder
 from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, paths, reachable
 from lakelog.catalog.names import quoted
@@ -70,6 +71,7 @@ class Wish:
     dropped_age_us: int
     dry_run: bool
     keys: bool
+    trust_clock: bool = False
     progress: Progress = no_progress
 
 
@@ -79,6 +81,7 @@ def vacuum_wish(
     dropped_older_than: dt.timedelta | None = None,
     dry_run: bool,
     keys: bool,
+    trust_clock: bool = False,
     progress: Progress | None = None,
 ) -> Wish:
     """Return the arguments of a vacuum. InvalidInput for negative ages and other types."""
@@ -90,18 +93,34 @@ def vacuum_wish(
         ),
         dry_run=dry_run,
         keys=keys,
+        trust_clock=trust_clock,
         progress=progress or no_progress,
     )
 
 
 def vacuum_logs(tree: NameTree, scope: Scope, asked: Wish) -> list[Vacuumed]:
     """Delete the unreachable objects in `scope`, or report what would be deleted. One failure does not stop the rest.
+    ClockNotTrusted (see `ages`).
 
     Costs, for each table, two to four LISTs (more for more than 1000 files) and a few GETs; where a file is met that
     the current version does not have, one GET for each retained version; a PUT for the fence, and a request for every
     1000 deletions. For each namespace a LIST of its folders, and one GET for each folder that no name leads to.
     """
-    now_us = tree.logs.log_options.clock_us()
+
+    def goes(now_us: int) -> set[str]:
+        looked = _each(tree, scope, replace(asked, dry_run=True, keys=True, progress=no_progress), now_us)
+        return {gone for each in looked for gone in (*each.keys, _purged(each)) if gone}
+
+    now_us = judging_us(tree, scope, goes, only_look=asked.dry_run, trust_clock=asked.trust_clock)
+    return _each(tree, scope, asked, now_us)
+
+
+def _purged(each: Vacuumed) -> str:
+    """Return what can no longer be restored then, though it may have no objects."""
+    return f"{each.kind} {each.name}" if each.kind.startswith("dropped") and not each.kept_for_cuts else ""
+
+
+def _each(tree: NameTree, scope: Scope, asked: Wish, now_us: int) -> list[Vacuumed]:
     done = [
         Vacuumed(kind=each.kind, name=each.name, location=each.location, error=each.error)
         for each in scope.unreadable
@@ -167,7 +186,7 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
     if not unreached:
         fence = 0  # none is needed
     elif asked.write_age_us:
-        fence = max(_fence(tracked, view, now_us - asked.write_age_us), view.fence)
+        fence = max(_fence(tracked, view, until_us(now_us, asked.write_age_us)), view.fence)
     else:
         fence = view.version + 1
     going = {key: size for key, size in unreached.items() if _started_at(key, prefix) < fence}
@@ -183,7 +202,12 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
         fenced = None
     content = Content(files=going, objects=listed.objects | objects, foreign=listed.foreign)
     if not asked.dry_run:
-        purge.delete(tracked.store, content)
+        try:
+            purge.delete(tracked.store, content)
+        except LakelogError as error:
+            raise DoneInPart(
+                f"of {target.name}, some files are left that can go: {error}. Run vacuum again, which deletes them"
+            ) from error
     return _answer("table", target.name, tracked.log.location, content, asked, fence=fenced, waiting=waiting)
 
 
@@ -258,11 +282,11 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     done: list[Vacuumed] = []
     finished: list[str] = []
     cuts = needed_versions(tree)
-    until_us = now_us - asked.dropped_age_us
-    for id, (kind, name, entry) in purge.due(namespace.view.state, until_us).items():
+    until = until_us(now_us, asked.dropped_age_us)
+    for id, (kind, name, entry) in purge.due(namespace.view.state, until).items():
         title = quoted((*(namespace.path or ()), name))
         found = purge.plan_purge(tree, kind, title, entry, only_look=asked.dry_run)
-        if found is not None and not found.view.purged and found.view.time_us > until_us:
+        if found is not None and not found.view.purged and found.view.time_us > until:
             continue  # restored since the namespace was read, and perhaps dropped again
         if found is None:
             finished.append(id)
@@ -276,7 +300,7 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
             else:
                 kept = True
         done += [_of_purge("dropped", each, asked, kept) for each in found.all()]
-    for id, dropped in purge.due_definitions(namespace.view.state, until_us).items():
+    for id, dropped in purge.due_definitions(namespace.view.state, until).items():
         finished.append(id)
         title = quoted((*(namespace.path or ()), dropped.name))
         what = f"dropped-{kind_of(dropped.definition)}"
@@ -297,7 +321,8 @@ def _unlinked(
     tree: NameTree, namespace: Target[NamespaceState], known: Collection[str], asked: Wish, now_us: int
 ) -> list[Vacuumed]:
     """Purge logs and folders of unfinished creations."""
-    found = orphans.find(tree, namespace, known, now_us - asked.write_age_us, now_us - asked.dropped_age_us)
+    made, dropped = until_us(now_us, asked.write_age_us), until_us(now_us, asked.dropped_age_us)
+    found = orphans.find(tree, namespace, known, made, dropped)
     done: list[Vacuumed] = []
     if not asked.dry_run:
         orphans.note(namespace, found)

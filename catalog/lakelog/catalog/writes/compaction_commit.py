@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.errors import CommitConflict, DoneInPart
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import TableHead, Token
 from lakelog.catalog.parquet import copied_files, leftovers
@@ -21,7 +21,7 @@ from lakelog.catalog.schema import Filter, as_predicate
 from lakelog.catalog.state import Goal, Group, Operation, plan_compaction
 from lakelog.catalog.writes import row_changes
 from lakelog.log import WriteRef
-from lakelog.log.errors import CommitUnknown, NotFound, Unsupported
+from lakelog.log.errors import CommitUnknown, NotFound, StorageError, Unsupported
 
 TRIES_MAX = 5
 """After this many changes of its files by other writers, a compaction gives up."""
@@ -126,25 +126,45 @@ def _left_out(head: TableHead, version: int, groups: Sequence[Rewritten], commit
 def compact(head: TableHead, goal: Goal, filter: Filter | None) -> TableHead:
     """Rewrite the planned groups (see `plan_groups`), in as many commits as needed, and return the newest version.
 
-    CommitConflict where other writers keep changing the same files.
+    CommitConflict where other writers keep changing the same files; DoneInPart where some were rewritten before the
+    store failed.
     """
-    until, tries_left = head.version, TRIES_MAX
-    limit_bytes = _FILES_AT_ONCE * goal.target_size_bytes
+    until, tries_left, commits = head.version, TRIES_MAX, 0
     while True:
-        files, groups = plan_groups(head, goal, filter, until=until, limit_bytes=limit_bytes)
-        if not groups:
+        try:
+            done = _compact_next(head, goal, filter, until)
+        except StorageError as error:
+            if not commits:
+                raise
+            raise DoneInPart(
+                f"of the compaction of {head.name}, {commits} commits have happened: {error}. Compact the rest again"
+            ) from error
+        if done is None:
             return head
-        write = head.begin_write()
-        copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes)
-        removed = files["path"].to_pylist()
-        with leftovers.kept_by_commit(head.tracked, copied):
-            head, lost = commit(head, [Rewritten(removed, copied)], write=write, token=None)
-        if lost:
-            leftovers.delete(head.tracked, [file.path for file in copied])
-            tries_left -= 1
+        head, lost = done
+        commits += not lost
+        tries_left -= lost
         if not tries_left:
             raise CommitConflict(
                 f"the compaction of {head.name} conflicted with other writers, which changed its files, {TRIES_MAX} "
                 "times. Earlier groups of it are committed. Compact the rest when fewer rows are changed",
                 version=head.version,
             )
+
+
+def _compact_next(
+    head: TableHead, goal: Goal, filter: Filter | None, until: int
+) -> tuple[TableHead, bool] | None:
+    """Rewrite the next groups in one commit; None where there are none. With whether that was lost to other writers."""
+    files, groups = plan_groups(
+        head, goal, filter, until=until, limit_bytes=_FILES_AT_ONCE * goal.target_size_bytes
+    )
+    if not groups:
+        return None
+    write = head.begin_write()
+    copied = copied_files(head, files, Constant(False), write, target_size_bytes=goal.most_bytes)
+    with leftovers.kept_by_commit(head.tracked, copied):
+        head, lost = commit(head, [Rewritten(files["path"].to_pylist(), copied)], write=write, token=None)
+    if lost:
+        leftovers.delete(head.tracked, [file.path for file in copied])
+    return head, bool(lost)

@@ -13,6 +13,12 @@ _NAMESPACE = Parameter(
     "namespace", "STRING", "all of a namespace; NULL: the table, or the whole catalog", default="NULL"
 )
 _DRY_RUN = Parameter("dry_run", "BOOLEAN", "only report what would be deleted", default="true")
+_TRUST_CLOCK = Parameter(
+    "trust_clock",
+    "BOOLEAN",
+    "the driver's clock is right, though in a folder nothing was committed for more than a day",
+    default="false",
+)
 
 
 def _age(parameter: str, comment: str) -> Parameter:
@@ -39,6 +45,7 @@ def _expire(call: Call) -> Rows:
         version=call["version"],
         retain_last=call["retain_last"],
         dry_run=call["dry_run"],
+        trust_clock=call["trust_clock"],
     )
     return [
         (
@@ -55,6 +62,7 @@ def _vacuum(call: Call) -> Rows:
         older_than=_duration(call, "older_than"),
         dropped_older_than=_duration(call, "dropped_older_than"),
         dry_run=call["dry_run"],
+        trust_clock=call["trust_clock"],
     )
     return [
         (
@@ -90,6 +98,7 @@ PROCEDURES = (
             Parameter("version", "BIGINT", "versions before this one, of a table", default="NULL"),
             _NAMESPACE,
             _DRY_RUN,
+            _TRUST_CLOCK,
         ),
         columns=(
             *_PLACE,
@@ -114,6 +123,7 @@ PROCEDURES = (
             _age("dropped_older_than", "what was dropped longer ago is purged; NULL: 7 days"),
             _NAMESPACE,
             _DRY_RUN,
+            _TRUST_CLOCK,
         ),
         columns=(
             *_PLACE,

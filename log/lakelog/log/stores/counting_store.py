@@ -76,5 +76,5 @@ class CountingStore:
         self._count("open")
         return self.inner.open_input(key)
 
-    def now_us(self) -> int | None:
-        return self.inner.now_us()
+    def now_us(self, near: str = "") -> int | None:
+        return self.inner.now_us(near)

@@ -7,10 +7,11 @@ and never leaves a torn one under a taken name. Durable means: file synced, link
 import errno
 import fcntl
 import os
-import time
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from lakelog.log.clocks import StoreClock
 from lakelog.log.errors import NotFound, PermissionDenied, StorageError
 from lakelog.log.ids import new_id
 from lakelog.log.stores.store import check_key
@@ -30,7 +31,7 @@ class LocalStore:
         self.url = root.rstrip("/") or "/"
         self._base = root.rstrip("/")
         self.fsync = fsync
-        self._clock_offset_us = 0
+        self._clock = StoreClock()
 
     def get(self, key: str) -> bytes | None:
         try:
@@ -153,9 +154,21 @@ class LocalStore:
         except OSError as error:
             raise self._error("read", key, error) from error
 
-    def now_us(self) -> int | None:
-        """The file system's time, read from the stamps of the files written here (NFS: the server's)."""
-        return time.time_ns() // 1000 + self._clock_offset_us
+    def now_us(self, near: str = "") -> int | None:
+        """The file system's time, read from the stamps of the files written here (NFS: the server's). Before the first
+        of them, a file without a name is made beside `near`; None where this client may not."""
+        known_us = self._clock.now_us()
+        if known_us is not None:
+            return known_us
+        folder = os.path.dirname(f"{self._base}/{near}") or "/"
+        while not os.path.isdir(folder):
+            folder = os.path.dirname(folder)
+        try:
+            with tempfile.TemporaryFile(prefix=TEMPORARY, dir=folder, buffering=0) as probe:
+                self._clock.learn(stamp_us(probe.fileno()))
+        except OSError:
+            return None
+        return self._clock.now_us()
 
     def _path(self, key: str) -> str:
         check_key(key)
@@ -179,7 +192,7 @@ class LocalStore:
                 written += os.write(fd, data[written:])
             if self.fsync:
                 os.fsync(fd)
-            self._learn_clock(fd)
+            self._clock.learn(stamp_us(fd))
         except BaseException as error:
             self._unlink(temporary)
             os.close(fd)
@@ -187,11 +200,6 @@ class LocalStore:
                 raise self._error("write", key, error, without_effect=True) from error
             raise
         return temporary, fd
-
-    def _learn_clock(self, fd: int) -> None:
-        offset = (os.fstat(fd).st_mtime_ns - time.time_ns()) // 1000
-        # File stamps are coarse; only a difference that no timer tick explains is one of clocks.
-        self._clock_offset_us = offset if abs(offset) > 1_000_000 else 0
 
     def _make_directory(self, directory: str) -> None:
         missing = []
@@ -274,6 +282,11 @@ class LocalStore:
             location=location,
             without_effect=without_effect,
         )
+
+
+def stamp_us(fd: int) -> int:
+    """Return when the file was written last, by the clock of its file system; some stamp whole seconds only."""
+    return os.fstat(fd).st_mtime_ns // 1000
 
 
 def _lock(fd: int) -> None:

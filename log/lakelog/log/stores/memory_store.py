@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, ClassVar
 
+from lakelog.log.clocks import host_clock_us
 from lakelog.log.errors import NotFound
-from lakelog.log.options import system_clock_us
 from lakelog.log.stores.store import check_key
 
 
@@ -16,9 +16,7 @@ class MemoryStore:
     _named: ClassVar[dict[str, "MemoryStore"]] = {}
     _naming: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(
-        self, url: str = "memory://private", *, clock_us: Callable[[], int] = system_clock_us
-    ) -> None:
+    def __init__(self, url: str = "memory://private", *, clock_us: Callable[[], int] = host_clock_us) -> None:
         self.url = url
         self._clock_us = clock_us
         self._objects: dict[str, bytes] = {}
@@ -78,5 +76,5 @@ class MemoryStore:
             raise NotFound(f"{self.url}/{key} does not exist")
         return io.BytesIO(data)
 
-    def now_us(self) -> int | None:
+    def now_us(self, near: str = "") -> int | None:
         return self._clock_us()

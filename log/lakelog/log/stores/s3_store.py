@@ -8,11 +8,11 @@ client resends by itself, so "taken" may be our own echo; the caller of put_if_a
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
 
+from lakelog.log.clocks import StoreClock
 from lakelog.log.errors import LakelogError, NotFound, PermissionDenied, StorageError, Unsupported
 from lakelog.log.stores.s3_input import S3Input
 from lakelog.log.stores.store import check_key
@@ -28,6 +28,15 @@ _NO_CREDENTIALS = {
     "PartialCredentialsError",
     "CredentialRetrievalError",
     "ProfileNotFound",
+}
+_READS = {"get_object", "head_object", "list_objects_v2"}
+_BROKEN = {
+    "ClientPayloadError",
+    "ContentLengthError",
+    "IncompleteReadError",
+    "ResponseParserError",
+    "ResponseStreamingError",
+    "TransferEncodingError",
 }
 _REFUSED = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "XAdminUserNotFound"}
 
@@ -47,7 +56,7 @@ class S3Store:
         self._path_style = path_style
         self._lock = threading.Lock()
         self._connected: tuple[int, Any] | None = None
-        self._clock_offset_us: int | None = None
+        self._clock = StoreClock()
 
     def get(self, key: str) -> bytes | None:
         found = self._run(self._get, key)
@@ -144,11 +153,17 @@ class S3Store:
         except Exception as error:
             raise self._error("read", key, error) from error
 
-    def now_us(self) -> int | None:
-        """The server's time: the Date of its last answer, carried on by the monotonic clock."""
-        if self._clock_offset_us is None:
-            return None
-        return time.monotonic_ns() // 1000 + self._clock_offset_us
+    def now_us(self, near: str = "") -> int | None:
+        """The server's time: the Date of its last answer, a refusal too. Without any, one HEAD asks for it."""
+        known_us = self._clock.now_us()
+        if known_us is not None:
+            return known_us
+        try:
+            self._call("head_object", Key=self._prefix + (near or "_log/latest.json"))
+        except Exception as error:
+            if _status(error) is None:
+                raise self._error("ask for the time of", near or "_log/latest.json", error) from error
+        return self._clock.now_us()
 
     def _key(self, key: str) -> str:
         check_key(key)
@@ -197,17 +212,32 @@ class S3Store:
         return sync(self._fs().loop, coroutine, *arguments, **named)
 
     def _call(self, operation: str, **arguments: Any) -> Any:
-        answer = self._run(self._fs()._call_s3, operation, Bucket=self._bucket, **arguments)
-        self._learn_clock(answer)
-        return answer
+        return self._run(self._answer, operation, arguments)
+
+    async def _answer(self, operation: str, arguments: dict[str, Any]) -> Any:
+        """Return the server's answer to one request, and take note of its time, also where it refuses.
+
+        A read whose answer broke off is retried, whatever the answer was going to be.
+        """
+        tried = 0
+        while True:
+            try:
+                answer = await self._fs()._call_s3(operation, Bucket=self._bucket, **arguments)
+            except Exception as error:
+                self._learn_clock(_response(error))
+                tried += 1
+                if operation not in _READS or not _broke_off(error) or tried == ATTEMPTS_MAX:
+                    raise
+            else:
+                self._learn_clock(answer)
+                return answer
 
     async def _get(self, key: str) -> bytes | None | LakelogError:
         """Return errors as values, so that one failed key does not leave its siblings running."""
         broken: Exception = StorageError("never asked", location=self.url)
         for _ in range(ATTEMPTS_MAX):
             try:
-                answer = await self._fs()._call_s3("get_object", Bucket=self._bucket, Key=self._key(key))
-                self._learn_clock(answer)
+                answer = await self._answer("get_object", {"Key": self._key(key)})
             except Exception as error:
                 # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
                 return None if _code(error) == "NoSuchKey" else self._error("read", key, error)
@@ -228,7 +258,7 @@ class S3Store:
                 server_us = int(parsedate_to_datetime(date).timestamp() * 1_000_000)
             except ValueError:
                 return
-            self._clock_offset_us = server_us - time.monotonic_ns() // 1000
+            self._clock.learn(server_us)
 
     def _error(self, verb: str, key: str, error: Exception) -> LakelogError:
         """Return what a failure means. Quotes nothing of the server's own text, which could hold credentials."""
@@ -249,6 +279,13 @@ class S3Store:
             return StorageError(
                 f"cannot {verb} {location}: there is no bucket {self._bucket!r}{where}; create it, or correct the "
                 "location or the endpoint",
+                location=location,
+                without_effect=first_answer,
+            )
+        if code == "RequestTimeTooSkewed":
+            return StorageError(
+                f"cannot {verb} {location}: the clock of this host is too far from that of the store{where} ({code}); "
+                "set it right",
                 location=location,
                 without_effect=first_answer,
             )
@@ -294,6 +331,11 @@ def _root(error: BaseException) -> BaseException:
         error = error.__cause__
         seen += 1
     return error
+
+
+def _broke_off(error: BaseException) -> bool:
+    """Return whether only the beginning of an answer came; the client library does not retry these."""
+    return type(_root(error)).__name__ in _BROKEN
 
 
 def _response(error: BaseException) -> dict[str, Any]:

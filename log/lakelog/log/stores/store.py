@@ -65,11 +65,13 @@ class ObjectStore(Protocol):
         """Return a seekable reader. Raises NotFound."""
         ...
 
-    def now_us(self) -> int | None:
-        """Return the store's own time as far as it is known without a request, else None.
+    def now_us(self, near: str = "") -> int | None:
+        """Return the store's own time, in microseconds since 1970. None where this client cannot learn it.
 
-        Only the times that commits show depend on it. A writer's clock may be wrong on its own; the
-        store's is the same for all writers.
+        Costs nothing after any other answer of the store, else one small request; a folder shows it by the stamp of a
+        file that has no name, which the caller has to be allowed to write in the folder of the key `near`. A writer's
+        clock may be wrong on its own; the store's is the same for all writers. So commits are timed, and ages judged,
+        by this one. Raises StorageError where the store does not answer.
         """
         ...
 

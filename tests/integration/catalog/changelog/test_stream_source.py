@@ -82,6 +82,9 @@ def test_it_begins_at_a_version_a_time_or_with_what_is_to_come(table):
     assert batches(source, source.start(timestamp_us=time_us))[0] == [[3]]
     assert batches(source, source.start(timestamp_us=time_us + 1))[0] == []
     assert batches(source, source.start(timestamp_us=0))[0] == [[1, 2, 3]]
+    for later_us in (time_us + 365 * 86_400_000_000, 2**62):
+        with pytest.raises(InvalidInput, match="in the future"):
+            source.start(timestamp_us=later_us)
     latest = source.start(version="latest")
     assert batches(source, latest)[0] == []
     table.append(rows(9))

@@ -199,7 +199,7 @@ def test_a_cut_whose_save_is_retried_is_checked_as_it_was_saved_at_first(
         catalog.save_cut("friday", token=token)
     needed = saved_cuts.needed_versions
     monkeypatch.setattr(
-        "lakelog.catalog.maintenance.expire.needed_versions", lambda tree: {}
+        "lakelog.catalog.maintenance.expire.needed_versions", lambda tree, settled=False: {}
     )  # looked before the cut was there
     table.append(rows(2))
     client().expire("t", retain_last=1, dry_run=False)
@@ -228,8 +228,8 @@ def test_the_object_of_a_dropped_cut_goes_and_no_reader_meanwhile_takes_that_for
         catalog.save_cut(name)
     all_of = saved_cuts.all_cuts
 
-    def old(tree: Any) -> Any:
-        seen = all_of(tree)
+    def old(tree: Any, *, settled: bool = False) -> Any:
+        seen = all_of(tree, settled=settled)
         if "friday" in seen:
             other.drop_cut("friday")
         return seen
@@ -240,3 +240,52 @@ def test_the_object_of_a_dropped_cut_goes_and_no_reader_meanwhile_takes_that_for
     kept = catalog.cuts()["saturday"]
     assert list(open_store(warehouse).list_after("_cut/")) == [f"_cut/{kept.object}"]
     assert not catalog.fsck().found
+
+
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_a_version_that_expires_between_the_check_and_the_decision_of_a_cut_prevents_it(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch, is_retried: bool
+) -> None:
+    """Expiry does not go on while it is undecided whether a cut is saved that needs what has expired."""
+    cleaner = Catalog(warehouse, log_options=LogOptions(patience_s=0, patience_each_s=0))
+    table = catalog.create_table("t", SCHEMA).append(rows(1))
+    check = saved_cuts._check_kept
+    expired: list[Any] = []
+
+    def then_expires(*given: Any) -> None:
+        check(*given)
+        if not expired:
+            cleaner.load_table("t").append(rows(2))
+            expired.extend(cleaner.expire("t", retain_last=1, dry_run=False))
+
+    monkeypatch.setattr(saved_cuts, "_check_kept", then_expires)
+    token = catalog.token()
+    with pytest.raises(CommitConflict, match="expired while the cut"):
+        catalog.save_cut("friday", token=token)
+    assert [each.versions for each in expired] == [2] and catalog.cuts() == {}
+    assert not list(open_store(warehouse).list_after("_cut/"))
+    again = catalog.save_cut("friday", token=token if is_retried else None)
+    assert as_of(warehouse, "friday").load_table("t").to_arrow().num_rows == 2
+    assert again.logs == 2 and table.version == 2
+
+
+def test_a_cut_whose_client_died_undecided_is_not_saved_and_holds_up_nothing(
+    catalog: Catalog, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_table("t", SCHEMA).append(rows(1))
+
+    class Death(BaseException):
+        """No code catches it by accident."""
+
+    def die(*given: Any) -> None:
+        raise Death
+
+    monkeypatch.setattr(saved_cuts, "_check_kept", die)
+    with pytest.raises(Death):
+        catalog.save_cut("friday")
+    monkeypatch.undo()
+    other = Catalog(warehouse, log_options=LogOptions(patience_s=0, patience_each_s=0))
+    assert other.cuts() == {}
+    other.create_table("u", SCHEMA)
+    other.save_cut("friday")
+    assert sorted(as_of(warehouse, "friday").list_tables()) == [("t",), ("u",)]

@@ -206,7 +206,9 @@ def test_a_cut_that_is_saved_after_an_expiry_was_planned_still_holds_it_back(
     needed = saved_cuts.needed_versions
     later = {**needed(catalog._tree), table.head.tracked.location: 3}
     answers = iter([{}, later])
-    monkeypatch.setattr("lakelog.catalog.maintenance.expire.needed_versions", lambda tree: next(answers))
+    monkeypatch.setattr(
+        "lakelog.catalog.maintenance.expire.needed_versions", lambda tree, settled=False: next(answers)
+    )
     [answer] = catalog.expire("t", version=4, dry_run=False)
     assert (answer.kept_for_cuts, answer.versions) == (True, 0)
     assert [ids(saver.load_table("t", version=version)) for version in (1, 2, 3)] == [[], [1], [1, 2]]

@@ -1,0 +1,161 @@
+"""What an operation returns or raises is what is there: each of its requests fails in turn, in every way."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.integration.catalog.answers.failing_store import OF_WRITES, Death, FailingStore, Fault
+from tests.integration.catalog.answers.operations import OPERATIONS, Operation, prepare
+
+from lakelog.catalog import Catalog, DoneInPart, Token
+from lakelog.catalog.logs import places
+from lakelog.log import CommitUnknown, LakelogError, LogOptions, MemoryStore, open_store
+
+Seen = list[tuple[Any, ...]]
+
+
+def one_after_the_other(works: Sequence[Callable[[], None]]) -> None:
+    for work in works:
+        work()
+
+
+def options() -> LogOptions:
+    def at_once(name: str, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except LakelogError:
+            return
+
+    return LogOptions(
+        sleep_s=lambda seconds: None,
+        random=lambda: 0.5,
+        in_background=at_once,
+        in_parallel=one_after_the_other,
+        patience_s=0.0,
+        patience_each_s=0.0,
+        put_tries=2,
+        transaction_tries=2,
+    )
+
+
+def seen(warehouse: str) -> Seen:
+    """Return all commits that count, of all that can be reached by a name or was dropped, and every saved cut."""
+    catalog = Catalog(warehouse, log_options=options())
+    found: Seen = [
+        (entry.what, entry.kind, entry.name, entry.dropped, *entry.operations)
+        for entry in catalog.audit(newest_first=False)
+    ]
+    for cut in catalog.cuts():
+        as_of = Catalog(warehouse, log_options=options(), as_of=cut)
+        tables = [as_of.load_table(name) for name in as_of.list_tables("a")]
+        found.append(("cut", cut, sorted((table.version, table.row_count) for table in tables)))
+    return sorted(found, key=repr)
+
+
+@contextmanager
+def prepared() -> Iterator[Callable[[], str]]:
+    """Give what puts a warehouse back to how `prepare` has left it, and returns its url."""
+    url = f"memory://{uuid.uuid4().hex}"
+    prepare(url)
+    stores = {name: store for name, store in MemoryStore._named.items() if name.startswith(url)}
+    objects = {name: dict(store._objects) for name, store in stores.items()}
+
+    def put_back() -> str:
+        for name, store in MemoryStore._named.items():
+            if name.startswith(url):
+                store._objects = dict(objects.get(name, {}))
+        return url
+
+    yield put_back
+    for name in [name for name in MemoryStore._named if name.startswith(url)]:
+        del MemoryStore._named[name]
+
+
+@contextmanager
+def failing(monkeypatch: pytest.MonkeyPatch, at: int | None, fault: Fault) -> Any:
+    """Let every request of a catalog that is opened inside go through one counter."""
+    counted = FailingStore(MemoryStore(), at, fault)
+
+    def open_failing(url: str, given: Any) -> FailingStore:
+        store = FailingStore(open_store(url, given), None)
+        store._ask = counted._ask  # type: ignore[method-assign]
+        return store
+
+    with monkeypatch.context() as patched:
+        patched.setattr(places, "open_store", open_failing)
+        yield counted
+
+
+@pytest.mark.parametrize("title", OPERATIONS)
+def test_what_is_told_is_what_is_there(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    operation = OPERATIONS[title]
+    problems: list[str] = []
+    with prepared() as put_back:
+        warehouse = put_back()
+        nothing = seen(warehouse)
+        token = _token(operation, warehouse)
+        with failing(monkeypatch, None, Fault.ONCE) as counted:
+            _run(operation, warehouse, token)
+        everything, requests = seen(warehouse), counted.requests
+        for fault in Fault:
+            for at in sorted(counted.writes) if fault in OF_WRITES else range(requests):
+                problem = _disturbed(operation, monkeypatch, put_back(), at, fault, nothing, everything)
+                if problem is not None:
+                    problems.append(f"where request {at} of {requests} {fault}: {problem}")
+    assert not problems, f"{len(problems)}: " + "\n".join(problems[:12])
+
+
+def _disturbed(
+    operation: Operation,
+    monkeypatch: pytest.MonkeyPatch,
+    warehouse: str,
+    at: int,
+    fault: Fault,
+    nothing: Seen,
+    everything: Seen,
+) -> str | None:
+    token = _token(operation, warehouse)
+    with failing(monkeypatch, at, fault):
+        try:
+            _run(operation, warehouse, token)
+            told: BaseException | None = None
+        except (LakelogError, Death) as error:
+            told = error
+    found = seen(warehouse)
+    if told is None and found != everything:
+        return f"it returned, and did not happen: {_difference(found, everything)}"
+    is_refusal = told is not None and not isinstance(told, CommitUnknown | DoneInPart | Death)
+    if is_refusal and found != nothing and not operation.reports:
+        return f"{type(told).__name__}: {told}, but it happened: {_difference(found, nothing)}"
+    if isinstance(told, DoneInPart) and found == nothing:
+        return f"{told}, but nothing happened"
+    if found not in (nothing, everything) and not operation.in_steps:
+        return f"it is half done: {_difference(found, nothing)}"
+    if token is not None and not operation.in_steps:
+        try:
+            _run(operation, warehouse, token)
+        except LakelogError as error:
+            return f"asked again: {type(error).__name__}: {error}"
+        if seen(warehouse) != everything:
+            return f"asked again, it is not as after one request: {_difference(seen(warehouse), everything)}"
+    return None
+
+
+def _token(operation: Operation, warehouse: str) -> Token | None:
+    if operation.name is None:
+        return None
+    return Catalog(warehouse, log_options=options()).token(operation.name)
+
+
+def _run(operation: Operation, warehouse: str, token: Any) -> None:
+    operation.run(Catalog(warehouse, log_options=options()), token)
+
+
+def _difference(found: Seen, wanted: Seen) -> str:
+    return (
+        f"more {[each for each in found if each not in wanted]}, less {[e for e in wanted if e not in found]}"
+    )
