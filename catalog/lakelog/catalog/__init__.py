@@ -47,6 +47,7 @@ from lakelog.catalog.errors import (
     RowsUnproven,
     StreamStopped,
     TableExists,
+    TableRenamed,
     ValuesGone,
     ViewExists,
 )
@@ -232,6 +233,7 @@ __all__ = [
     "TableChange",
     "TableEstimates",
     "TableExists",
+    "TableRenamed",
     "Token",
     "TopRows",
     "Transaction",

@@ -16,6 +16,7 @@ from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, 
 from lakelog.catalog.files import DataFile, check_files, check_written_by, file_path, of_write, with_ids
 from lakelog.catalog.logs import (
     Found,
+    FoundBy,
     LogCache,
     NameTree,
     TableHead,
@@ -92,11 +93,24 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 ready(Stage)
 
 
-def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> TableHead:
     """Make the staged table visible with `files`. The same stage may be committed again: it happens once.
 
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
     """
+    found = _commit(tree, stage, files)
+    return TableHead(tree.logs, found.tracked, found.view, stage.title, _found_by(stage))
+
+
+def _found_by(stage: Stage) -> FoundBy | None:
+    """Return the name that the table is to have, or has where it is replaced; None for one that is only known by its
+    place."""
+    if stage.identifier is None or stage.namespace is None:
+        return None
+    return FoundBy(stage.identifier, stage.namespace)
+
+
+def _commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
     check_written_by(files, stage.write)
     if files:
         refuse_identity(stage.schema, "create the table without rows, and write the rows afterwards")
@@ -197,7 +211,8 @@ def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[T
     if view.log_id != stage.table_id:
         raise another_table(stage.title)
     token = Token(commit_id=stage.commit_id, bases={tracked.location: stage.replaced})
-    return Found(tracked, TableHead(logs, tracked, view, stage.title).commit(decide, token).view)
+    head = TableHead(logs, tracked, view, stage.title, _found_by(stage))
+    return Found(tracked, head.commit(decide, token).view)
 
 
 def _replace_dropped(
