@@ -123,8 +123,14 @@ def test_a_statement_goes_on_where_the_rename_was_undone(tables: Lake, gated: An
     assert tables.sorted("SELECT id FROM lake.n.t") == [(1,), (2,), (3,), (9,)]
 
 
-def test_create_or_replace_replaces_what_has_the_name_when_it_ends(tables: Lake, gated: Any) -> None:
-    gated("CREATE OR REPLACE TABLE lake.n.t AS SELECT slow(9) AS id", lambda: swap(tables))
+def test_create_or_replace_says_so_and_replaces_what_has_the_name_when_it_is_run_again(
+    tables: Lake, gated: Any
+) -> None:
+    statement = "CREATE OR REPLACE TABLE lake.n.t AS SELECT slow(9) AS id"
+    with pytest.raises(PySparkException, match="run the statement again to replace the table of that name"):
+        gated(statement, lambda: swap(tables))
+    assert tables.sorted("SELECT * FROM lake.n.t") == [(100, 100)]
+    tables.sql(statement)
     assert tables.sorted("SELECT * FROM lake.n.t") == [(9,)]
     assert tables.sorted("SELECT * FROM lake.n.t_old") == [(1, 1), (2, 2), (3, 3)]
 

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 import msgspec
 
 from lakelog.catalog.ddl import table_places
-from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
+from lakelog.catalog.errors import (
+    CommitConflict,
+    LocationTaken,
+    NoSuchNamespace,
+    NoSuchTable,
+    TableExists,
+    ViewExists,
+)
 from lakelog.catalog.files import DataFile, check_files, check_written_by, file_path, of_write, with_ids
 from lakelog.catalog.logs import (
     Found,
@@ -124,7 +131,7 @@ def _commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Ta
         assert stage.identifier is not None
         raise no_such_namespace(stage.identifier[:-1])
     if stage.replaced is None:
-        return _create(tree, stage, namespace, files)
+        return _create_unless_taken(tree, stage, namespace, files)
     if namespace is not None and not _still_linked(stage, namespace):
         return _replace_dropped(tree, stage, namespace, files)
     try:
@@ -172,12 +179,14 @@ def _committed_before(
 
 
 def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
-    """Return whether the name still leads to the table to replace. TableExists where it leads to another one."""
+    """Return whether the name still leads to the table to replace. CommitConflict where it leads to another one."""
     assert stage.identifier is not None
     entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
     if entry is not None and entry.id != stage.table_id:
-        raise TableExists(
-            f"{stage.title} was dropped and re-created since it was staged: run the statement again"
+        raise CommitConflict(
+            f"{stage.title} was dropped and re-created, or its name was given to another table, while it was being "
+            "replaced. Nothing was changed: run the statement again to replace the table of that name",
+            version=namespace.view.version,
         )
     return entry is not None
 
@@ -253,7 +262,25 @@ def _replace_dropped(
         replaced=None,
         write=write,
     )
-    return _create(tree, new, namespace, moved)
+    return _create_unless_taken(tree, new, namespace, moved)
+
+
+def _create_unless_taken(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
+    """Create the table. Where another one has its name by now: TableExists, or CommitConflict for CREATE OR REPLACE."""
+    try:
+        return _create(tree, stage, namespace, files)
+    except (ViewExists, LocationTaken):
+        raise
+    except TableExists as error:
+        if stage.kind != CREATE_OR_REPLACE or namespace is None:
+            raise
+        raise CommitConflict(
+            f"another client created {stage.title}, or gave that name to another table, while this statement was "
+            "creating it. Nothing was changed: run the statement again to replace that table",
+            version=namespace.view.version,
+        ) from error
 
 
 def _optional_events(stage: Stage) -> list[TableEvent]:
