@@ -22,6 +22,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   private var files: Seq[String] = Nil
   private var asked = false
+  private var aborted = false
 
   /** Whether the table may be visible, even where [[commit]] failed. */
   def mayHaveHappened: Boolean = asked
@@ -55,6 +56,8 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Makes the table visible and returns it. The same stage may be committed again; it happens once. */
   def commit(): LakeTable = {
+    if (aborted) throw new IllegalStateException(
+      s"The staged table $name was aborted, and its files are deleted: stage it again.")
     val request = wire.CommitStage(stage, files.map(DataFiles.json))
     asked = true
     try {
@@ -70,6 +73,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: JObject)
 
   /** Removes the files, unless the commit may have happened after all. */
   override def abortStagedChanges(): Unit = if (!mayHaveHappened) {
+    aborted = true
     DataFiles.deleteAll(facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
     files = Nil
   }
