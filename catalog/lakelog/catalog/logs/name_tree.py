@@ -129,9 +129,14 @@ class NameTree:
         return None if defined is None else defined.definition
 
     def table(self, identifier: Identifier) -> Found[TableState]:
-        """Return a table as it is now. NoSuchTable if it does not exist."""
+        """Return a table as it is now. NoSuchTable if it does not exist, also for a view."""
         found = self.find_table(identifier)
         if found is None:
+            if self.known_definition(identifier) is not None:
+                raise NoSuchTable(
+                    f"{quoted(identifier)} is a view, which has no rows of its own: read it by Spark, or get its "
+                    "definition by load_view"
+                )
             raise no_such_table(identifier)
         return found
 
