@@ -31,8 +31,8 @@ def test_a_query_that_writes_fails_and_writes_to_the_new_table_when_it_is_starte
     swap(tables, "t")
     tables.sql("INSERT INTO lake.s VALUES (2)")
     failure = streams.failure(query)
-    print("FAILURE", failure[:1500])
-    assert "`t` was renamed to `t_old` since it was loaded" in failure
+    # From 4.3 on, Spark looks at the table's id before each batch, and fails by that.
+    assert "`t` was renamed to `t_old` since it was loaded" in failure or "TABLE_ID_MISMATCH" in failure
     assert (values(tables, "t_old"), values(tables, "t")) == ([1], [])
     streams.copy(streams.table("s"), "t")
     assert (values(tables, "t_old"), values(tables, "t")) == ([1], [2])
