@@ -20,6 +20,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: wire.Stage
 
   private var files: Seq[wire.DataFile] = Nil
   private var asked = false
+  private var aborted = false
 
   /** Whether the table may be visible, even where [[commit]] failed. */
   def mayHaveHappened: Boolean = asked
@@ -53,6 +54,8 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: wire.Stage
 
   /** Makes the table visible and returns it. The same stage may be committed again; it happens once. */
   def commit(): LakeTable = {
+    if (aborted) throw new IllegalStateException(
+      s"The staged table $name was aborted, and its files are deleted: stage it again.")
     val request = wire.CommitStage(stage, files)
     asked = true
     try {
@@ -68,6 +71,7 @@ private[lakelog] final class StagedLakeTable(table: LakeTable, stage: wire.Stage
 
   /** Removes the files, unless the commit may have happened after all. */
   override def abortStagedChanges(): Unit = if (!mayHaveHappened) {
+    aborted = true
     DataFiles.deleteAll(facts.location, files, SettingInternals.hadoopConf(facts.location, access.hadoopSettings))
     files = Nil
   }

@@ -60,11 +60,12 @@ private[lakelog] final case class TableFacts(own: wire.TableFacts) {
   /** What identifies the table, or the tag or branch of it that was loaded, whatever their names. */
   def ownId: String = ref.fold(id)(ref => s"$id/${ref.id}")
 
-  /** How requests name this table once it is loaded: by its place and id, whatever it is renamed to. */
+  /** How requests name this table once it is loaded: by its place and id, and by the name that it must still have to be changed. */
   def reference: wire.LoadedTable = referenceOf(version)
 
   /** The same table at another version. */
-  def referenceOf(version: Long): wire.LoadedTable = wire.LoadedTable(location, id, version, past, step, ref)
+  def referenceOf(version: Long): wire.LoadedTable =
+    wire.LoadedTable(location, id, version, past, step, ref, own.foundBy)
 }
 
 /**

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.model import reading, writing
 from tests.model.checks import Checks, Truth, holds, holds_of
+from tests.model.rules import Rule, on
 from tests.model.world import Commit, Request, View, precondition
 
 # ---- of every state
@@ -219,6 +220,10 @@ def names_lead_to_open_logs(checks: Checks, content: int, reported: frozenset[An
                 return (
                     f"{place}: {name} leads to {log_id}, which says that it is in {target.head.state.parent}"
                 )
+            # Without these rules it is so at once; what is looked for then is the write that goes astray.
+            agree = on(Rule.MOVED_LOG_WRITTEN) and on(Rule.RENAME_IS_ONE)
+            if agree and target.head.state.name not in ("", name):
+                return f"{place}: {name} leads to {log_id}, which says that it is {target.head.state.name}"
     return None
 
 
@@ -367,4 +372,17 @@ def written_by_name(
     head = checks.truths(before)[namespace].head
     if head is not None and (name, commit.log_id) not in head.state.entries:
         return f"{commit.cid} means {name} and lands in {place}"
+    return None
+
+
+@holds_of("loaded")
+def loaded_by_name(checks: Checks, content: int, view: View, namespace: str, name: str) -> str | None:
+    """What is loaded by a name is a version of a table that had this name then"""
+    detail = reader_sees_truth(checks, content, view.place, (), view)
+    if detail:
+        return detail
+    if (view.state.parent, view.state.name) != (namespace, name):
+        return (
+            f"{namespace}.{name} is loaded as {view.log_id} at {view.version}, where it is {view.state.name}"
+        )
     return None

@@ -65,8 +65,12 @@ class Rule(Enum):
     )
     FENCE_FIRST = "A cleaner removes files of writes under way only after a fence."
     RETAINED_FILES = "A cleaner keeps all files of all versions since the last base."
-    RESOLVE_RECHECKED = "A write by name looks again at the namespace before each put."
+    NAME_IS_PRECONDITION = "A write by name is refused where the table's own log has another name for it."
+    NAME_IS_COMPARED = (
+        "What is loaded by a name is looked up again where its own log has another name for it."
+    )
     MOVED_LOG_WRITTEN = "A rename writes into the log that it renames, too."
+    RENAME_IS_ONE = "A rename is one transaction of the namespaces and the log that it renames."
     DROP_SEALS = "A drop seals the dropped log in the same transaction."
     ROOT_TAKES_PART = "A move of a namespace takes the catalog's root log as a participant."
     ANCESTRY_RECHECKED = "A move of a namespace looks at the ancestors again after its intents are placed."

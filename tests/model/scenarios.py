@@ -48,6 +48,7 @@ SCENARIOS: tuple[Callable[[bool], Scenario], ...] = (
     scenarios_names.reopening,
     scenarios_names.reopening_twice,
     scenarios_names.writing_by_name,
+    scenarios_names.swapping_tables,
     scenarios_names.moving_table,
     scenarios_names.restoring_into_dropped,
     scenarios_names.moving_namespaces,

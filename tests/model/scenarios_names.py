@@ -9,7 +9,7 @@ from tests.model.scenarios_log import Setup, append, begun, opened, put
 from tests.model.search import Actor, Scenario
 
 LINKED = (("link", "t", "T"),)
-FILES = (("add", "first", 0),)
+FILES = (("moved", "N", "t"), ("add", "first", 0))
 
 
 def table_in_namespace() -> tuple[Setup, ...]:
@@ -99,12 +99,36 @@ def reopening_twice(full: bool) -> Scenario:
 def writing_by_name(full: bool) -> Scenario:
     """A table is renamed and its name given to another one, while a client writes by name."""
     actors = (
-        Actor("writer", partial(names.write_by_name, "w1", "write", N, "t", T)),
+        Actor("writer", partial(names.write_by_name, "w1", "write", "N", "t", T)),
         Actor("renamer", partial(names.rename, "r1", "rename", N, "t", N, "u", T)),
         Actor("creator", partial(names.create, "c1", "create", N, "t", "U"), after="renamer"),
         Actor("dropper", partial(names.drop, "d1", "drop", N, "t", T)),
     )
     return Scenario("write by name", actors, table_in_namespace(), faults=2 if full else 0)
+
+
+def swapping_tables(full: bool) -> Scenario:
+    """T gives its name to another table of its namespace, while clients write by name: one has loaded it before."""
+    linked = (*LINKED, ("link", "new", "U"))
+    namespace, other = opened("N", *linked), opened("U", ("moved", "N", "new"))
+    actors = (
+        Actor("writer", partial(names.write_by_name, "w1", "write", "N", "t", T)),
+        Actor("renamer", partial(names.rename, "r1", "away", namespace, "t", namespace, "old", T)),
+        Actor(
+            "renamer 2",
+            partial(names.rename, "r2", "here", namespace, "new", namespace, "t", other),
+            after="renamer",
+        ),
+        Actor("loader", partial(names.load_and_write, "w2", "load", "N", "t")),
+        Actor("reader", partial(reading.cut, (namespace, T))),
+    )
+    setup = (
+        begun("N", *linked),
+        begun("T", *FILES),
+        partial(put, ("file", "T", "first", 0), "data"),
+        begun("U", ("moved", "N", "new")),
+    )
+    return Scenario("swap tables", actors[: 5 if full else 4], setup, faults=1 if full else 0)
 
 
 def moved_and_forgotten(full: bool) -> Scenario:
@@ -191,7 +215,7 @@ def moving_table(full: bool) -> Scenario:
         Actor("mover", partial(names.rename, "r1", "move", N, "t", empty_m, "t", T)),
         Actor("dropper of M", partial(names.drop, "d1", "drop-m", root, "M", empty_m, ("empty",))),
         Actor("dropper of t", partial(names.drop, "d2", "drop-t", N, "t", T)),
-        Actor("writer", partial(names.write_by_name, "w1", "write", N, "t", T)),
+        Actor("writer", partial(names.write_by_name, "w1", "write", "N", "t", T)),
     )
     setup = (begun("R", ("link", "M", "M")), begun("M"), *table_in_namespace())
     return Scenario("move a table", actors[: 4 if full else 3], setup, faults=1 if full else 0)

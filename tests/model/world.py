@@ -54,7 +54,8 @@ class State(NamedTuple):
     entries: frozenset[tuple[str, str]] = frozenset()  # name -> log id
     forgotten: frozenset[str] = frozenset()
     files: frozenset[tuple[str, int]] = frozenset()
-    parent: str = ""
+    parent: str = ""  # the namespace that it is linked in
+    name: str = ""  # the name that a table has there
     rows: frozenset[Any] = frozenset()  # of the published scenarios
 
 
@@ -122,7 +123,7 @@ def fold(state: State, events: tuple[Event, ...]) -> State:
         elif kind == "reset":
             state = State()
         elif kind == "moved":
-            state = state._replace(parent=about[0])
+            state = state._replace(parent=about[0], name=about[1] if len(about) > 1 else "")
         elif kind == "rows":
             state = state._replace(rows=(state.rows - about[0]) | about[1])
         else:
@@ -199,6 +200,12 @@ def precondition(event: Event, state: State) -> str | None:
         return "linked"
     if kind == "remove" and (about[0], about[1]) not in state.files:
         return "gone"
+    if (
+        kind == "by-name"
+        and (state.parent, state.name) != (about[0], about[1])
+        and on(Rule.NAME_IS_PRECONDITION)
+    ):
+        return "renamed"
     if kind == "empty" and state.entries:
         return "not empty"
     if kind == "unapplied" and about[0] in state.applied:

@@ -14,6 +14,7 @@ from tests.processes.chains import Chain
 from tests.processes.journal import Asked
 
 from lakelog.catalog import Catalog, Table
+from lakelog.catalog.logs import TableHead
 from lakelog.catalog.state.events import (
     EntryLinked,
     EntryRenamed,
@@ -275,7 +276,7 @@ class TableModel:
 
     def _table(self, version: int) -> Table:
         view = self._tracked.log.view_at(version)
-        return Table(self._catalog._logs, self._tracked, view, None, of_the_past=True)
+        return Table(TableHead.at_place(self._catalog._logs, self._tracked, view))
 
     def _listed(self, version: int) -> dict[str, int]:
         planned = self._table(version).plan()

@@ -285,6 +285,16 @@ def _alter(state: State, id: str, mark: str) -> Iterator[tuple[Any, State]]:
         yield MISSING, state
 
 
+def _alter_by_name(state: State, path: Path, id: str, mark: str) -> Iterator[tuple[Any, State]]:
+    """A table is changed by a client who loaded it by a name, and only while it has that name."""
+    space = state.space(path[0])
+    has_name = space is not None and space.table(path[1]) == id
+    if has_name:
+        yield OK, state.marked(id, mark)
+    if not has_name or id in state.scars:
+        yield MISSING, state
+
+
 def _resolve(state: State, path: Path) -> Iterator[tuple[Any, State]]:
     space = state.space(path[0])
     yield (space.table(path[1]) if space is not None else None) or MISSING, state
@@ -336,6 +346,7 @@ _RULES: dict[str, Any] = {
     "undrop": _undrop,
     "rename": _rename,
     "alter": _alter,
+    "alter by name": _alter_by_name,
     "define": _define,
     "undefine": _undefine,
     "define again": _define_again,

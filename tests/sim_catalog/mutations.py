@@ -12,7 +12,15 @@ from tests.sim.mutations import removing
 
 from lakelog.catalog import transaction
 from lakelog.catalog.ddl import definitions, drop, restore, staging
-from lakelog.catalog.logs import cache, commits, consistent_cut, name_tree, transaction_log, transaction_steps
+from lakelog.catalog.logs import (
+    cache,
+    commits,
+    consistent_cut,
+    name_tree,
+    table_head,
+    transaction_log,
+    transaction_steps,
+)
 from lakelog.catalog.logs.cache import LogChange
 from lakelog.catalog.logs.commits import Token
 from lakelog.catalog.schema.identity import ValuesTaken, next_values
@@ -83,6 +91,11 @@ def a_view_does_not_look_at_the_name_again(
 
 @removes(definitions, "check_free")
 def a_view_takes_a_name_that_is_taken(real: Any, state: Any, kind: str, identifier: Any) -> None:
+    return None
+
+
+@removes(table_head.TableHead, "check_name")
+def a_write_by_name_does_not_look_at_the_name_again(real: Any, self: Any, view: Any) -> None:
     return None
 
 

@@ -117,7 +117,7 @@ class Names:
         if answer == OK:
             one.request.ended_at, one.request.answer = self.world.tick(), OK
             self.world.requests.append(world.Request(str(one.request), one.commit_id, acknowledged=True))
-        elif already and one.request.asked.kind != "alter":
+        elif already and one.request.asked.kind not in ("alter", "alter by name"):
             # A table that was altered may have been dropped since, so that there is nothing to retry.
             self.world.fail(f"{one.request} had happened, but a retry said: {answer}")
 
@@ -164,19 +164,30 @@ class Names:
         if not found:
             return
         table, mark = found[0], self.world.new_id()[:6]
-        if rng.random() < 0.5:
-            self.ask(catalog, Asked("look", (table.id,)), lambda catalog: table.refresh().properties["mark"])
+        if rng.random() < 0.3:
+            self.ask(catalog, Asked("look", (table.id,)), lambda catalog: mark_of(catalog, table))
             return
+        by_name = rng.random() < 0.6
+        if by_name and rng.random() < 0.7:
+            # Meanwhile the name may be given to another table.
+            self.world.scheduler.stall(rng.randint(1, 60))
         token = catalog.token(full(path))
 
         def alter(catalog: CatalogNames) -> str:
+            # As an engine does it, whose request another process may answer.
             there = catalog.table_at(table.location)
             if there.id != table.id:
                 return MISSING
+            if by_name:
+                assert table.head.found_by is not None
+                there = Table(there.head.known_by(table.head.found_by))
             there.alter([{"change": "set-property", "key": "mark", "value": mark}], token=token)
             return OK
 
-        self.ask(catalog, Asked("alter", (table.id, mark)), alter, token.commit_id)
+        asked = (
+            Asked("alter by name", (path, table.id, mark)) if by_name else Asked("alter", (table.id, mark))
+        )
+        self.ask(catalog, asked, alter, token.commit_id)
 
     def show(self, catalog: Catalog) -> None:
         """See all names at one moment: not before anything that this client has seen, but maybe before what others
@@ -376,6 +387,12 @@ class Names:
         except (AlreadyExists, NotFound, Unsupported):
             self.world.count("steps of transactions that were refused")
         return None
+
+
+def mark_of(catalog: CatalogNames, table: Table) -> str:
+    """Return what a table says of itself, whatever its name is by now."""
+    there = catalog.table_at(table.location)
+    return there.properties["mark"] if there.id == table.id else MISSING
 
 
 def committed(tx: Transaction) -> str:

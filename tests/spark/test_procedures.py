@@ -128,10 +128,28 @@ def test_names_are_taken_as_spark_takes_them_in_statements(echo):
     echo.sql("CREATE NAMESPACE lake.a")
     try:
         echo.sql("USE lake.a")
-        assert echo.sql("CALL system.where('t', 'b')") == [("a.t", "a.b")]
+        assert echo.sql("CALL system.where('t', 'b')") == [("a.t", "b")]
         assert echo.sql("CALL system.where('a.t')") == [("a.t", "")]
     finally:
         echo.sql("USE spark_catalog.default")
+
+
+@pytest.mark.parametrize("current", ["{lake}", "{lake}.a", "spark_catalog.default"])
+def test_a_namespace_is_the_one_that_a_statement_finds_by_that_name(lake, current):
+    for number, namespace in enumerate(("a", "a.b", "b", "`x.y`")):
+        lake.sql(f"CREATE NAMESPACE lake.{namespace}")
+        lake.sql(f"CREATE TABLE lake.{namespace}.t{number} (id INT)")
+    try:
+        lake.sql(f"USE {current.format(lake=lake.name)}")
+        for named in ("b", "`b`", "{lake}.b", "`{lake}`.`b`", "a.b", "`a`.b", "{lake}.a.b", "`x.y`"):
+            name = named.format(lake=lake.name)
+            # A statement has to name the catalog where another one is the current one.
+            stated = name if "{lake}" in named + current else f"{lake.name}.{name}"
+            [(_, table, _)] = lake.sql(f"SHOW TABLES IN {stated}")
+            found = lake.sql(f"CALL {lake.name}.system.vacuum(namespace => '{name}')")
+            assert [row[1].rpartition(".")[2] for row in found if row[0] == "table"] == [f"`{table}`"], name
+    finally:
+        lake.sql("USE spark_catalog.default")
 
 
 def test_the_namespace_system_is_lakelogs_own(lake):

@@ -150,3 +150,24 @@ def test_a_write_that_conflicts_says_with_what_and_leaves_no_files(lake, tmp_pat
     assert "Traceback" not in str(error.value)
     assert lake.sorted("SELECT * FROM lake.t") == [(1,), (7,)]
     assert len(list(Path(table.location).rglob("*.parquet"))) == 2
+
+
+def test_a_staged_table_that_was_aborted_cannot_be_committed(lake):
+    jvm, gateway = lake.spark.sparkContext._jvm, lake.spark.sparkContext._gateway
+    catalog = lake.spark._jsparkSession.sessionState().catalogManager().catalog(lake.name)
+    connector = jvm.org.apache.spark.sql.connector
+    ident = connector.catalog.Identifier.of(gateway.new_array(jvm.String, 0), "t")
+    columns = gateway.new_array(connector.catalog.Column, 1)
+    columns[0] = connector.catalog.Column.create("id", jvm.org.apache.spark.sql.types.DataTypes.IntegerType)
+    partitions = gateway.new_array(connector.expressions.Transform, 0)
+
+    def staged():
+        return catalog.stageCreate(ident, columns, partitions, jvm.java.util.HashMap())
+
+    aborted = staged()
+    aborted.abortStagedChanges()
+    with pytest.raises(Exception, match="was aborted, and its files are deleted: stage it again"):
+        aborted.commitStagedChanges()
+    assert lake.catalog.list_tables() == []
+    staged().commitStagedChanges()
+    assert lake.catalog.list_tables() == [("t",)]

@@ -49,6 +49,7 @@ from lakelog.catalog.errors import (
     RowsUnproven,
     StreamStopped,
     TableExists,
+    TableRenamed,
     ValuesGone,
     ViewExists,
 )
@@ -247,6 +248,7 @@ __all__ = [
     "TableChange",
     "TableEstimates",
     "TableExists",
+    "TableRenamed",
     "Token",
     "TopRows",
     "Transaction",

@@ -36,6 +36,7 @@ from lakelog.catalog.errors import NamespaceExists, NoSuchTable, TableExists
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs import (
     Places,
+    TableHead,
     Token,
     check_at_place,
     has_happened,
@@ -162,7 +163,7 @@ class CatalogNames(DefinedNames):
         path = table_identifier(name)
         found = self._tree.find_table(path)
         if found is not None:
-            return Table(self._logs, found.tracked, found.view, path)
+            return Table(TableHead.named(self._logs, found, path))
         view = self._tree.known_definition(path)
         if isinstance(view, ViewDefinition):
             return view
@@ -182,7 +183,7 @@ class CatalogNames(DefinedNames):
         """
         path = table_identifier(name)
         found = self._tree.table(path)
-        table = self._at(Table(self._logs, found.tracked, found.view, path), version, timestamp_us)
+        table = self._at(Table(TableHead.named(self._logs, found, path)), version, timestamp_us)
         return table if ref is None else table.at(ref=ref)
 
     def table_at(
@@ -197,7 +198,7 @@ class CatalogNames(DefinedNames):
         if view.sealed:
             raise NoSuchTable(f"the table at {location} was dropped")
         check_at_place(tracked.location, view, self._logs)
-        return self._at(Table(self._logs, tracked, view, None), version, timestamp_us)
+        return self._at(Table(TableHead.at_place(self._logs, tracked, view)), version, timestamp_us)
 
     def create_table(
         self,
@@ -254,7 +255,7 @@ class CatalogNames(DefinedNames):
         """
         path = table_identifier(name)
         found = register_table(self._tree, path, location, take_over, token)
-        return Table(self._logs, found.tracked, found.view, path)
+        return Table(TableHead.named(self._logs, found, path))
 
     def drop_table(self, name: Name, *, purge: bool = False, token: Token | None = None) -> bool:
         """Drop a table; False where it does not exist. It can be restored until vacuum purges it; with `purge`, it
@@ -323,8 +324,7 @@ class CatalogNames(DefinedNames):
 
     def commit_stage(self, stage: Stage, files: Sequence[DataFile] = ()) -> Table:
         """Make a staged table visible, with the files that were written for it. A retry is safe."""
-        found = commit_stage(self._tree, stage, files)
-        return Table(self._logs, found.tracked, found.view, stage.identifier)
+        return Table(commit_stage(self._tree, stage, files))
 
     # For clients that may have to retry
 

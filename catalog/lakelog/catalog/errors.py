@@ -1,7 +1,7 @@
 """The catalog's errors: leaves of the tree in `lakelog.log.errors`.
 
-NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchRef, NoSuchTable,
-               NoSuchView
+NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchRef,
+               NoSuchTable (TableRenamed), NoSuchView
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, RefExists,
                TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
@@ -36,6 +36,12 @@ class NoSuchTable(NotFound):
     """There is no table of that name or at that place, or it was dropped."""
 
     kind = "no-such-table"
+
+
+class TableRenamed(NoSuchTable):
+    """The table was loaded by a name that it no longer has: load that name again, or the table by its new name."""
+
+    kind = "table-renamed"
 
 
 class NoSuchRef(NotFound):

@@ -60,4 +60,4 @@ def _newest(table: Table) -> Table:
             "statement was prepared: run it again",
             version=view.version,
         )
-    return Table(table.head.logs, table.head.tracked, view, table.identifier)
+    return Table(table.head.at(view))

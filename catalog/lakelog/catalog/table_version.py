@@ -14,8 +14,8 @@ from lakelog.catalog import table_partitions
 from lakelog.catalog.audit import read_metadata
 from lakelog.catalog.changelog import Asked, Changes, changelog_of
 from lakelog.catalog.files import TableEstimates
-from lakelog.catalog.logs import LogCache, TableHead, TrackedLog
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.logs import TableHead
+from lakelog.catalog.names import Identifier
 from lakelog.catalog.planning import TopRows, Values, bind
 from lakelog.catalog.scan import Scan
 from lakelog.catalog.schema import (
@@ -28,31 +28,25 @@ from lakelog.catalog.schema import (
     as_predicate,
     values_json,
 )
-from lakelog.catalog.state import Goal, Group, HistoryEntry, Ref, TableState, entry_of
+from lakelog.catalog.state import Goal, Group, HistoryEntry, Ref, entry_of
 from lakelog.catalog.writes import compaction_commit, delete, file_changes, known_taken, matching_files
-from lakelog.log import View
 from lakelog.log.errors import InvalidInput
 
 
 class TableVersion:
-    """One version of a table. `identifier` is None when the table was opened by its place."""
+    """One version of a table. One that was opened by a name belongs to that name: see `TableRenamed`."""
 
-    def __init__(
-        self,
-        logs: LogCache,
-        tracked: TrackedLog[TableState],
-        view: View[TableState],
-        identifier: Identifier | None,
-        *,
-        of_the_past: bool = False,
-    ) -> None:
-        name = quoted(identifier) if identifier else logs.url(tracked.location)
-        self.head = TableHead(logs, tracked, view, name)
-        self.identifier = identifier
+    def __init__(self, head: TableHead, *, of_the_past: bool = False) -> None:
+        self.head = head
         self.is_past = of_the_past
 
+    @property
+    def identifier(self) -> Identifier | None:
+        """The name that the table was opened by; None when it was opened by its place."""
+        return None if self.head.found_by is None else self.head.found_by.identifier
+
     def _with(self, head: TableHead, *, of_the_past: bool = False) -> Self:
-        return type(self)(head.logs, head.tracked, head.view, self.identifier, of_the_past=of_the_past)
+        return type(self)(head, of_the_past=of_the_past)
 
     def __repr__(self) -> str:
         return f"<Table {self.name} version {self.version}>"
@@ -177,7 +171,7 @@ class TableVersion:
     def refresh(self) -> Self:
         """Return the newest version, of the branch if this is on one. Costs 1 GET when nothing is newer.
 
-        NoSuchTable when the table was dropped, NoSuchRef when the branch was.
+        NoSuchTable when the table was dropped, TableRenamed when it was renamed, NoSuchRef when the branch was dropped.
         """
         return self._with(self.head.refreshed())
 

@@ -25,7 +25,7 @@ from lakelog.catalog.schema import (
     value_of,
 )
 from lakelog.catalog.table import Table
-from lakelog.spark.requests.base import Ref
+from lakelog.spark.requests.base import FoundBy, Ref
 from lakelog.spark.requests.tables import ConstraintFacts, Estimate, PartitionFacts, SortFacts, TableFacts
 
 
@@ -37,6 +37,7 @@ def of_table(table: Table, *, past: bool = False, step: int = 0) -> TableFacts:
         past=past,
         step=step,
         ref=_ref(table),
+        found_by=found_by(table),
         location=table.location,
         own_location=table.own_location,
         provider=table.provider,
@@ -69,6 +70,12 @@ def of_stage(stage: Stage) -> TableFacts:
 def constraint_facts(constraints: Sequence[Constraint], schema: Schema) -> tuple[ConstraintFacts, ...]:
     """Return constraints with the names of their columns; Spark does not request the columns of a CHECK."""
     return tuple(_constraint(each, schema) for each in constraints)
+
+
+def found_by(table: Table) -> FoundBy | None:
+    """Return the name that a table was loaded by, as requests name it too."""
+    by = table.head.found_by
+    return None if by is None else FoundBy(identifier=by.identifier, namespace=by.namespace)
 
 
 def _ref(table: Table) -> Ref | None:

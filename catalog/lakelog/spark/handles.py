@@ -1,7 +1,8 @@
 """The tables that the adapter has loaded, so that planning and writing need no request to find them again.
 
-The adapter names one by its place, id and version, by its tag or branch where it is on one, and in a transaction by the
-transaction's step too: there a table changes without a new version. One that was forgotten is loaded again.
+The adapter names one by its place, id and version, by its tag or branch where it is on one, by the name that it was
+loaded by, and in a transaction by the transaction's step too: there a table changes without a new version. One that was
+forgotten is loaded again from its place, and is changed only while it has that name.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchRef, NoSuchTable
+from lakelog.catalog.logs import FoundBy
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import BRANCH
-from lakelog.spark.facts import of_table
+from lakelog.spark.facts import found_by, of_table
 from lakelog.spark.requests.base import LoadedTable, Ref
 from lakelog.spark.requests.tables import TableFacts
 
@@ -45,7 +47,7 @@ class Handles:
 
     def remember(self, table: Table, transaction: str | None, *, past: bool, step: int) -> None:
         on = table.ref_id
-        key = (transaction, table.location, table.id, on, table.version, past, step)
+        key = (transaction, table.location, table.id, on, found_by(table), table.version, past, step)
         with self._lock:
             self._tables[key] = table
             while len(self._tables) > LIMIT:
@@ -79,7 +81,9 @@ class Handles:
 
     def _known(self, named: LoadedTable, transaction: str | None, *, past: bool) -> Table | None:
         ref = None if named.ref is None else named.ref.id
-        key = (transaction, named.location, named.id, ref, named.version, past, named.step)
+        key = (
+            transaction, named.location, named.id, ref, named.found_by, named.version, past, named.step,
+        )  # fmt: skip
         # Whether its transaction is still open is asked even where the table is known.
         self._of(transaction)
         with self._lock:
@@ -94,6 +98,9 @@ class Handles:
             raise NoSuchTable(
                 f"the table at {named.location} was dropped and re-created since it was loaded: run the statement again"
             )
+        by = named.found_by
+        if by is not None:
+            table = type(table)(table.head.known_by(FoundBy(by.identifier, by.namespace)))
         return on_ref(table, named.ref)
 
 

@@ -67,9 +67,22 @@ private[lakelog] object Ref extends Companion[Ref] {
     take[String](json, "kind"))
 }
 
+/** The name that a table was loaded by, and the location of the namespace's log that this led through. */
+private[lakelog] final case class FoundBy(identifier: Seq[String], namespace: String)
+  extends Message {
+  override def members: Members = List("identifier" -> put(identifier), "namespace" -> put(namespace))
+}
+
+private[lakelog] object FoundBy extends Companion[FoundBy] {
+  override def of(json: JObject): FoundBy = FoundBy(
+    take[Seq[String]](json, "identifier"),
+    take[String](json, "namespace"))
+}
+
 /**
  * A version of a table that the adapter has loaded. `past`: the user asked for that version. `step` counts the changes
- * of the transaction, where a table changes without a new version.
+ * of the transaction, where a table changes without a new version. One with `found_by` is changed only while it has
+ * that name.
  */
 private[lakelog] final case class LoadedTable(
     location: String,
@@ -77,7 +90,8 @@ private[lakelog] final case class LoadedTable(
     version: Long,
     past: Boolean,
     step: Long,
-    ref: Option[Ref] = None)
+    ref: Option[Ref] = None,
+    foundBy: Option[FoundBy] = None)
   extends Message {
   override def members: Members = List(
     "location" -> put(location),
@@ -85,7 +99,8 @@ private[lakelog] final case class LoadedTable(
     "version" -> put(version),
     "past" -> put(past),
     "step" -> put(step),
-    "ref" -> putIfAny(ref))
+    "ref" -> putIfAny(ref),
+    "found_by" -> putIfAny(foundBy))
 }
 
 private[lakelog] object LoadedTable extends Companion[LoadedTable] {
@@ -95,7 +110,8 @@ private[lakelog] object LoadedTable extends Companion[LoadedTable] {
     take[Long](json, "version"),
     take[Boolean](json, "past"),
     take[Long](json, "step"),
-    takeIfAny[Ref](json, "ref"))
+    takeIfAny[Ref](json, "ref"),
+    takeIfAny[FoundBy](json, "found_by"))
 }
 
 private[lakelog] final case class Possible(possible: Boolean)

@@ -135,6 +135,7 @@ private[lakelog] object Mirror {
     "FooterFound" -> (FooterFound.of _: JObject => Message),
     "FootersRead" -> (FootersRead.of _: JObject => Message),
     "Form" -> (Form.of _: JObject => Message),
+    "FoundBy" -> (FoundBy.of _: JObject => Message),
     "FoundFunction" -> (FoundFunction.of _: JObject => Message),
     "FoundView" -> (FoundView.of _: JObject => Message),
     "FunctionDefinition" -> (FunctionDefinition.of _: JObject => Message),

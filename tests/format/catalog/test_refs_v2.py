@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pytest
 from tests.format.catalog.refs_v2 import fill
-from tests.format.catalog.test_refs_v1 import GOLDEN as BEFORE
 from tests.format.catalog.warehouse_v1 import check_says_the_same
 
 from lakelog.catalog import Catalog
-from lakelog.log.errors import InvalidInput
 from lakelog.log.findings import Severity
 
 GOLDEN = Path(__file__).parent / "refs_v2"
@@ -39,10 +35,3 @@ def test_lines_know_what_they_are_of() -> None:
         "z": 11 + 12,
     }
     assert {each.kind for each in Catalog(str(GOLDEN)).fsck().of(Severity.DAMAGE)} == {"data-file-missing"}
-
-
-def test_a_tag_in_a_snapshot_from_before_names_no_line(tmp_path: Path) -> None:
-    shutil.copytree(BEFORE, tmp_path / "w")
-    made = Catalog(str(tmp_path / "w")).load_table("t", ref="second").create_branch("new")
-    with pytest.raises(InvalidInput, match="it is not known that main ever had all of it"):
-        made.fast_forward("new", "main")

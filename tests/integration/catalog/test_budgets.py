@@ -123,7 +123,7 @@ Operation = Callable[[Catalog], object]
     [
         (lambda catalog: catalog.create_table("a.b.u", SCHEMA), 2),
         (lambda catalog: catalog.drop_table("a.b.t"), 3),
-        (lambda catalog: catalog.rename_table("a.b.t", "a.b.u"), 1),
+        (lambda catalog: catalog.rename_table("a.b.t", "a.b.u"), 3),
         (lambda catalog: catalog.rename_table("a.b.t", "a.u"), 4),
         (lambda catalog: catalog.create_namespace("a.c"), 2),
         (lambda catalog: catalog.alter_namespace("a", set={"k": "v"}), 1),

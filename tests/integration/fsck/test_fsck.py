@@ -18,7 +18,7 @@ from lakelog.catalog.logs.places import Places
 from lakelog.catalog.maintenance.fsck import Findings, Severity, check_warehouse
 from lakelog.catalog.schema.definition import ViewColumn, ViewDefinition
 from lakelog.catalog.state import namespace_state
-from lakelog.catalog.state.events import EntryDefined, TableDropped, encode
+from lakelog.catalog.state.events import EntryDefined, TableDropped, TableMoved, encode
 from lakelog.cli.main import run
 from lakelog.log import Draft, FormatError, LakelogError, Part, commit_together
 from lakelog.log.decisions import Decisions
@@ -420,3 +420,17 @@ def test_the_catalog_checks_itself(folder: Folder) -> None:
     assert folder.catalog.fsck().found == []
     folder.commit("a.t", 2).unlink()
     assert kinds(folder.catalog.fsck("a.t", deep=True)) == {"commit-missing"}
+
+
+def test_a_name_that_the_tables_own_log_does_not_have_is_named(folder: Folder) -> None:
+    folder.table("t")
+    head = folder.catalog.load_table("t").head
+    moved = Draft(events=encode([TableMoved(namespace="", name="other")]))
+    head.tracked.log.commit(head.view, lambda view, passed: moved)
+    [found] = folder.check().of(Severity.DAMAGE)
+    assert (found.kind, "the log says that the table is called `other`" in found.what) == (
+        "link-disagrees",
+        True,
+    )
+    with pytest.raises(FormatError, match="the log there has the name `other`"):
+        folder.client().load_table("t")

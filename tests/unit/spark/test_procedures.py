@@ -71,11 +71,16 @@ def test_a_procedure_that_is_not_there_is_named(fresh):
 @pytest.mark.parametrize(
     ("given", "table", "namespace"),
     [
-        ("t", ("now", "t"), ("now", "t")),
+        ("t", ("now", "t"), ("t",)),
+        ("`t`", ("now", "t"), ("t",)),
         ("a.t", ("a", "t"), ("a", "t")),
         ("lake.a.t", ("a", "t"), ("a", "t")),
         ("`lake.a`.t", ("lake.a", "t"), ("lake.a", "t")),
+        ("`a.b`.`c``d`", ("a.b", "c`d"), ("a.b", "c`d")),
+        ("`lake`.`a`", ("a",), ("a",)),
         ("lake", ("now", "lake"), ()),
+        ("`lake`", ("now", "lake"), ()),
+        ("Lake.a", ("Lake", "a"), ("Lake", "a")),
     ],
 )
 def test_names_are_resolved_as_in_a_statement(given, table, namespace):

@@ -223,8 +223,8 @@ class Stream:
     def _check_same(self, position: Position) -> None:
         if position.table != self.newest.id:
             raise StreamStopped(
-                f"the checkpoint is of another table (with the id {position.table}) than {self.name} (with the id "
-                f"{self.newest.id}), which was created since: start the query with a new checkpoint"
+                f"the checkpoint is of another table (with the id {position.table}) than {self.name} is now (with the "
+                f"id {self.newest.id}): start the query with a new checkpoint"
             )
         generation = self.newest.metadata.generation
         if position.generation != generation:

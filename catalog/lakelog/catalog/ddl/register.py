@@ -14,7 +14,6 @@ from lakelog.catalog.logs import (
     TrackedLog,
     changes_of,
     check_at_place,
-    chosen_scope,
     commit_changes,
     was_applied_anywhere,
 )
@@ -33,7 +32,7 @@ from lakelog.catalog.state import (
     table_events,
 )
 from lakelog.log import Commit, Draft, View
-from lakelog.log.errors import FormatError, InvalidInput, NotFound, Unsupported
+from lakelog.log.errors import InvalidInput, NotFound, Unsupported
 from lakelog.log.placing import or_unknown
 
 
@@ -54,7 +53,7 @@ def register_table(
     if tree.find_table(identifier) is not None:
         raise staging.table_exists(identifier)
     view = _view_at(tree, tracked, location)
-    _check_unlinked(tree, tracked, view, location, take_over)
+    _check_unlinked(tree, view, location, take_over)
     if tree.logs.is_a_cut and view.sealed:
         raise Unsupported(
             f"the table at {location} was dropped, and cannot be restored in a transaction: register it before or after"
@@ -72,7 +71,7 @@ def register_table(
         return Draft(events=encode([linked]))
 
     def move(now: View[TableState], passed: Sequence[Commit]) -> Draft:
-        if now.log_id != view.log_id or now.sealed != view.sealed or _links(passed):
+        if now.log_id != view.log_id or now.sealed != view.sealed or _is_linked(passed):
             raise TableExists(
                 f"the table at {location} was registered, dropped or moved by another client meanwhile: look it up "
                 "again"
@@ -100,23 +99,14 @@ def _view_at(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> 
     return view
 
 
-def _check_unlinked(
-    tree: NameTree,
-    tracked: TrackedLog[TableState],
-    view: View[TableState],
-    location: str,
-    take_over: bool,
-) -> None:
+def _check_unlinked(tree: NameTree, view: View[TableState], location: str, take_over: bool) -> None:
     """Refuse a table that a name leads to, or that can be restored under one.
 
     Its log has the namespace that linked it last; only that one knows whether a name leads to it. A namespace that
     this warehouse does not have belongs to another warehouse, which cannot be read from here.
     """
-    last = _last_link(tracked, view)
+    last = view.state.link
     if last is None:
-        _check_no_name(tree, tracked, location)
-        return
-    if last.namespace is None:
         return
     namespace = tree.logs.namespace(last.namespace)
     found = _state_of(namespace)
@@ -146,21 +136,6 @@ def _check_unlinked(
         )
 
 
-def _check_no_name(tree: NameTree, tracked: TrackedLog[TableState], location: str) -> None:
-    """Refuse a table that any name in the warehouse leads to, where the link in its own log has expired."""
-    everything = chosen_scope(tree, None, None)
-    for target in everything.tables:
-        if target.tracked.location == tracked.location:
-            raise TableExists(
-                f"the table at {location} already has the name {target.name}: use or rename that"
-            )
-    for unreadable in everything.unreadable:
-        raise FormatError(
-            f"whether {location} already has a name is not known, as {unreadable.name} cannot be read: "
-            f"{unreadable.error}"
-        )
-
-
 def _state_of(namespace: TrackedLog[NamespaceState]) -> NamespaceState | None:
     try:
         return namespace.current().state
@@ -168,18 +143,7 @@ def _state_of(namespace: TrackedLog[NamespaceState]) -> NamespaceState | None:
         return None
 
 
-def _last_link(
-    tracked: TrackedLog[TableState], view: View[TableState]
-) -> TableCreated | TableMoved | TableRestored | None:
-    """Return the last event of the log that says where the table is linked; None where it has expired."""
-    for commit in tracked.log.commits(last=view.version, newest_first=True):
-        if commit.log_id != view.log_id:
-            break
-        if found := _links([commit]):
-            return found[-1]
-    return None
-
-
-def _links(commits: Sequence[Commit]) -> list[TableCreated | TableMoved | TableRestored]:
-    events: list[TableEvent] = [event for commit in commits for event in table_events(commit)]
-    return [event for event in events if isinstance(event, TableCreated | TableMoved | TableRestored)]
+def _is_linked(passed: Sequence[Commit]) -> bool:
+    """Return whether one of these commits gave the table a name."""
+    events: list[TableEvent] = [event for commit in passed for event in table_events(commit)]
+    return any(isinstance(event, TableCreated | TableMoved | TableRestored) for event in events)

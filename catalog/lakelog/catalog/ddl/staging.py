@@ -12,10 +12,18 @@ from collections.abc import Sequence
 import msgspec
 
 from lakelog.catalog.ddl import table_places
-from lakelog.catalog.errors import LocationTaken, NoSuchNamespace, NoSuchTable, TableExists, ViewExists
+from lakelog.catalog.errors import (
+    CommitConflict,
+    LocationTaken,
+    NoSuchNamespace,
+    NoSuchTable,
+    TableExists,
+    ViewExists,
+)
 from lakelog.catalog.files import DataFile, check_files, check_written_by, file_path, of_write, with_ids
 from lakelog.catalog.logs import (
     Found,
+    FoundBy,
     LogCache,
     NameTree,
     TableHead,
@@ -92,11 +100,24 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 ready(Stage)
 
 
-def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
+def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> TableHead:
     """Make the staged table visible with `files`. The same stage may be committed again: it happens once.
 
     TableExists, NoSuchTable, NoSuchNamespace, CommitConflict: nothing has become visible.
     """
+    found = _commit(tree, stage, files)
+    return TableHead(tree.logs, found.tracked, found.view, stage.title, _found_by(stage))
+
+
+def _found_by(stage: Stage) -> FoundBy | None:
+    """Return the name that the table is to have, or has where it is replaced; None for one that is only known by its
+    place."""
+    if stage.identifier is None or stage.namespace is None:
+        return None
+    return FoundBy(stage.identifier, stage.namespace)
+
+
+def _commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
     check_written_by(files, stage.write)
     if files:
         refuse_identity(stage.schema, "create the table without rows, and write the rows afterwards")
@@ -110,7 +131,7 @@ def commit_stage(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Fou
         assert stage.identifier is not None
         raise no_such_namespace(stage.identifier[:-1])
     if stage.replaced is None:
-        return _create(tree, stage, namespace, files)
+        return _create_unless_taken(tree, stage, namespace, files)
     if namespace is not None and not _still_linked(stage, namespace):
         return _replace_dropped(tree, stage, namespace, files)
     try:
@@ -158,12 +179,14 @@ def _committed_before(
 
 
 def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
-    """Return whether the name still leads to the table to replace. TableExists where it leads to another one."""
+    """Return whether the name still leads to the table to replace. CommitConflict where it leads to another one."""
     assert stage.identifier is not None
     entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
     if entry is not None and entry.id != stage.table_id:
-        raise TableExists(
-            f"{stage.title} was dropped and re-created since it was staged: run the statement again"
+        raise CommitConflict(
+            f"{stage.title} was dropped and re-created, or its name was given to another table, while it was being "
+            "replaced. Nothing was changed: run the statement again to replace the table of that name",
+            version=namespace.view.version,
         )
     return entry is not None
 
@@ -197,7 +220,8 @@ def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[T
     if view.log_id != stage.table_id:
         raise another_table(stage.title)
     token = Token(commit_id=stage.commit_id, bases={tracked.location: stage.replaced})
-    return Found(tracked, TableHead(logs, tracked, view, stage.title).commit(decide, token).view)
+    head = TableHead(logs, tracked, view, stage.title, _found_by(stage))
+    return Found(tracked, head.commit(decide, token).view)
 
 
 def _replace_dropped(
@@ -238,7 +262,25 @@ def _replace_dropped(
         replaced=None,
         write=write,
     )
-    return _create(tree, new, namespace, moved)
+    return _create_unless_taken(tree, new, namespace, moved)
+
+
+def _create_unless_taken(
+    tree: NameTree, stage: Stage, namespace: Found[NamespaceState] | None, files: Sequence[DataFile]
+) -> Found[TableState]:
+    """Create the table. Where another one has its name by now: TableExists, or CommitConflict for CREATE OR REPLACE."""
+    try:
+        return _create(tree, stage, namespace, files)
+    except (ViewExists, LocationTaken):
+        raise
+    except TableExists as error:
+        if stage.kind != CREATE_OR_REPLACE or namespace is None:
+            raise
+        raise CommitConflict(
+            f"another client created {stage.title}, or gave that name to another table, while this statement was "
+            "creating it. Nothing was changed: run the statement again to replace that table",
+            version=namespace.view.version,
+        ) from error
 
 
 def _optional_events(stage: Stage) -> list[TableEvent]:

@@ -15,12 +15,12 @@ from lakelog.catalog.ddl.table_places import LOCATION_LIMIT_BYTES
 from lakelog.catalog.errors import NoSuchTable, TableExists
 from lakelog.catalog.logs import (
     Found,
+    LogChange,
     NameTree,
     Token,
-    changes_of,
+    base_of,
     check_not_forgotten,
     commit_changes,
-    commit_in,
     no_such_namespace,
     no_such_table,
     was_applied,
@@ -58,6 +58,7 @@ from lakelog.catalog.state import (
 )
 from lakelog.log import Commit, Draft, View, WriteRef, canonical_url
 from lakelog.log.errors import ConflictError, InvalidInput, LogSealed, NotFound, Unsupported
+from lakelog.log.placing import Decide
 
 ATTEMPTS_MAX = 3
 
@@ -259,9 +260,10 @@ def _schema(schema: Schema | pa.Schema, after_id: int) -> Schema:
 
 
 def rename_table(tree: NameTree, old: Identifier, new: Identifier, token: Token | None) -> None:
-    """Give a table another name: by one commit within a namespace, across two by one of three logs.
+    """Give a table another name, by one commit of the namespace and the table, or of both namespaces and the table.
 
-    The table's objects stay at their place, and so do the permissions for them.
+    It is in the table's log too, so that a write which was prepared under the old name does not follow it. The table's
+    objects stay at their place, and so do the permissions for them.
     """
     check_name(new[-1] if new else "", "table")
     for _ in range(ATTEMPTS_MAX):
@@ -285,42 +287,45 @@ def _rename(tree: NameTree, old: Identifier, new: Identifier, token: Token | Non
     goal = source if old[:-1] == new[:-1] else tree.namespace(new[:-1])
     if tree.is_taken(new):
         raise staging.table_exists(new)
-    if goal.tracked.location == source.tracked.location:
-        _rename_within(source, found, old, new, token)
-    else:
-        _move(tree, source, goal, found, old, new, token)
+
+    def move(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        return Draft(events=encode([TableMoved(namespace=goal.tracked.location, name=new[-1])]))
+
+    entries = (
+        [(source, _renaming(found, old, new))]
+        if goal.tracked.location == source.tracked.location
+        else [(source, _unlinking(found, old)), (goal, _linking(found, new))]
+    )
+    decisions: list[tuple[Found[Any], Decide[Any]]] = [*entries, (found, move)]
+    changes = [
+        LogChange(each.tracked, each.view, decide, base_of(token, each.tracked)) for each, decide in decisions
+    ]
+    try:
+        commit_changes(tree.logs, changes, token)
+    except LogSealed as error:
+        raise no_such_table(old) from error
 
 
-def _rename_within(
-    parent: Found[NamespaceState],
-    found: Found[TableState],
-    old: Identifier,
-    new: Identifier,
-    token: Token | None,
-) -> None:
+def _renaming(found: Found[TableState], old: Identifier, new: Identifier) -> Decide[NamespaceState]:
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
         staging.check_free(view.state, new)
         renamed = EntryRenamed(space=RELATION, name=old[-1], id=entry.id, new_name=new[-1])
         return Draft(events=encode([renamed]))
 
-    commit_in(parent, old[:-1], decide, token)
+    return decide
 
 
-def _move(
-    tree: NameTree,
-    source: Found[NamespaceState],
-    goal: Found[NamespaceState],
-    found: Found[TableState],
-    old: Identifier,
-    new: Identifier,
-    token: Token | None,
-) -> None:
-    def unlink(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+def _unlinking(found: Found[TableState], old: Identifier) -> Decide[NamespaceState]:
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         entry = _entry_of(view, found, old)
         return Draft(events=encode([EntryUnlinked(space=RELATION, name=old[-1], id=entry.id)]))
 
-    def link(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
+    return decide
+
+
+def _linking(found: Found[TableState], new: Identifier) -> Decide[NamespaceState]:
+    def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
         staging.check_free(view.state, new)
         if found.tracked.transaction.creates_log:
             # The same transaction had linked it elsewhere, and here it becomes visible.
@@ -334,13 +339,7 @@ def _move(
         )
         return Draft(events=encode([linked]))
 
-    def move(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        return Draft(events=encode([TableMoved(namespace=goal.tracked.location, name=new[-1])]))
-
-    try:
-        commit_changes(tree.logs, changes_of([(source, unlink), (goal, link), (found, move)], token), token)
-    except LogSealed as error:
-        raise no_such_table(old) from error
+    return decide
 
 
 def _entry_of(view: View[NamespaceState], found: Found[TableState], name: Identifier) -> Entry:

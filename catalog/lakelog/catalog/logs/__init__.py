@@ -19,6 +19,7 @@ from lakelog.catalog.logs.commits import (
     NothingToDo,
     Token,
     Written,
+    base_of,
     base_past_seals,
     check_conflicts,
     commit_changes,
@@ -77,6 +78,7 @@ from lakelog.catalog.logs.stored_vectors import (
     read_vector,
 )
 from lakelog.catalog.logs.table_head import (
+    FoundBy,
     HasHead,
     TableHead,
     another_table,
@@ -103,6 +105,7 @@ __all__ = [
     "Cut",
     "FOREVER_US",
     "Found",
+    "FoundBy",
     "HasHead",
     "LogCache",
     "LogChange",
@@ -122,6 +125,7 @@ __all__ = [
     "Written",
     "another_table",
     "as_removed",
+    "base_of",
     "base_past_seals",
     "changes_of",
     "check_at_place",

@@ -50,6 +50,22 @@ def follow(logs: LogCache, namespace: Identifier, look: Look) -> Iterator[Level]
         tracked = logs.namespace(entry.location)
 
 
+def known_path_to(logs: LogCache, location: str) -> Identifier | None:
+    """Return the path of the namespace whose log is at a location; None where it is not known. No request."""
+    level: list[tuple[Identifier, str]] = [((), "")]
+    seen: set[str] = set()
+    while level:
+        path, here = level.pop()
+        if here == location:
+            return path
+        known = logs.namespace(here).known
+        if known is not None and here not in seen:
+            seen.add(here)
+            children = known.state.entries.get(NAMESPACE, {})
+            level.extend(((*path, name), entry.location) for name, entry in children.items())
+    return None
+
+
 def known_on_path(logs: LogCache, namespace: Identifier, table: str | None = None) -> list[TrackedLog[Any]]:
     """Return the logs that lead to a namespace, or to a table in it, as far as known. No request."""
     levels = list(follow(logs, namespace, lambda path, entry, tracked: tracked.known))

@@ -26,6 +26,7 @@ from lakelog.catalog.state import (
     Entry,
     EntryLinked,
     EntryUnlinked,
+    Link,
     NamespaceCreated,
     NamespaceState,
     TableState,
@@ -104,14 +105,19 @@ class NameTree:
         except NotFound as error:
             raise _dangling(identifier, self.logs.url(entry.location)) from error
         _check_own(identifier, entry, view, self.logs)
-        if not view.sealed and view.log_id == entry.id:
+        link = Link(namespace=found.tracked.location, name=name)
+        is_there = not view.sealed and view.log_id == entry.id
+        if is_there and view.state.link == link:
             return Found(tracked, view)
-        # Dropped after its namespace was read, and perhaps re-created in the same moment; or dropped by its place.
+        # Dropped or renamed after its namespace was read, or before, while the table was read before that; perhaps
+        # another has the name already. Or dropped by its place.
         self.logs.check_cut()
-        if self.logs.is_a_cut:
+        if not is_there and self.logs.is_a_cut:
             return None
-        if looks and found.tracked.current().state.entry(RELATION, name) != entry:
+        if looks and not self.logs.is_a_cut and (is_there or _leads_to_another(found, name, entry)):
             return self.find_table(identifier, looks=looks - 1)
+        if is_there:
+            raise _linked_elsewhere(identifier, self.logs.url(entry.location), view.state.link)
         self.unlink(found, RELATION, name, entry)
         return None
 
@@ -126,9 +132,14 @@ class NameTree:
         return None if defined is None else defined.definition
 
     def table(self, identifier: Identifier) -> Found[TableState]:
-        """Return a table as it is now. NoSuchTable if it does not exist."""
+        """Return a table as it is now. NoSuchTable if it does not exist, also for a view."""
         found = self.find_table(identifier)
         if found is None:
+            if self.known_definition(identifier) is not None:
+                raise NoSuchTable(
+                    f"{quoted(identifier)} is a view, which has no rows of its own: read it by Spark, or get its "
+                    "definition by load_view"
+                )
             raise no_such_table(identifier)
         return found
 
@@ -382,9 +393,26 @@ def _check_own(identifier: Identifier, entry: Entry, view: View[Any], logs: LogC
         )
 
 
+def _leads_to_another(parent: Found[NamespaceState], name: str, entry: Entry) -> bool:
+    """Return whether the name of a table that turned out to be gone now leads to another one."""
+    return parent.tracked.current().state.entry(RELATION, name) != entry
+
+
 def _leads_elsewhere(parent: Level, child: Level) -> bool:
     """Return whether the name of a namespace that turned out to be sealed now leads to another one."""
     return parent.tracked.current().state.entry(NAMESPACE, child.path[-1]) != child.entry
+
+
+def _linked_elsewhere(identifier: Identifier, url: str, link: Link | None) -> FormatError:
+    now = (
+        "no name at all"
+        if link is None
+        else f"the name {quoted([link.name])} in {link.namespace or 'the root'}"
+    )
+    return FormatError(
+        f"in the catalog, {quoted(identifier)} is at {url}, but the log there has {now}: the table was taken over by "
+        "another warehouse, or logs were restored without each other. Open it by its place, or register it there"
+    )
 
 
 def _dangling(identifier: Identifier, url: str) -> FormatError:

@@ -2,19 +2,20 @@
 
 Rule: what a caller decides on a version is committed by `commit`, on the newest version that allows it; the cases in
 between (an earlier step of the same transaction, another table at the place, a drop, a retry) are handled here and
-nowhere else. It must not know what is decided, or which callers are allowed: a handle of the past is refused above.
+nowhere else. A table that was found by a name is changed only while it has that name, by its own log. It must not know
+what is decided, or which callers are allowed: a handle of the past is refused above.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.errors import NoSuchTable, TableRenamed
 from lakelog.catalog.files import DataFile
 from lakelog.catalog.logs.branch_log import LineLog, seen_on
 from lakelog.catalog.logs.cache import LogCache
@@ -28,23 +29,55 @@ from lakelog.catalog.logs.commits import (
 )
 from lakelog.catalog.logs.file_entries import entries_of
 from lakelog.catalog.logs.live_files import all_files, chunks_of, files_only_in
+from lakelog.catalog.logs.name_path import known_path_to
+from lakelog.catalog.logs.name_tree import Found
 from lakelog.catalog.logs.tracked_log import TrackedLog
+from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.planning import Bound, TopRows, bind, plan_scan
 from lakelog.catalog.schema import Filter, Metadata, Schema, as_predicate
-from lakelog.catalog.state import MAIN, TAG, Operation, TableState
-from lakelog.log import Commit, Committed, View, WriteRef
+from lakelog.catalog.state import MAIN, TAG, Link, Operation, TableState
+from lakelog.log import Commit, Committed, Draft, View, WriteRef
 from lakelog.log.errors import NotFound
 from lakelog.log.placing import Decide
 
 
 @dataclass(frozen=True, slots=True)
+class FoundBy:
+    """The name that a table was found by, and the location of the namespace that this name led through."""
+
+    identifier: Identifier
+    namespace: str
+
+    @property
+    def link(self) -> Link:
+        return Link(namespace=self.namespace, name=self.identifier[-1])
+
+
+@dataclass(frozen=True, slots=True)
 class TableHead:
-    """`name` is the table's name in messages. In a transaction, `view` includes the transaction's changes."""
+    """`name` is the table's name in messages. In a transaction, `view` includes the transaction's changes.
+
+    `found_by` is None for a table that was found by its place: that may be renamed meanwhile.
+    """
 
     logs: LogCache
     tracked: TrackedLog[TableState]
     view: View[TableState]
     name: str
+    found_by: FoundBy | None = None
+
+    @staticmethod
+    def named(logs: LogCache, found: Found[TableState], identifier: Identifier) -> TableHead:
+        """Return the table that a name was found to lead to."""
+        link = found.view.state.link
+        assert link is not None, "a name leads to a table whose log has it"
+        by = FoundBy(identifier, link.namespace)
+        return TableHead(logs, found.tracked, found.view, quoted(identifier), by)
+
+    @staticmethod
+    def at_place(logs: LogCache, tracked: TrackedLog[TableState], view: View[TableState]) -> TableHead:
+        """Return a table that is known by its place, whatever name it has."""
+        return TableHead(logs, tracked, view, logs.url(tracked.location))
 
     # What it is
 
@@ -92,6 +125,10 @@ class TableHead:
     def is_tag(self) -> bool:
         return self.ref != MAIN and self.view.state.refs[self.ref].kind == TAG
 
+    def known_by(self, found_by: FoundBy) -> TableHead:
+        """Return the same version of the table, as it is known to a caller who has found it by that name."""
+        return replace(self, name=quoted(found_by.identifier), found_by=found_by)
+
     # Other versions
 
     def at(self, view: View[TableState]) -> TableHead:
@@ -137,13 +174,35 @@ class TableHead:
     def refreshed(self) -> TableHead:
         """Return the newest version. Costs 1 GET when nothing is newer.
 
-        NoSuchTable when the table was dropped, NoSuchRef when the branch was.
+        NoSuchTable when the table was dropped, TableRenamed when it was renamed, NoSuchRef when the branch was dropped.
         """
+        newest = self._newest()
+        self.check_name(newest.view)
+        return newest
+
+    def _newest(self) -> TableHead:
         with gone_as_no_such_table(self.name):
             view = self.tracked.current()
         if view.sealed or view.log_id != self.id:
             raise NoSuchTable(f"there is no table {self.name}: it was dropped")
         return self.at(view)
+
+    def check_name(self, view: View[TableState]) -> None:
+        """Raise TableRenamed where the table no longer has, at `view`, the name that it was found by."""
+        if self.found_by is None or view.state.link == self.found_by.link:
+            return
+        now = self._name_of(view.state.link)
+        raise TableRenamed(
+            f"{self.name} was renamed to {now} since it was loaded, and nothing was changed: load {now} for the same "
+            f"table, or {self.name} again for the table that has this name now"
+        )
+
+    def _name_of(self, link: Link | None) -> str:
+        assert self.found_by is not None and link is not None, "a table that had a name has one"
+        if link.namespace == self.found_by.namespace:
+            return quoted((*self.found_by.identifier[:-1], link.name))
+        path = known_path_to(self.logs, link.namespace)
+        return quoted([link.name]) if path is None else quoted((*path, link.name))
 
     def newest_known(self) -> TableHead:
         """Return the newest version that is known without a request: the base of a commit that read nothing."""
@@ -255,13 +314,19 @@ class TableHead:
     def commit(self, decide: Decide[TableState], token: Token | None = None) -> Committed[TableState]:
         """Commit what was decided on this version, on the newest one that allows it (see `Log.commit`).
 
-        NoSuchTable when the table was dropped, or another one was created at its place.
+        NoSuchTable when the table was dropped, or another one was created at its place. TableRenamed when it no longer
+        has the name that it was found by, on the very version that the commit would follow: another table may have it.
         """
         start = self.at_least(self.version)
+
+        def decide_by_name(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+            self.check_name(view)
+            return decide(view, passed)
+
         with gone_as_no_such_table(self.name):
             return self.tracked.commit(
                 start.view,
-                decide,
+                decide_by_name,
                 commit_id=token.commit_id if token else None,
                 base=min(self.version, token.base(self.tracked)) if token else self.version,
             )
@@ -270,7 +335,7 @@ class TableHead:
         """As `commit`; return the newest version. Commits nothing where there is nothing to do, or where the request of
         `token` was already applied to the table that its name led to at first."""
         if was_applied_elsewhere(self.logs, self.tracked, token):
-            return self.refreshed()
+            return self._newest()
         try:
             return self.at(self.commit(decide, token).view)
         except NothingToDo:

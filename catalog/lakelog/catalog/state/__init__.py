@@ -69,6 +69,9 @@ from lakelog.catalog.state.history import (
     entry_of,
     operations_of,
 )
+from lakelog.catalog.state.link import (
+    Link,
+)
 from lakelog.catalog.state.namespace_state import (
     NAMESPACE,
     PROPERTIES,
@@ -149,6 +152,7 @@ __all__ = [
     "HistoryExpired",
     "IdentityTaken",
     "Line",
+    "Link",
     "MAIN",
     "NAMESPACE",
     "NamespaceAltered",

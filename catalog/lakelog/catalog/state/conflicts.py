@@ -379,7 +379,8 @@ def changes(event: TableEvent) -> tuple[ChangeKind, ...]:
         case TableDropped() | TablePurged():
             return (ChangeKind.DROPPED,)
         case TableMoved() | TableRestored() | HistoryExpired() | FilesVacuumed() | StatisticsComputed():
-            # Names and old versions do not matter here; an operation from before a drop has met that already.
+            # Old versions do not matter, and an operation from before a drop has met that already. Whether the table
+            # still has the name that the operation was prepared under is seen from the state.
             return ()
         case StreamCommitted():
             # Another stream's batches are not this one's, and its own are looked up in the state.

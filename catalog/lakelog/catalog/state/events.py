@@ -311,7 +311,7 @@ class TableDropped(_Event, frozen=True, tag="table-dropped"):
 
 
 class TableMoved(_Event, frozen=True, tag="table-moved"):
-    """From here on the table is linked in another namespace, whose location is `namespace`, under `name`."""
+    """From here on the table is linked in the namespace whose location is `namespace`, under `name`."""
 
     namespace: str
     name: str

@@ -59,6 +59,7 @@ from lakelog.catalog.state.events import (
     TableRestored,
     table_events,
 )
+from lakelog.catalog.state.link import Link
 from lakelog.catalog.state.refs import BRANCH, MAIN, TAG, Line, Ref
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.errors import FormatError
@@ -78,7 +79,7 @@ class TableState:
     a value is never taken twice, even after a rollback.
 
     Versions before `expired` have expired, whether or not they can still be read: no change may bring a file back that
-    only they had.
+    only they had. `link` is the name that the table has, or had when it was dropped; None where it never had one.
 
     `refs` has the tags and branches by name; `main` is the table's own line, None where there never were any. All other
     members are of main. Where a state is seen `on` a tag or branch, `line` is its name, `files` (of a tag,
@@ -87,6 +88,7 @@ class TableState:
 
     metadata: Metadata | None = None
     files: FileSet = field(default_factory=FileSet.empty)
+    link: Link | None = None
     expired: int = 0
     estimates: TableEstimates | None = None
     streams: Mapping[str, int] = field(default_factory=dict)
@@ -133,7 +135,8 @@ def apply(
     """
     match event:
         case TableCreated():
-            return TableState(metadata=_fresh(event, version, (event.spec,), event.own_location))
+            metadata = _fresh(event, version, (event.spec,), event.own_location)
+            return TableState(metadata=metadata, link=_link(event))
         case TableReplaced():
             metadata = _fresh(
                 event, version, _with_spec(state.current, event.spec), state.current.own_location
@@ -187,9 +190,17 @@ def apply(
             return replace(state, files=state.files.cleared(), refs={}, main=None)
         case HistoryExpired():
             return replace(state, expired=max(state.expired, event.version))
-        case TableDropped() | TableMoved() | TableRestored() | FilesVacuumed():
+        case TableMoved() | TableRestored():
+            return replace(state, link=_link(event))
+        case TableDropped() | FilesVacuumed():
             return state
     assert_never(event)
+
+
+def _link(event: TableCreated | TableMoved | TableRestored) -> Link | None:
+    if event.namespace is None or event.name is None:
+        return None
+    return Link(namespace=event.namespace, name=event.name)
 
 
 def _fresh(
@@ -338,6 +349,7 @@ class _StoredRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     metadata: Metadata
     files: Any
+    link: Link | None = None
     expired: int = 0
     estimates: TableEstimates | None = None
     streams: dict[str, int] = {}
@@ -390,6 +402,7 @@ class TableProjection:
         stored = _Root(
             metadata=state.current,
             files=files,
+            link=state.link,
             expired=state.expired,
             estimates=state.estimates,
             streams=dict(state.streams),
@@ -430,6 +443,7 @@ class TableProjection:
         return TableState(
             metadata=stored.metadata,
             files=FileSet.load(stored.files, known),
+            link=stored.link,
             expired=stored.expired,
             estimates=stored.estimates,
             streams=stored.streams,

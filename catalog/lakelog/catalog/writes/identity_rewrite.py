@@ -70,6 +70,9 @@ def reserved(head: TableHead, values: Sequence[ValuesTaken]) -> list[ValuesTaken
     made: list[ValuesTaken] = []
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
+        if log is head.tracked:
+            # A transaction may have renamed the table, which other clients do not see yet.
+            head.check_name(view)
         begin = next_values(schema, view.state.identities)
         made.clear()
         for each in values:

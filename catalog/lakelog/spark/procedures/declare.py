@@ -83,10 +83,18 @@ class Call:
         return self.arguments[parameter]
 
     def table(self, parameter: str) -> Identifier:
-        """Return the table that an argument names, in the way in which Spark takes a table's name in a statement."""
-        from lakelog.catalog.names import table_identifier
+        """Return the table that an argument names, as Spark takes a table's name in a statement: one part by itself is
+        of the current namespace."""
+        from lakelog.catalog.names import identifier, table_identifier
 
-        return table_identifier(self._resolved(parameter))
+        if self.arguments[parameter] is None:
+            raise InvalidInput(f"the argument {parameter} is NULL: give a name")
+        parts = identifier(self.arguments[parameter])
+        if len(parts) > 1 and self._is_catalog(parts[0]):
+            parts = parts[1:]
+        elif len(parts) == 1:
+            parts = (*self.current_namespace, *parts)
+        return table_identifier(parts)
 
     def loaded(self, parameter: str) -> Table:
         """Return the table that an argument names, on the tag or branch that its last part says, as in a statement."""
@@ -95,32 +103,16 @@ class Call:
         return load_named(self.catalog, self.table(parameter))
 
     def namespace(self, parameter: str) -> Identifier:
-        """Return the namespace that an argument names; the root for the catalog's own name or an empty text.
-
-        In Spark's session catalog, where there always is a current namespace and none is below another, it is named
-        from the root.
-        """
+        """Return the namespace that an argument names, as Spark takes a namespace's name in a statement: from the root,
+        whatever the current one is. The root itself has the catalog's name; or it is an empty text, or NULL."""
         from lakelog.catalog.names import identifier
 
-        text = self.arguments[parameter]
-        if text is None or text in ("", self.catalog_name):
-            return ()
-        if self.catalog_name == "spark_catalog" and len(parts := identifier(text)) == 1:
-            return parts
-        return self._resolved(parameter)
+        parts = identifier(self.arguments[parameter] or "")
+        return parts[1:] if parts and self._is_catalog(parts[0]) else parts
 
-    def _resolved(self, parameter: str) -> Identifier:
-        from lakelog.catalog.names import identifier
-
-        text = self.arguments[parameter]
-        if text is None:
-            raise InvalidInput(f"the argument {parameter} is NULL: give a name")
-        parts = identifier(text)
-        if len(parts) > 1 and parts[0] == self.catalog_name:
-            return parts[1:]
-        if len(parts) == 1:
-            return (*self.current_namespace, *parts)
-        return parts
+    def _is_catalog(self, part: str) -> bool:
+        # Spark takes only the name of its own catalog in any case.
+        return part == self.catalog_name or part.lower() == self.catalog_name == "spark_catalog"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,18 @@ class NamedRef(Message, frozen=True, kw_only=True):
     kind: str | None = None
 
 
+class FoundBy(Message, frozen=True, kw_only=True):
+    """The name that a table was loaded by, and the location of the namespace's log that this led through."""
+
+    identifier: Path
+    namespace: str
+
+
 class LoadedTable(Message, frozen=True, kw_only=True):
     """A version of a table that the adapter has loaded. `past`: the user asked for that version.
 
-    `step` counts the changes of the transaction, where a table changes without a new version.
+    `step` counts the changes of the transaction, where a table changes without a new version. One with `found_by` is
+    changed only while it has that name.
     """
 
     location: str
@@ -69,6 +77,7 @@ class LoadedTable(Message, frozen=True, kw_only=True):
     past: bool
     step: int
     ref: Ref | None = None
+    found_by: FoundBy | None = None
 
 
 class InCatalog(Request, frozen=True, kw_only=True):

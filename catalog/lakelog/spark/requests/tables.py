@@ -5,6 +5,7 @@ from __future__ import annotations
 from lakelog.catalog.schema import Expression, Scalar, TableChange, ViewDefinition
 from lakelog.spark.requests.base import (
     Answer,
+    FoundBy,
     FreeJson,
     LoadedTable,
     Message,
@@ -101,6 +102,7 @@ class TableFacts(Answer, frozen=True, kw_only=True):
     past: bool
     step: int
     ref: Ref | None = None
+    found_by: FoundBy | None = None
     location: str
     own_location: bool
     provider: str | None

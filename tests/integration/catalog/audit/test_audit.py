@@ -119,8 +119,14 @@ def test_a_table_is_found_by_a_former_name_and_after_its_drop(
 ) -> None:
     shop.rename_table("shop.orders", "shop.sales")
     shop.create_table("shop.orders", SCHEMA)
-    sales = ["shop 5 link", "shop.orders 1 create", "shop 4 rename", "shop.sales 3 append"]
-    assert brief(audit(table="shop.orders"))[:4] == sales
+    sales = [
+        "shop 5 link",
+        "shop.orders 1 create",
+        "shop.sales 4 move",
+        "shop 4 rename",
+        "shop.sales 3 append",
+    ]
+    assert brief(audit(table="shop.orders"))[:5] == sales
     assert "shop.orders 1 create" not in brief(audit(table="shop.sales"))
     assert "shop.sales 3 append" in brief(audit(table="shop.sales"))
     shop.drop_table("shop.sales")

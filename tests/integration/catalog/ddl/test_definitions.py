@@ -37,7 +37,7 @@ def test_a_view_is_there_for_all_clients_as_it_was_defined(catalog):
     assert not catalog.view_exists("n.w")
     with pytest.raises(NoSuchView, match="n`.`w"):
         catalog.load_view("n.w")
-    with pytest.raises(NoSuchTable):
+    with pytest.raises(NoSuchTable, match="`n`.`v` is a view.*load_view"):
         catalog.load_table("n.v")
 
 

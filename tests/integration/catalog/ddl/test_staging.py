@@ -142,9 +142,37 @@ def test_a_replace_of_a_name_that_leads_to_another_table_by_now_fails(
     stage = catalog.stage("create-or-replace", "t", SCHEMA)
     client().drop_table("t")
     client().create_table("t", SCHEMA).append(rows(9))
-    with pytest.raises(TableExists, match="was dropped and re-created"):
-        catalog.commit_stage(stage, staged_files(stage, rows(1)))
+    files = staged_files(stage, rows(1))
+    with pytest.raises(CommitConflict, match="was dropped and re-created.*run the statement again"):
+        catalog.commit_stage(stage, files)
     assert client().load_table("t").to_arrow() == rows(9)
+
+
+@pytest.mark.parametrize("how", ["create", "rename", "drop and create"])
+def test_a_create_or_replace_that_meets_a_new_table_says_to_run_it_again(
+    catalog: Catalog, client: Client, how: str
+) -> None:
+    if how == "rename":
+        catalog.create_table("other", SCHEMA).append(rows(9))
+    if how == "drop and create":
+        catalog.create_table("t", SCHEMA)
+    stage = catalog.stage("create-or-replace", "t", SCHEMA)
+    files = staged_files(stage, rows(1))
+    if how == "rename":
+        client().rename_table("other", "t")
+    else:
+        client().drop_table("t")
+        client().create_table("t", SCHEMA).append(rows(9))
+    with pytest.raises(CommitConflict, match="Nothing was changed: run the statement again to replace"):
+        catalog.commit_stage(stage, files)
+    assert client().load_table("t").to_arrow() == rows(9)
+    again = catalog.stage("create-or-replace", "t", SCHEMA)
+    catalog.commit_stage(again, staged_files(again, rows(1)))
+    assert client().load_table("t").to_arrow() == rows(1)
+    create = catalog.stage("create-or-replace", "v", SCHEMA)
+    client().create_table("v", SCHEMA)
+    with pytest.raises(CommitConflict, match="another client created `v`"):
+        catalog.commit_stage(create)
 
 
 def test_a_namespace_that_is_gone_by_the_commit_fails_it(catalog: Catalog, client: Client) -> None:

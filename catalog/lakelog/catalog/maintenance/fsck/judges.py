@@ -103,6 +103,8 @@ class TableJudge:
     def difference(self, replayed: TableState, stored: TableState) -> str | None:
         if replayed.metadata != stored.metadata:
             return "other metadata than in a replay"
+        if replayed.link != stored.link:
+            return "another name than in a replay"
         if replayed.next_row != stored.next_row:
             return f"the next row's id is {stored.next_row} there, and {replayed.next_row} in a replay"
         if replayed.streams != stored.streams:

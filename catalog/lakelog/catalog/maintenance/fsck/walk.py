@@ -118,6 +118,18 @@ class Walk:
                 "find rows that have the same value, and give them others",
             )
         state = self._links(verified, judge.linked_in, tracked, entry, parent, path, RELATION, dropped)
+        link = (
+            state.link
+            if state is not None and verified.view is not None and not verified.view.sealed
+            else None
+        )
+        if path and link is not None and link.namespace == parent and link.name != path[-1] and not dropped:
+            self.findings.damage(
+                "link-disagrees",
+                self.logs.url(location),
+                f"{_shown(path)} leads there, but the log says that the table is called {quoted([link.name])}",
+                "find out which of the two is right, and restore the other from a backup",
+            )
         if state is not None and not (verified.view is not None and verified.view.purged):
             self._data(tracked, state, judge)
 

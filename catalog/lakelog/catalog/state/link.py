@@ -1,0 +1,16 @@
+"""Where a table is linked, as its own log has it. Pure.
+
+A name leads to a table by an entry in a namespace's log. Every commit that makes, moves or restores such an entry is in
+the table's log too, in the same transaction: so a writer of the table sees from its log alone which name it has.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The location of a namespace's log, and the table's name there."""
+
+    namespace: str
+    name: str
