@@ -13,7 +13,6 @@ from tests.integration.catalog.ddl.test_staging import staged_files
 from tests.integration.catalog.writes.test_identity import create as numbered
 from tests.integration.catalog.writes.test_identity import of
 
-import lakelog.catalog.parquet as parquet
 from lakelog.catalog import (
     Catalog,
     CommitConflict,
@@ -27,6 +26,7 @@ from lakelog.catalog import (
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.read_together import read_together
 from lakelog.catalog.schema import ValuesTaken
+from lakelog.catalog.writes import compaction_commit
 from lakelog.catalog.writes.identity_rewrite import reserved
 from lakelog.log import ConflictError, LakelogError
 
@@ -140,13 +140,13 @@ def test_what_was_prepared_before_a_rename_is_refused_after_it(
 def test_a_compaction_that_has_written_its_files_is_refused(
     client: Client, held: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = parquet.copied_files
+    real = compaction_commit.copied_files
 
     def copied(*given: Any, **more: Any) -> Any:
         swap(client())
         return real(*given, **more)
 
-    monkeypatch.setattr(parquet, "copied_files", copied)
+    monkeypatch.setattr(compaction_commit, "copied_files", copied)
     before = held.version
     with pytest.raises(TableRenamed):
         held.compact()
