@@ -350,7 +350,7 @@ def test_a_snapshot_that_lies_is_found_by_a_replay(folder: Folder) -> None:
     root.state["metadata"]["properties"]["owner"] = "mallory"
     hint.write_bytes(encode_object(msgspec.structs.replace(root, hash="")))
     assert kinds(folder.check()) == {"hint-differs"}
-    assert folder.check(repair=True).found == []
+    assert kinds(folder.check(repair=True)) == {"lost-kept"}
     assert "owner" not in folder.client().load_table("a.t").properties
 
 
@@ -363,7 +363,7 @@ def test_a_snapshot_that_lies_about_batches_of_streams_is_found_by_a_replay(fold
     findings = folder.check()
     assert kinds(findings) == {"hint-differs"}
     assert "other batches of streams than in a replay" in str(findings.found)
-    assert folder.check(repair=True).found == []
+    assert kinds(folder.check(repair=True)) == {"lost-kept"}
 
 
 def test_a_namespaces_hint_in_a_table_is_found(folder: Folder) -> None:

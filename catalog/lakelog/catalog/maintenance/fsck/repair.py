@@ -12,7 +12,7 @@ from lakelog.catalog.maintenance.fsck.walk import Checked, HalfDone, Walk
 from lakelog.log.errors import LakelogError
 from lakelog.log.findings import Finding, Severity
 from lakelog.log.format import Intent
-from lakelog.log.verify import repair as repair_derived
+from lakelog.log.repair import repair as repair_derived
 
 _DOUBTFUL = (
     "cut-unreadable",
@@ -58,8 +58,7 @@ def _rewrite(checked: Checked, walk: Walk, done: list[str]) -> None:
         )
         return
     try:
-        if not repair_derived(log, checked.verified, walk.findings):
-            done.append(f"{log.location}: skipped, because its commits are damaged")
+        done.append(repair_derived(log, checked.verified, checked.judge))
     except LakelogError as error:
         done.append(f"{log.location}: could not write its snapshot: {error}")
 

@@ -48,7 +48,7 @@ class Checked:
 
     tracked: TrackedLog[Any]
     verified: Verified[Any]
-    name: Identifier | None
+    judge: NamespaceJudge | TableJudge
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Walk:
                 "restore the folder from a backup, or drop the name",
             )
             return None
-        self.checked[tracked.location] = Checked(tracked, verified, path)
+        self.checked[tracked.location] = Checked(tracked, verified, judge)
         return verified
 
     def _links(
