@@ -7,7 +7,7 @@ page verifies the pages' checksums, where the writer wrote some, and the values 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -57,6 +57,8 @@ class DataCheck:
     findings: Findings
     deep: bool
     open_url: OpenUrl | None = None
+    still_needed: Callable[[str], bool] = lambda path: True
+    """Whether a file that is damaged or missing is one that readers need by now."""
 
     @property
     def where(self) -> str:
@@ -90,7 +92,8 @@ class DataCheck:
             with store.open_input(key) as source:
                 problem = self._problem(source, facts, said, schema)
         except NotFound:
-            self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
+            if self.still_needed(path):
+                self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
             return
         except OverflowError as error:
             # Values that Python does not have, such as the year 10000, are no damage, and must not end the whole check.
@@ -101,7 +104,7 @@ class DataCheck:
                 "check it by other means",
             )
             return
-        if problem is not None:
+        if problem is not None and self.still_needed(path):
             kind, what = problem
             self.findings.damage(kind, self._at(path), what, RESTORE)
         for text in sorted(facts.vectors):
@@ -114,8 +117,9 @@ class DataCheck:
         except StorageError:
             raise
         except LakelogError as error:
-            where = self._at(deletes.path or path)
-            self.findings.damage("deletion-vector-damaged", where, f"of {path}: {error}", RESTORE_VECTOR)
+            if self.still_needed(deletes.path or path):
+                where = self._at(deletes.path or path)
+                self.findings.damage("deletion-vector-damaged", where, f"of {path}: {error}", RESTORE_VECTOR)
 
     def _problem(
         self, source: Any, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None

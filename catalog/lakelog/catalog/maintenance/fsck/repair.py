@@ -104,6 +104,12 @@ def _why_not_settled(walk: Walk, intent: Intent) -> str | None:
 
 
 def _finish(walk: Walk, half_done: HalfDone, done: list[str]) -> None:
+    url = walk.logs.url(half_done.entry.location)
+    damage = [each for each in walk.findings.of(Severity.DAMAGE) if each.where.startswith(url + "/")]
+    if damage:
+        # What followed the seal may be what is lost: a restore, say.
+        done.append(f"{url}: left its name {half_done.name}, because of {damage[0].kind}: {damage[0].where}")
+        return
     tree = NameTree(walk.logs)
     parent = walk.logs.namespace(half_done.parent)
     try:
