@@ -56,7 +56,7 @@ class Link:
     def is_in(self, view: View[NamespaceState]) -> bool:
         named = view.state.entry(self.space, self.path[-1]) == self.entry
         if not self.dropped:
-            return named
+            return named and not view.sealed
         return self.entry.id in view.state.dropped or (view.sealed and named)
 
     def problem(self, verified: Verified[Any], linked_in: str | None, logs: LogCache) -> Problem | None:
