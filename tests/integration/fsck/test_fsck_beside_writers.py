@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import random
+import threading
+from collections import Counter
+
 import pytest
 from tests.integration.fsck.busy import Busy, actions, worse_than_notes
 
+from lakelog.catalog.maintenance.fsck import Severity
+from lakelog.log import LakelogError
+
 EVERY = 29
 """The short form lets each kind of work happen ahead of one request in so many."""
-CHECKS = 12
+CHECKS = 8
 WRITERS = 3
 
 
@@ -42,3 +49,34 @@ def test_no_work_between_two_requests_is_told_as_damage(busy: Busy) -> None:
 def test_no_work_between_any_two_requests_is_told_as_damage(busy: Busy) -> None:
     tried, wrong = told(busy, 1)
     assert tried > 1000 and wrong == [], "\n".join(wrong)
+
+
+def test_a_check_in_a_loop_beside_writers_in_a_loop_tells_no_damage() -> None:
+    """Unlike above, work is seen half done here: what is undecided is repairable, and no damage."""
+    busy, stop, done, wrong = Busy(), threading.Event(), Counter[str](), list[str]()
+
+    def write(seed: int) -> None:
+        choose, work = random.Random(seed), sorted(actions(busy.elsewhere).items())
+        while not stop.is_set():
+            name, action = choose.choice(work)
+            try:
+                action(busy.client())
+            except LakelogError:
+                done[f"{name}, refused"] += 1  # another writer has taken or dropped what it needs
+            else:
+                done[name] += 1
+
+    writers = [threading.Thread(target=write, args=(seed,)) for seed in range(WRITERS)]
+    for each in writers:
+        each.start()
+    try:
+        for _ in range(CHECKS):
+            findings = busy.check()
+            wrong += [f"{each.kind}: {each.where}: {each.what}" for each in findings.of(Severity.DAMAGE)]
+    finally:
+        stop.set()
+        for each in writers:
+            each.join()
+    assert not wrong, "\n".join(wrong)
+    assert sum(done.values()) > CHECKS and any("refused" not in name for name in done), done
+    assert busy.check().of(Severity.DAMAGE) == []
