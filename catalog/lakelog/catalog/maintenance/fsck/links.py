@@ -13,10 +13,10 @@ from typing import Any
 from lakelog.catalog.logs import LogCache, has_own_place
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import Entry, NamespaceState
-from lakelog.log import View
-from lakelog.log.errors import NotFound
+from lakelog.log import Log, View
+from lakelog.log.errors import LakelogError, StorageError
 from lakelog.log.findings import Finding, Severity
-from lakelog.log.verify import Verified
+from lakelog.log.verify import Verified, read_decision
 
 LOOKS_MAX = 5
 """What changes each time it is looked at is in use, and not damaged."""
@@ -46,12 +46,9 @@ class Link:
     dropped: bool = False
 
     def is_there(self, logs: LogCache) -> bool:
-        """Return whether the namespace has it now. A load of that."""
-        try:
-            view = logs.namespace(self.parent).log.load()
-        except NotFound:
-            return False
-        return self.is_in(view)
+        """Return whether the namespace has it now, as far as that can be read. A load of the namespace."""
+        view = as_it_is(logs, self.parent)
+        return view is None or self.is_in(view)
 
     def is_in(self, view: View[NamespaceState]) -> bool:
         named = view.state.entry(self.space, self.path[-1]) == self.entry
@@ -91,15 +88,29 @@ class Link:
 def both_there(one: Link, other: Link, logs: LogCache) -> bool:
     """Return whether two names that lead to one log exist at one moment: one stays while the other is read."""
     for _ in range(LOOKS_MAX):
-        try:
-            first = logs.namespace(one.parent).log.load()
-            between = logs.namespace(other.parent).log.load()
-            last = logs.namespace(one.parent).log.load()
-        except NotFound:
-            return False
+        first, between, last = (as_it_is(logs, each.parent) for each in (one, other, one))
+        if first is None or between is None or last is None:
+            return True  # as far as it can be read
         if first.hash == last.hash:
             return one.is_in(first) and other.is_in(first if one.parent == other.parent else between)
     return False
+
+
+def as_it_is(logs: LogCache, location: str) -> View[NamespaceState] | None:
+    """Return a namespace read anew, None where damage prevents it: then what was read before is all there is."""
+    try:
+        return logs.namespace(location).log.load()
+    except StorageError:
+        raise
+    except LakelogError:
+        return None
+
+
+def is_at_rest(log: Log[Any], verified: Verified[Any]) -> bool:
+    """Return whether nothing has happened in a log since it was checked. One GET, and one of an open decision."""
+    if log.store.get(log.keys.commit(verified.head + 1)) is not None:
+        return False
+    return verified.undecided is None or read_decision(log, verified.undecided).decision is None
 
 
 def names_of(state: NamespaceState, id: str) -> list[tuple[str, str, Entry, bool]]:

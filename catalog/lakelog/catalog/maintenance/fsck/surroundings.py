@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge
-from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, names_of
+from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, as_it_is, names_of
 from lakelog.catalog.maintenance.fsck.walk import Walk
 from lakelog.catalog.maintenance.orphans import home_of
 from lakelog.catalog.state import NAMESPACE, TABLE
@@ -101,11 +101,8 @@ def _in_use(walk: Walk, location: str) -> Link | View[None] | None:
     for _ in range(LOOKS_MAX):
         view = log.load()
         for home in _homes(walk, location, log, view.version):
-            try:
-                at_home = walk.logs.namespace(home).log.load()
-            except StorageError:
-                raise
-            except LakelogError:
+            at_home = as_it_is(walk.logs, home)
+            if at_home is None:
                 continue  # its damage is reported
             if view.log_id in at_home.state.forgotten:
                 return None

@@ -9,6 +9,7 @@ from itertools import islice
 import msgspec
 
 from lakelog.catalog.ddl import CutVersions
+from lakelog.catalog.maintenance.fsck.links import as_it_is
 from lakelog.catalog.maintenance.fsck.walk import Walk
 from lakelog.catalog.state import NamespaceState, SavedCut
 from lakelog.log.errors import FormatError
@@ -150,8 +151,11 @@ def check_cuts(walk: Walk) -> None:
         walk.findings.count("saved cuts")
         url = f"{walk.logs.warehouse}/_cut/{cut.object}"
         problem = _problem_of_cut(walk, name, cut, objects.pop(cut.object.removesuffix(".json"), None))
-        if problem is not None and walk.logs.namespace("").log.load().state.cuts.get(name) == cut:
-            # Else it was dropped since the root was read, and what it held is free to go.
+        if problem is None:
+            continue
+        now = as_it_is(walk.logs, "")
+        # Where it was dropped since the root was read, what it held is free to go.
+        if now is None or now.state.cuts.get(name) == cut:
             walk.findings.damage(problem[0], url, *problem[1:])
     for name in islice(objects, NOTES_MAX):
         walk.findings.note(

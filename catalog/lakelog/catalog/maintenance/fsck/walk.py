@@ -20,7 +20,7 @@ from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
 from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, DataCheck, unreferenced
 from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
-from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, both_there, shown
+from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, both_there, is_at_rest, shown
 from lakelog.catalog.maintenance.fsck.still_needed import StillNeeded
 from lakelog.catalog.maintenance.reachable import named_by, paths
 from lakelog.catalog.names import Identifier, quoted
@@ -139,11 +139,10 @@ class Walk:
             if checked is None or link is None:
                 return checked
             problem = link.problem(checked.verified, checked.judge.linked_in, self.logs)
-            view = checked.verified.view
-            if problem is None or view is None or not link.is_there(self.logs):
+            if problem is None or not link.is_there(self.logs):
                 return checked
             # The name was read before and after the log: if that has not changed since, both are of one moment.
-            if tracked.log.load().hash == view.hash:
+            if is_at_rest(tracked.log, checked.verified):
                 if problem.half_done:
                     self.half_done.append(HalfDone(link.parent, link.space, link.path[-1], link.entry))
                 self.findings.report(problem.finding)
