@@ -71,6 +71,10 @@ class Findings:
         with self._lock:
             self.checked += other.checked
 
+    def by_severity(self) -> list[Finding]:
+        """Return the findings, the worst first, and those of one severity by the place of the object."""
+        return sorted(self.found, key=lambda each: (list(Severity).index(each.severity), each.where))
+
     @property
     def worst(self) -> Severity | None:
         """The worst severity among the findings, None where there are none."""

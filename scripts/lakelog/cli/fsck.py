@@ -46,9 +46,7 @@ def fsck(place: Place, what: str, name: str, deep: bool, all_versions: bool, rep
     Exit code: 0 clean (notes at most), 3 something repairable is left, 4 damage; 1 could not check, 2 wrong usage.
     """
     findings = _check(place, what, name, deep=deep, all_versions=all_versions, repair=repair)
-    listed = sorted(
-        findings.found, key=lambda finding: (list(Severity).index(finding.severity), finding.where)
-    )
+    listed = findings.by_severity()
     if place.as_json:
         answer.in_json(
             {

@@ -202,3 +202,28 @@ def test_a_namespace_that_is_not_there_is_no_place_for_what_was_dropped(fresh):
     create(side, "t")
     with pytest.raises(NoSuchNamespace):
         run(side, "dropped", namespace="nowhere", recursive=True)
+
+
+def test_fsck_reports_and_repairs_as_rows(fresh, tmp_path):
+    side = fresh()
+    create(side, "t")
+    create(side, "u")
+    check = {"table": None, "namespace": None, "repair": False, "deep": True, "all_versions": True}
+    assert run(side, "fsck", **check) == []
+    [place] = (path for path in tmp_path.glob("lake/t-*") if side_table(side, "t").endswith(path.name))
+    hint = place / "_log" / "latest.json"
+    hint.write_bytes(b"{}")
+    [found] = run(side, "fsck", **check)
+    assert found[:3] == ["repairable", "hint-altered", str(hint)] and all(found)
+    assert run(side, "fsck", **(check | {"table": "u"})) == []
+    [repaired, kept] = run(side, "fsck", **(check | {"table": "t", "repair": True}))
+    assert repaired[0] == "repaired" and "wrote snapshot and hint" in repaired[3]
+    assert kept[:2] == ["note", "lost-kept"]
+    (place / "_log" / "00000000000000000001.json").write_bytes(b"{}")
+    assert [row[1] for row in run(side, "fsck", **check) if row[0] == "damage"] == ["commit-altered"]
+    with pytest.raises(InvalidInput, match="repair of fsck is NULL"):
+        run(side, "fsck", **(check | {"repair": None}))
+
+
+def side_table(side, name):
+    return ask(side, "load_table", identifier=[name])["location"]
