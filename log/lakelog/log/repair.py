@@ -105,10 +105,11 @@ class _Repair(Generic[S]):
         }
 
     def _replaced(self, written: dict[str, bytes], known: dict[str, lost.Leaving]) -> dict[str, lost.Leaving]:
-        """Return what is there in place of the written objects; a hint that was sound is only older."""
-        keys = [key for key in written if key not in known and key != self.log.keys.latest]
+        """Return what is there in place of the written objects; a hint that is sound is only older, and not kept."""
+        latest, broken = self.log.keys.latest, self.verified.broken
+        keys = [key for key in written if key not in known and (key != latest or key in broken)]
         return {
-            key: lost.Leaving(data, "was not what is to be there")
+            key: lost.Leaving(data, broken[key].why if key in broken else "was not what is to be there")
             for key, data in zip(keys, self.log.store.get_many(keys), strict=True)
             if data is not None and data != written[key]
         }

@@ -228,6 +228,9 @@ class Derived(Generic[S]):
 
     def _compare_root(self, key: str, data: bytes, root: Root, standing: Standing[S]) -> None:
         spoiled = self._is_spoiled(root)
+        if spoiled:
+            why = "names a manifest that is missing or altered"
+            self.broken.setdefault(key, Broken(False, hash_of(data), why))
         if standing.view is None or (standing.spoiled and not spoiled):
             view = self._view_of(root)
             if view is not None:
@@ -235,9 +238,6 @@ class Derived(Generic[S]):
         elif standing.origin.is_replayed and not standing.spoiled:
             difference = self._difference(root, standing.view)
             if difference is None:
-                if spoiled:
-                    why = "names a manifest that is missing or altered"
-                    self.broken.setdefault(key, Broken(False, hash_of(data), why))
                 return
             what = f"is not the state at version {root.version}: {difference}"
             if standing.origin is Origin.COMMITS:

@@ -90,9 +90,12 @@ def test_the_newest_of_what_can_be_read_is_taken(folder: Folder, expired: Path) 
     flip(newest, 100)
     with pytest.raises(FormatError):
         ids(folder)
+    hint = (expired / "_log" / "latest.json").read_bytes()
     findings = folder.check(repair=True)
     assert any("wrote snapshot and hint" in line for line in findings.repaired), findings.repaired
     assert ids(folder) == before
+    [kept] = expired.glob("_log/_lost/*/latest.json")
+    assert kept.read_bytes() == hint
 
 
 def test_nothing_changes_where_nothing_can_be_read(folder: Folder, expired: Path) -> None:
