@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import random
 import threading
 from collections import Counter
+from pathlib import Path
+from typing import BinaryIO, cast
+from unittest import mock
 
 import pytest
 from tests.integration.fsck.busy import Busy, actions, worse_than_notes
+from tests.integration.fsck.test_fsck import Folder
 
 from lakelog.catalog.maintenance.fsck import Severity
-from lakelog.log import LakelogError
+from lakelog.log import LakelogError, LocalStore, StorageError
 
 EVERY = 29
 """The short form lets each kind of work happen ahead of one request in so many."""
+QUIET_REQUESTS = 110
+"""What a check of the warehouse needs while it is at rest, each object of a round counted."""
 CHECKS = 8
 WRITERS = 3
 
@@ -80,3 +87,46 @@ def test_a_check_in_a_loop_beside_writers_in_a_loop_tells_no_damage() -> None:
     assert not wrong, "\n".join(wrong)
     assert sum(done.values()) > CHECKS and any("refused" not in name for name in done), done
     assert busy.check().of(Severity.DAMAGE) == []
+
+
+class Vanishing(io.RawIOBase):
+    """A file on S3 that is deleted after it was opened: no more of it can be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.path.unlink()
+        raise StorageError("no answer", location=str(self.path))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "warehouse")
+    made.catalog.create_namespace("a")
+    return made
+
+
+def test_a_file_that_is_deleted_while_it_is_read_does_not_end_the_check(folder: Folder) -> None:
+    place = folder.table("a.t", 3)
+    [one, *_] = sorted(place.glob("data/*"))
+    opened = LocalStore.open_input
+
+    def open_input(store: LocalStore, key: str) -> BinaryIO:
+        path = folder.path / key
+        return cast(BinaryIO, Vanishing(path)) if path == one and path.exists() else opened(store, key)
+
+    with mock.patch.object(LocalStore, "open_input", open_input):
+        findings = folder.check()
+    assert [(each.kind, each.where) for each in findings.found] == [("data-file-missing", str(one))]
+
+
+def test_a_check_of_a_quiet_warehouse_costs_what_it_did(busy: Busy) -> None:
+    requests = 0
+
+    def count() -> None:
+        nonlocal requests
+        requests += 1
+
+    assert busy.check(count).found == []
+    assert requests == QUIET_REQUESTS

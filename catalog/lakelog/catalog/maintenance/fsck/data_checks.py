@@ -88,9 +88,7 @@ class DataCheck:
     def _check(self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None) -> None:
         self.findings.count("data files")
         try:
-            store, key = self._place(path)
-            with store.open_input(key) as source:
-                problem = self._problem(source, facts, said, schema)
+            problem = self._read(path, facts, said, schema)
         except NotFound:
             if self.still_needed(path):
                 self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
@@ -109,6 +107,17 @@ class DataCheck:
             self.findings.damage(kind, self._at(path), what, RESTORE)
         for text in sorted(facts.vectors):
             self._check_vector(path, deletes_from_json(text), facts.rows)
+
+    def _read(
+        self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None
+    ) -> tuple[str, str] | None:
+        store, key = self._place(path)
+        try:
+            with store.open_input(key) as source:
+                return self._problem(source, facts, said, schema)
+        except StorageError:
+            with store.open_input(key):  # NotFound where vacuum has deleted it between two reads
+                raise
 
     def _check_vector(self, path: str, deletes: Deletes, rows: int) -> None:
         self.findings.count("deletion vectors")
