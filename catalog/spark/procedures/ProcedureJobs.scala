@@ -9,6 +9,7 @@ import org.json4s.JsonAST.JObject
 private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String, String]) {
 
   def run(job: JObject): JObject = Json.string(job, "kind") match {
+    case "checksums" => ChecksumJob.run(job, Locations.hadoopSettings(options))
     case "compact" => CompactJob.run(job, catalog)
     case "footers" => FooterJob.run(job, Locations.hadoopSettings(options))
     case "statistics" => StatisticsJob.run(job, catalog)

@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 from lakelog.spark.procedures.maintenance import NAMESPACE, TABLE, subject
 
+if TYPE_CHECKING:
+    from lakelog.catalog import Catalog, Transaction
+    from lakelog.catalog.names import Identifier
+
+
+def _prepare(call: Call) -> Mapping[str, Any]:
+    """Return a job that reads the files of the tables as they are now; the check itself reads the others."""
+    deep = call["deep"] and call.transaction is None
+    return {"kind": "checksums", "files": list(_files(call)) if deep else []}
+
+
+def _files(call: Call) -> Iterator[str]:
+    from lakelog.log.errors import LakelogError, StorageError
+
+    named = subject(call)
+    tables = [named["table"]] if "table" in named else _tables(call.catalog, named.get("namespace", ()))
+    for name in tables:
+        try:
+            table = call.catalog.load_table(name)
+            files = table.head.all_files()
+        except StorageError:
+            raise
+        except LakelogError:
+            continue  # the check says what is wrong with it
+        if "crc" in files.column_names:
+            measured = files.filter(files["crc"].is_valid())
+            yield from (f"{table.location}/{path}" for path in measured["path"].to_pylist())
+
+
+def _tables(catalog: Catalog | Transaction, namespace: Identifier) -> Iterator[Identifier]:
+    from lakelog.log.errors import LakelogError, StorageError
+
+    try:
+        tables, below = catalog.list_tables(namespace), catalog.list_namespaces(namespace)
+    except StorageError:
+        raise
+    except LakelogError:
+        return  # the check says what is wrong with it
+    yield from tables
+    for each in below:
+        yield from _tables(catalog, each)
+
 
 def _fsck(call: Call) -> Rows:
+    from lakelog.catalog.maintenance import Checksum
+
     [name] = subject(call).values() or [None]
+    read = call.result["files"] if call.result is not None else ()
     findings = call.catalog.fsck(
-        name, deep=call["deep"], all_versions=call["all_versions"], repair=call["repair"]
+        name,
+        deep=call["deep"],
+        all_versions=call["all_versions"],
+        repair=call["repair"],
+        checksums={each["url"]: Checksum(each["size"], each["crc"]) for each in read},
     )
     repaired = [("repaired", None, None, line, None) for line in findings.repaired]
-    return [
-        *repaired,
-        *(
-            (each.severity.value, each.kind, each.where, each.what, each.todo)
-            for each in findings.by_severity()
-        ),
+    found = [
+        (each.severity.value, each.kind, each.where, each.what, each.todo) for each in findings.by_severity()
     ]
+    return [*repaired, *found]
 
 
 PROCEDURES = (
     Procedure(
         name="fsck",
         description="Check every object of the catalog, or of a part of it. No row means that nothing is wrong.",
+        prepare=_prepare,
         run=_fsck,
         parameters=(
             TABLE,
@@ -34,7 +84,7 @@ PROCEDURES = (
                 "write hints and snapshots anew, and finish what is unfinished",
                 default="false",
             ),
-            Parameter("deep", "BOOLEAN", "read every page of the data files too", default="false"),
+            Parameter("deep", "BOOLEAN", "read all of the data files too, by a Spark job", default="false"),
             Parameter(
                 "all_versions",
                 "BOOLEAN",

@@ -7,7 +7,7 @@ page verifies the pages' checksums, where the writer wrote some, and the values 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -46,6 +46,15 @@ RESTORE_VECTOR = (
     "restore the object of vectors from a backup, or go back to a version before these rows were deleted"
 )
 RESTORE = "restore this file from a backup, or delete the rows that were in it"
+OTHER_CHECKSUM = "is not what was written: its checksum differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """The bytes of a whole file."""
+
+    size_bytes: int
+    crc: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ class DataCheck:
     open_url: OpenUrl | None = None
     still_needed: Callable[[str], bool] = lambda path: True
     """Whether a file that is damaged or missing is one that readers need by now."""
+    checksums: Mapping[str, Checksum] | None = None
+    """What others have read of files, by URL, for a deep check."""
 
     @property
     def where(self) -> str:
@@ -114,7 +125,7 @@ class DataCheck:
         store, key = self._place(path)
         try:
             with store.open_input(key) as source:
-                return self._problem(source, facts, said, schema)
+                return self._problem(source, facts, said, schema, (self.checksums or {}).get(self._at(path)))
         except StorageError:
             with store.open_input(key):  # NotFound where vacuum has deleted it between two reads
                 raise
@@ -131,7 +142,12 @@ class DataCheck:
                 self.findings.damage("deletion-vector-damaged", where, f"of {path}: {error}", RESTORE_VECTOR)
 
     def _problem(
-        self, source: Any, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None
+        self,
+        source: Any,
+        facts: DataFileFacts,
+        said: pa.Table | None,
+        schema: Schema | None,
+        read: Checksum | None,
     ) -> tuple[str, str] | None:
         try:
             file = open_parquet(source, facts.size_bytes, facts.footer_crc)
@@ -154,6 +170,10 @@ class DataCheck:
                     return "data-file-altered", f"its footer contradicts the log: {wrong}"
             if self.deep:
                 self.findings.count("bytes read", facts.size_bytes)
+                if read is not None and facts.crc is not None:
+                    # Its bytes are those that its writer measured, and so is what they say.
+                    same = read == Checksum(facts.size_bytes, facts.crc)
+                    return None if same else ("data-file-altered", OTHER_CHECKSUM)
                 return self._read_all(source, file, facts, said, fields)
         except (pa.ArrowException, OSError, LakelogError, ValueError) as error:
             if isinstance(error, StorageError):
@@ -175,7 +195,7 @@ class DataCheck:
         fields: Sequence[tuple[Field, Measured]],
     ) -> tuple[str, str] | None:
         if facts.crc is not None and _crc_of(source) != facts.crc:
-            return "data-file-altered", "is not what was written: its checksum differs"
+            return "data-file-altered", OTHER_CHECKSUM
         rows, seen = 0, _Seen(fields)
         for batch in file.iter_batches(BATCH_ROWS):
             batch.validate(full=True)

@@ -7,7 +7,7 @@ clients: a check changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import given_twice, joined
 from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
-from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, DataCheck, unreferenced
+from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, Checksum, DataCheck, unreferenced
 from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
 from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, both_there, is_at_rest, shown
@@ -38,10 +38,14 @@ NOTES_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How much of the data is read: footers of the current versions' files; of all versions; every page."""
+    """How much of the data is read: footers of the current versions' files; of all versions; every page.
+
+    Files in `checksums`, by URL, were read by others.
+    """
 
     deep: bool = False
     all_versions: bool = False
+    checksums: Mapping[str, Checksum] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +268,7 @@ class Walk:
             self.depth.deep,
             tracked.log.replay.open_url,
             StillNeeded(tracked, verified.log_id, verified.first),
+            self.depth.checksums,
         )
         try:
             lines = [(line, line.files.table(tracked.log.read_blobs)) for line in state.lines()]
