@@ -63,6 +63,7 @@ from lakelog.catalog.logs import (
     Token,
 )
 from lakelog.catalog.maintenance import (
+    Checksum,
     Expired,
     Vacuumed,
 )
@@ -157,6 +158,7 @@ __all__ = [
     "CatalogNames",
     "Changes",
     "CheckViolated",
+    "Checksum",
     "Column",
     "ColumnEstimates",
     "ColumnExists",
