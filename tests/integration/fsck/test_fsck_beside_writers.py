@@ -11,8 +11,9 @@ from typing import BinaryIO, cast
 from unittest import mock
 
 import pytest
-from tests.integration.fsck.busy import Busy, actions, worse_than_notes
+from tests.integration.fsck.busy import NOW, Busy, actions, worse_than_notes
 from tests.integration.fsck.test_fsck import Folder
+from tests.integration.fsck.world import SCHEMA, rows
 
 from lakelog.catalog.maintenance.fsck import Severity
 from lakelog.log import LakelogError, LocalStore, StorageError
@@ -21,6 +22,8 @@ EVERY = 29
 """The short form lets each kind of work happen ahead of one request in so many."""
 QUIET_REQUESTS = 110
 """What a check of the warehouse needs while it is at rest, each object of a round counted."""
+WITH_PURGED_REQUESTS = 284
+"""The same with five tables that were dropped and purged, of which keys and tombstones are left."""
 CHECKS = 8
 WRITERS = 3
 
@@ -130,3 +133,13 @@ def test_a_check_of_a_quiet_warehouse_costs_what_it_did(busy: Busy) -> None:
 
     assert busy.check(count).found == []
     assert requests == QUIET_REQUESTS
+    catalog = busy.client()
+    catalog.drop_cut("monday")
+    for n in range(5):
+        catalog.create_table(f"a.p{n}", SCHEMA).append(rows(1))
+        catalog.drop_table(f"a.p{n}")
+    catalog.vacuum(older_than=NOW, dropped_older_than=NOW, dry_run=False)
+    requests = 0
+    assert worse_than_notes(busy.check(count)) == []
+    assert requests == WITH_PURGED_REQUESTS
+    busy.restore()

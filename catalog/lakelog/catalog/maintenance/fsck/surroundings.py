@@ -100,6 +100,8 @@ def _in_use(walk: Walk, location: str) -> Link | View[None] | None:
     log = walk.logs.unread(location).log
     for _ in range(LOOKS_MAX):
         view = log.load()
+        if view.sealed:
+            return None
         for home in _homes(walk, location, log, view.version):
             at_home = as_it_is(walk.logs, home)
             if at_home is None:
@@ -110,8 +112,6 @@ def _in_use(walk: Walk, location: str) -> Link | View[None] | None:
                 above = walk.checked.get(home)
                 path = (*((above and above.name) or ()), name)
                 return Link(home, space, path, entry, dropped or at_home.sealed)
-        if view.sealed:
-            return None
         if log.load().hash == view.hash:
             return view
     return None
