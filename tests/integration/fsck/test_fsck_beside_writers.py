@@ -18,7 +18,7 @@ from tests.integration.fsck.world import SCHEMA, rows
 from lakelog.catalog.maintenance.fsck import Severity
 from lakelog.log import LakelogError, LocalStore, StorageError
 
-EVERY = 29
+EVERY = 37
 """The short form lets each kind of work happen ahead of one request in so many."""
 QUIET_REQUESTS = 110
 """What a check of the warehouse needs while it is at rest, each object of a round counted."""
