@@ -66,6 +66,7 @@ from lakelog.catalog.logs import (
     Token,
 )
 from lakelog.catalog.maintenance import (
+    Checksum,
     Expired,
     Vacuumed,
 )
@@ -166,6 +167,7 @@ __all__ = [
     "CatalogNames",
     "Changes",
     "CheckViolated",
+    "Checksum",
     "ClockNotTrusted",
     "Column",
     "ColumnEstimates",

@@ -20,6 +20,7 @@ from lakelog.catalog.logs import (
     writer_facts,
 )
 from lakelog.catalog.maintenance import (
+    Checksum,
     Expired,
     Findings,
     Vacuumed,
@@ -188,14 +189,24 @@ class Catalog(CatalogNames):
         deep: bool = False,
         all_versions: bool = False,
         repair: bool = False,
+        checksums: Mapping[str, Checksum] | None = None,
         progress: Callable[[str], None] = lambda message: None,
     ) -> Findings:
-        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.maintenance`)."""
+        """Check every object of the warehouse, or of a table or namespace (see `lakelog.catalog.maintenance`).
+
+        Of data files in `checksums`, by URL, a `deep` check reads no more than the footer: others have read them.
+        """
         if self._logs.is_a_cut:
             raise InvalidInput("a catalog as of the past cannot be checked: open the catalog as it is now")
         path = () if name is None else identifier(name)
         return check_warehouse(
-            self._logs, path, deep=deep, all_versions=all_versions, repair=repair, progress=progress
+            self._logs,
+            path,
+            deep=deep,
+            all_versions=all_versions,
+            repair=repair,
+            checksums=checksums,
+            progress=progress,
         )
 
 

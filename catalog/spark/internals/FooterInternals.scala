@@ -4,6 +4,7 @@ import java.util.Locale
 import java.util.zip.CRC32
 
 import scala.jdk.CollectionConverters._
+import scala.reflect.ClassTag
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
@@ -65,15 +66,20 @@ private[lakelog] object FooterInternals {
       EvalMode.LEGACY).eval())
 
   /** What executors find in the footers of these files. */
-  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[FooterLook] = if (files.isEmpty) Nil
+  def read(files: Seq[ForeignFile], settings: Map[String, String]): Seq[FooterLook] = {
+    val format = SettingInternals.conf.getAllConfs
+    onExecutors(files.map(_.path), settings)((path, configuration) => FooterReader.read(path, configuration, format))
+  }
+
+  /** What executors make of each of these files. */
+  def onExecutors[T: ClassTag](paths: Seq[Path], settings: Map[String, String])(
+      work: (String, Configuration) => T): Seq[T] = if (paths.isEmpty) Nil
   else {
     val context = session.sparkContext
-    val configuration = SettingInternals.hadoopConf(files.head.path.toString, settings)
+    val configuration = SettingInternals.hadoopConf(paths.head.toString, settings)
     val broadcast = context.broadcast(new SerializableConfiguration(configuration))
-    val format = SettingInternals.conf.getAllConfs
-    val tasks = math.min(files.length, context.defaultParallelism * TasksPerCore)
-    context.parallelize(files.map(_.path.toString), tasks)
-      .map(path => FooterReader.read(path, broadcast.value.value, format)).collect().toSeq
+    val tasks = math.min(paths.length, context.defaultParallelism * TasksPerCore)
+    context.parallelize(paths.map(_.toString), tasks).map(path => work(path, broadcast.value.value)).collect().toSeq
   }
 
   private val TasksPerCore = 4

@@ -10,5 +10,6 @@ private[lakelog] final class ProcedureJobs(catalog: String, options: Map[String,
     case compact: wire.Compact => CompactJob.run(compact, catalog)
     case read: wire.ReadFooters => FooterJob.run(read, Locations.hadoopSettings(options))
     case compute: wire.ComputeStatistics => StatisticsJob.run(compute, catalog)
+    case take: wire.TakeChecksums => ChecksumJob.run(take, Locations.hadoopSettings(options))
   }
 }

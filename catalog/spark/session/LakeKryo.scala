@@ -12,5 +12,6 @@ class LakeKryo extends KryoRegistrator {
   override def registerClasses(kryo: Kryo): Unit = Seq(
     classOf[FilesWritten], classOf[IdentityTaken], classOf[Array[IdentityTaken]],
     classOf[RowsWritten], classOf[FilePositions], classOf[Array[FilePositions]],
-    classOf[FooterLook], classOf[Array[FooterLook]]).foreach(kryo.register(_))
+    classOf[FooterLook], classOf[Array[FooterLook]],
+    classOf[ChecksumLook], classOf[Array[ChecksumLook]]).foreach(kryo.register(_))
 }

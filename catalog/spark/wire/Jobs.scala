@@ -11,6 +11,7 @@ private[lakelog] object AnyJob extends Companion[AnyJob] {
       case "compact" => Compact.of(json)
       case "footers" => ReadFooters.of(json)
       case "statistics" => ComputeStatistics.of(json)
+      case "checksums" => TakeChecksums.of(json)
       case other => unknown(other)
     }
 }
@@ -23,6 +24,7 @@ private[lakelog] object AnyResult extends Companion[AnyResult] {
       case "compact" => Compacted.of(json)
       case "footers" => FootersRead.of(json)
       case "statistics" => StatisticsComputed.of(json)
+      case "checksums" => ChecksumsTaken.of(json)
       case other => unknown(other)
     }
 }
@@ -95,6 +97,16 @@ private[lakelog] object ComputeStatistics extends Companion[ComputeStatistics] {
   override def of(json: JObject): ComputeStatistics = ComputeStatistics(
     take[Seq[String]](json, "table"),
     take[Seq[String]](json, "columns"))
+}
+
+/** Read these data files, by URL, from beginning to end. */
+private[lakelog] final case class TakeChecksums(files: Seq[String])
+  extends AnyJob {
+  override def members: Members = List("kind" -> put("checksums"), "files" -> put(files))
+}
+
+private[lakelog] object TakeChecksums extends Companion[TakeChecksums] {
+  override def of(json: JObject): TakeChecksums = TakeChecksums(take[Seq[String]](json, "files"))
 }
 
 /** What was rewritten and committed, and the version of the table after that. */
@@ -232,4 +244,27 @@ private[lakelog] object StatisticsComputed extends Companion[StatisticsComputed]
     take[String](json, "id"),
     take[Long](json, "rows"),
     take[Seq[ColumnComputed]](json, "columns"))
+}
+
+/** The size of a file in bytes, and the CRC-32 of these. */
+private[lakelog] final case class ChecksumTaken(url: String, size: Long, crc: Long)
+  extends Message {
+  override def members: Members = List("url" -> put(url), "size" -> put(size), "crc" -> put(crc))
+}
+
+private[lakelog] object ChecksumTaken extends Companion[ChecksumTaken] {
+  override def of(json: JObject): ChecksumTaken = ChecksumTaken(
+    take[String](json, "url"),
+    take[Long](json, "size"),
+    take[Long](json, "crc"))
+}
+
+/** The files that could be read. */
+private[lakelog] final case class ChecksumsTaken(files: Seq[ChecksumTaken])
+  extends AnyResult {
+  override def members: Members = List("kind" -> put("checksums"), "files" -> put(files))
+}
+
+private[lakelog] object ChecksumsTaken extends Companion[ChecksumsTaken] {
+  override def of(json: JObject): ChecksumsTaken = ChecksumsTaken(take[Seq[ChecksumTaken]](json, "files"))
 }

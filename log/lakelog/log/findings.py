@@ -42,6 +42,9 @@ class Findings:
     _seen: set[tuple[str, str]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def report(self, finding: Finding) -> None:
+        self._add(finding.severity, finding.kind, finding.where, finding.what, finding.todo)
+
     def damage(self, kind: str, where: str, what: str, todo: str) -> None:
         self._add(Severity.DAMAGE, kind, where, what, todo)
 
@@ -57,6 +60,20 @@ class Findings:
 
     def of(self, severity: Severity) -> list[Finding]:
         return [finding for finding in self.found if finding.severity is severity]
+
+    def take(self, other: Findings, before: Findings | None = None) -> None:
+        """Take over what another check has found and read. With `before`, what is worse than a note only where that had
+        found the same: of two reads at different moments, one can be older than what the other says."""
+        known = None if before is None else {(each.kind, each.where) for each in before.found}
+        for each in other.found:
+            if each.severity is Severity.NOTE or known is None or (each.kind, each.where) in known:
+                self._add(each.severity, each.kind, each.where, each.what, each.todo)
+        with self._lock:
+            self.checked += other.checked
+
+    def by_severity(self) -> list[Finding]:
+        """Return the findings, the worst first, and those of one severity by the place of the object."""
+        return sorted(self.found, key=lambda each: (list(Severity).index(each.severity), each.where))
 
     @property
     def worst(self) -> Severity | None:

@@ -19,6 +19,7 @@ class Keys:
         self.latest = f"{self.log}/latest.json"
         self.snapshots = f"{self.log}/snapshots/"
         self.manifests = f"{self.log}/manifests/"
+        self.lost = f"{self.log}/_lost/"
         self._head = f"{self.log}/"
 
     def commit(self, version: int) -> str:

@@ -17,7 +17,8 @@ _SIDECAR = re.compile(r"sidecars/((?:\d{20}-)?[a-z2-7]{26}-[0-9a-f]{16}\.bin)")
 
 @dataclass(slots=True)
 class Listing:
-    """`snapshots` and `foreign` are keys; the others are the names and numbers in the keys."""
+    """`snapshots`, `lost` (what repairs have removed) and `foreign` are keys; the others are the names and numbers in
+    the keys."""
 
     versions: list[int] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)
@@ -25,6 +26,7 @@ class Listing:
     manifests: set[str] = field(default_factory=set)
     sidecars: set[str] = field(default_factory=set)
     hint: bool = False
+    lost: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
     @property
@@ -50,6 +52,8 @@ def list_log(store: ObjectStore, keys: Keys) -> Listing:
             listing.sidecars.add(match[1])
         elif key == keys.latest:
             listing.hint = True
+        elif key.startswith(keys.lost):
+            listing.lost.append(key)
         elif not _VERSION.fullmatch(name):
             listing.foreign.append(key)
     for key in store.list_after(f"{keys.log}/0"):

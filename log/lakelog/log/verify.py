@@ -1,7 +1,7 @@
 """Checking one log, offline: every object by itself, against its neighbours, and what is derived against a replay.
 
 It reads everything once, in batches, and trusts no object: a broken one is reported and skipped, so that the rest is
-checked all the same. It changes nothing; `repair` writes what is derived anew, and only that.
+checked all the same. It changes nothing; `repair` writes what is derived anew.
 """
 
 from __future__ import annotations
@@ -10,14 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic
 
-from lakelog.log import snapshots
+from lakelog.log import lost
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
 from lakelog.log.findings import Findings
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
 from lakelog.log.listing import Listing, list_log
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
-from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, UNREADABLE, Derived, Judge, said
+from lakelog.log.standing import Broken, Judge, Origin, Standing
+from lakelog.log.verify_derived import (
+    OBJECTS_AT_ONCE,
+    RESTORE,
+    UNREADABLE,
+    Derived,
+    said,
+)
 from lakelog.log.view import S, View, advance, effective, empty_view
 
 ALL_TOGETHER = "restore the objects of this log from one backup"
@@ -37,8 +44,9 @@ class Verified(Generic[S]):
     """The result of the check of a log. `view` is the newest state that could be derived, None where none could.
 
     `head` is the newest version there is and `first` the oldest that can be read. `complete` says whether `view` is
-    what readers have to see, and `replayed` whether it was derived without a snapshot or hint. `broken` are the
-    keys of derived objects that are broken, and whether that shows without reading the commits. `intents` are
+    what readers have to see, `origin` what it was derived from, and `spoiled` whether not all of it can be read, since
+    a manifest is broken. `broken` are the snapshots that are broken, by their keys, and `hint` is the hash of the
+    hint's bytes ("" where there was none). `roots` are the versions that snapshots are of. `intents` are
     those of all commits by their versions, with what became of them (None: undecided). `undecided` is the intent that
     stands at the head without a decision, `unread` are the versions at which nothing sound stands. `committed` are the
     ids of the expired commits of transactions that committed. `evidence` says whether a snapshot, hint or base says
@@ -50,8 +58,11 @@ class Verified(Generic[S]):
     first: int
     view: View[S] | None
     complete: bool
-    replayed: bool = False
-    broken: dict[str, bool] = field(default_factory=dict)
+    origin: Origin = Origin.NOTHING
+    spoiled: bool = False
+    broken: dict[str, Broken] = field(default_factory=dict)
+    hint: str = ""
+    roots: list[int] = field(default_factory=list)
     intents: dict[int, tuple[Intent, Settled | None]] = field(default_factory=dict)
     log_ids: list[str] = field(default_factory=list)
     undecided: Commit | None = None
@@ -79,7 +90,12 @@ def verify(
     derived.read()
     checking = _Verification(log, judge, findings, listing, derived, log_id)
     result = checking.run()
-    derived.finish(result.head)
+    result.broken, result.hint = derived.broken, "" if hint is None else hash_of(hint)
+    listed = (log.keys.snapshot_version(key) for key in listing.snapshots)
+    result.roots = sorted({*derived.roots, *(version for version in listed if version is not None)})
+    derived.finish(result.head, checking.standing)
+    for folder, text in lost.kept(log, listing.lost):
+        findings.note("lost-kept", folder, text, lost.TODO)
     for key in listing.foreign:
         findings.note(
             "foreign-object",
@@ -88,24 +104,6 @@ def verify(
             "delete it if no other program needs it",
         )
     return result
-
-
-def repair(log: Log[S], verified: Verified[S], findings: Findings) -> bool:
-    """Delete broken derived objects and write snapshot and hint anew from the replayed state, if that is complete.
-
-    Returns whether it could. Touches no commit, base or decision.
-    """
-    if verified.view is None or not verified.complete:
-        return False
-    # Where commits are damaged, a snapshot that contradicts them may be the one that is right.
-    useless = [key for key, alone in verified.broken.items() if alone or verified.replayed]
-    log.store.delete(useless)
-    snapshots.write(log.replay, verified.view)
-    findings.repaired.append(
-        f"{log.location}: wrote snapshot and hint of version {verified.view.version} anew"
-        + (f", deleted {', '.join(useless)} before" if useless else "")
-    )
-    return True
 
 
 class _Verification(Generic[S]):
@@ -127,8 +125,7 @@ class _Verification(Generic[S]):
         self.derived = derived
         last_base = derived.last_base
         self.own_id = log_id or (None if last_base is None else last_base.log_id)
-        self.view: View[S] | None = empty_view(log.projection)
-        self.replayed = True
+        self.standing = Standing[S](empty_view(log.projection), Origin.COMMITS)
         self.time_us = 0
         self.version = 0
         self.result = Verified[S](
@@ -149,11 +146,11 @@ class _Verification(Generic[S]):
         for entry in entries:
             before = self._step(before, entry, None)
         decided = result.head - (result.undecided is not None)
-        result.view = self.view
-        result.complete = self.view is not None and self.view.version == decided
-        result.replayed, result.broken = self.replayed, self.derived.broken
-        if self.view is not None:
-            result.log_id = self.view.log_id
+        result.view = view = self.standing.view
+        result.complete = view is not None and view.version == decided
+        result.origin, result.spoiled = self.standing.origin, self.standing.spoiled
+        if view is not None:
+            result.log_id = view.log_id
         for name in sorted(self.listing.sidecars - self._named):
             self.findings.note(
                 "sidecar-unused",
@@ -210,7 +207,7 @@ class _Verification(Generic[S]):
         self.version += 1
         if entry is None or not self._continues(before, entry, following):
             self.result.unread.add(self.version)
-            self.view, self.replayed = None, False
+            self.standing.lose()
             return None
         if not self.result.log_ids or self.result.log_ids[-1] != entry.log_id:
             self.result.log_ids.append(entry.log_id)
@@ -226,7 +223,7 @@ class _Verification(Generic[S]):
         else:
             self._pass_tombstone(entry)
         self._check_time(entry, settled)
-        self.view = self.derived.compare(entry, self.view, self.replayed)
+        self.derived.compare(entry, self.standing)
         return entry
 
     def _continues(
@@ -249,7 +246,7 @@ class _Verification(Generic[S]):
             return True
         if fits_after and before.version == 1:
             self._foreign(1, f"is not what version 2 continues ({self._at(2)} {link})")
-            self.view, self.replayed = None, False
+            self.standing.lose()
             return True
         other = (
             ""
@@ -322,27 +319,30 @@ class _Verification(Generic[S]):
                 "the next writer of this log aborts it, and so does lakelog fsck --repair of the whole warehouse",
             )
         else:
-            self.view, self.replayed = None, False
+            self.standing.lose()
         return commit
 
     def _apply(self, commit: Commit, settled: Settled | None) -> None:
         """Fold a commit into the view, where there is one."""
-        if self.view is None or self.view.version != commit.version - 1:
-            self.view = self.derived.before(commit)
+        standing = self.standing
+        if standing.view is None or standing.view.version != commit.version - 1:
+            self.derived.before(commit, standing)
         effect = effective(commit, settled)
         blobs = [] if effect is None else self._sidecars(commit)
         if effect is not None:
             self.judge.passed(effect, blobs)
-        if self.view is None or blobs is None:
-            self.view, self.replayed = None, False
+        if standing.view is None or blobs is None:
+            standing.lose()
             return
         try:
             where = self._at(commit.version)
-            self.view = advance(self.view, commit, commit.hash, blobs, self.log.projection, where, settled)
+            standing.view = advance(
+                standing.view, commit, commit.hash, blobs, self.log.projection, where, settled
+            )
         except UNREADABLE as error:
             kind = "unsupported" if isinstance(error, UnsupportedFormat) else "commit-disagrees"
             self.findings.damage(kind, where, said(error, where), ALL_TOGETHER)
-            self.view, self.replayed = None, False
+            standing.lose()
 
     def _sidecars(self, commit: Commit) -> list[bytes] | None:
         """Return the commit's sidecars, None where one is missing or broken, which is reported."""
@@ -371,7 +371,7 @@ class _Verification(Generic[S]):
         return 0 if self.derived.last_base is None else self.derived.last_base.root.version
 
     def _pass_tombstone(self, tombstone: Tombstone) -> None:
-        self.view, self.replayed = None, True
+        self.standing.lose()
         if tombstone.outcome == COMMITTED:
             self.result.committed.add(tombstone.commit_id)
         if tombstone.version > self._expired:

@@ -6,8 +6,8 @@ cost time when they are lost; a client that can replay the log can write them an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Generic
 
 import msgspec
 
@@ -17,7 +17,6 @@ from lakelog.log.format import (
     COMMITTED,
     Base,
     Commit,
-    Json,
     Root,
     Settled,
     Tombstone,
@@ -29,9 +28,9 @@ from lakelog.log.keys import blob_version
 from lakelog.log.listing import Listing
 from lakelog.log.log import Log
 from lakelog.log.replay import hash_before_expiry
+from lakelog.log.standing import Broken, Judge, Origin, Standing
 from lakelog.log.view import S, View, view_of
 
-T = TypeVar("T", contravariant=True)
 OBJECTS_AT_ONCE = 64
 MANIFESTS_AT_ONCE = 8
 
@@ -40,26 +39,9 @@ UNREADABLE = (LakelogError, LookupError, ValueError, TypeError, AssertionError, 
 
 RESTORE = "restore this object from a backup"
 REWRITE = "lakelog fsck --repair writes it anew from the log"
-
-
-class Judge(Protocol[T]):
-    """The part of a log's check that needs to know what events mean."""
-
-    def manifests(self, state: Json) -> Mapping[str, str]:
-        """Return the manifests that a root's state names, with the SHA-256 of each."""
-        ...
-
-    def difference(self, replayed: T, stored: T) -> str | None:
-        """Return how a stored state differs from the replayed one, None where they are the same. Reads manifests."""
-        ...
-
-    def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
-        """Take note of a sound commit and its effect, in the order of versions; `blobs` are None where one is lost."""
-        ...
-
-    def begins(self, state: T) -> None:
-        """Take note of the state that the oldest readable version has, where that is a base's."""
-        ...
+WHICH_IS_RIGHT = (
+    "find out which of both is right, and restore the other from a backup: a repair takes no side"
+)
 
 
 class Derived(Generic[S]):
@@ -76,8 +58,8 @@ class Derived(Generic[S]):
         self.bases: dict[int, Base] = {}
         self.roots: dict[int, list[str]] = {}
         """Keys of the sound snapshots and hint by the version that they are of."""
-        self.broken: dict[str, bool] = {}
-        """Keys of derived objects that are broken, and whether that shows without reading the commits."""
+        self.broken: dict[str, Broken] = {}
+        """Snapshots and hint that are broken, by their keys."""
         self._hint = hint
         self._hinted = ""
         self._bad_manifests: set[str] = set()
@@ -156,12 +138,15 @@ class Derived(Generic[S]):
         try:
             root = decode_root(data, self.at(key), self.log.options.features)
         except FormatError as error:
-            self._bad_root(key, "altered", said(error, self.at(key)))
+            self._bad_root(key, data, "altered", said(error, self.at(key)))
             return
         head = max(self.listing.versions, default=0)
         if key != keys.latest and key != keys.snapshot(root.version, root.commit_hash):
             self._bad_root(
-                key, "misplaced", f"holds the snapshot of version {root.version}: it was copied or moved"
+                key,
+                data,
+                "misplaced",
+                f"holds the snapshot of version {root.version}: it was copied or moved",
             )
             return
         if root.version > head:
@@ -177,7 +162,7 @@ class Derived(Generic[S]):
         try:
             named = self.judge.manifests(root.state)
         except UNREADABLE as error:
-            self._bad_root(key, "altered", f"its state cannot be read: {error!r}")
+            self._bad_root(key, data, "altered", f"its state cannot be read: {error!r}")
             return
         self.roots.setdefault(root.version, []).append(key)
         if key == keys.latest:
@@ -185,10 +170,13 @@ class Derived(Generic[S]):
         if not self.is_outdated(root):
             sums.update(named)
 
-    def _bad_root(self, key: str, kind: str, what: str) -> None:
-        self.broken[key] = kind in ("altered", "misplaced")
-        word = "hint" if key == self.log.keys.latest else "snapshot"
-        self.findings.repairable(f"{word}-{kind}", self.at(key), what, REWRITE)
+    def _bad_root(self, key: str, data: bytes, kind: str, what: str) -> None:
+        found = self._kind(key, kind)
+        self.broken[key] = Broken(kind in ("altered", "misplaced"), hash_of(data), f"{found}: {what}")
+        self.findings.repairable(found, self.at(key), what, REWRITE)
+
+    def _kind(self, key: str, kind: str) -> str:
+        return f"hint-{kind}" if key == self.log.keys.latest else f"snapshot-{kind}"
 
     def is_outdated(self, root: Root) -> bool:
         """Whether a later base than the root's own exists: no reader starts from it, and its manifests may be
@@ -219,43 +207,57 @@ class Derived(Generic[S]):
                 else:
                     self.findings.repairable(kind, where, f"{what}; only snapshots need it", REWRITE)
 
-    def compare(self, entry: Commit | Tombstone, view: View[S] | None, replayed: bool) -> View[S] | None:
+    def compare(self, entry: Commit | Tombstone, standing: Standing[S]) -> None:
         """Hold what is derived at the version of `entry` against it, and against the state after it where known.
 
-        Returns `view`, or else one from a base, snapshot or hint. `replayed` says whether `view` comes from commits.
+        Where that is not known, or cannot be read whole, the state comes from a base, snapshot or hint from here on.
         """
         base = self.bases.get(entry.version)
         if base is not None:
-            view = self._compare_base(base, entry, view)
+            self._compare_base(base, entry, standing)
         for key in self.roots.get(entry.version, ()):
             data = self.log.store.get(key) if key != self.log.keys.latest else self._hint
             if data is None:
                 continue
             root = decode_root(data, self.at(key), self.log.options.features)
             if not names(root, entry):
-                self._bad_root(key, "disagrees", f"names another commit than version {entry.version} is")
-            elif self.is_outdated(root):
-                continue
-            elif view is None:
-                view = self._view_of(root)
-            elif replayed:
-                difference = self._difference(root, view)
-                if difference is not None:
-                    self._bad_root(
-                        key, "differs", f"is not the state at version {entry.version}: {difference}"
-                    )
-                elif self._bad_manifests.intersection(self.judge.manifests(root.state)):
-                    self.broken.setdefault(key, False)
-        return view
+                what = f"names another commit than version {entry.version} is"
+                self._bad_root(key, data, "disagrees", what)
+            elif not self.is_outdated(root):
+                self._compare_root(key, data, root, standing)
 
-    def before(self, commit: Commit) -> View[S] | None:
-        """Return the state before `commit` where a snapshot of the version before it, which is broken, is sound."""
+    def _compare_root(self, key: str, data: bytes, root: Root, standing: Standing[S]) -> None:
+        spoiled = self._is_spoiled(root)
+        if spoiled:
+            why = "names a manifest that is missing or altered"
+            self.broken.setdefault(key, Broken(False, hash_of(data), why))
+        if standing.view is None or (standing.spoiled and not spoiled):
+            view = self._view_of(root)
+            if view is not None:
+                standing.take(view, Origin.ROOT, spoiled=spoiled)
+        elif standing.origin.is_replayed and not standing.spoiled:
+            difference = self._difference(root, standing.view)
+            if difference is None:
+                return
+            what = f"is not the state at version {root.version}: {difference}"
+            if standing.origin is Origin.COMMITS:
+                self._bad_root(key, data, "differs", what)
+            else:
+                # Both are derived from commits that have expired: nothing says which of them is right.
+                self.findings.damage(self._kind(key, "differs"), self.at(key), what, WHICH_IS_RIGHT)
+
+    def _is_spoiled(self, root: Root) -> bool:
+        return not self._bad_manifests.isdisjoint(self.judge.manifests(root.state))
+
+    def before(self, commit: Commit, standing: Standing[S]) -> None:
+        """Take the state before `commit` from a snapshot of the version before it, which is broken, if one is sound."""
         for key in self.roots.get(commit.version - 1, ()):
             data = self.log.store.get(key) if key != self.log.keys.latest else self._hint
             root = None if data is None else decode_root(data, self.at(key), self.log.options.features)
             if root is not None and root.commit_hash == commit.prev and root.log_id == commit.log_id:
-                return self._view_of(root)
-        return None
+                standing.take(self._view_of(root), Origin.ROOT, spoiled=self._is_spoiled(root))
+                return
+        standing.lose()
 
     def committed(self, intent: Commit) -> Settled | None:
         """Return how an intent was settled where something derived at its version, sound by itself, says committed."""
@@ -270,28 +272,24 @@ class Derived(Generic[S]):
                 return root.settles
         return None
 
-    def _compare_base(self, base: Base, entry: Commit | Tombstone, view: View[S] | None) -> View[S] | None:
+    def _compare_base(self, base: Base, entry: Commit | Tombstone, standing: Standing[S]) -> None:
         where = self.at(self.log.keys.base(base.number))
         if not names(base.root, entry):
             self.findings.damage(
                 "base-disagrees", where, f"names another commit than version {entry.version} is", RESTORE
             )
-            return view
-        if base is not self.last_base:
-            return view
-        if view is None:
-            view = self._view_of(base.root)
-            if view is not None and not self._bad_manifests.intersection(
-                self.judge.manifests(base.root.state)
-            ):
-                self.judge.begins(view.state)
+        elif base is not self.last_base:
+            return
+        elif standing.view is None:
+            standing.take(self._view_of(base.root), Origin.BASE, spoiled=self._is_spoiled(base.root))
+            if standing.view is not None and not standing.spoiled:
+                self.judge.begins(standing.view.state)
         elif isinstance(entry, Commit):
-            difference = self._difference(base.root, view)
+            difference = self._difference(base.root, standing.view)
             if difference is not None:
                 self.findings.damage(
                     "base-disagrees", where, f"is not the state replayed: {difference}", RESTORE
                 )
-        return view
 
     def _view_of(self, root: Root) -> View[S] | None:
         try:
@@ -303,14 +301,14 @@ class Derived(Generic[S]):
         for name in ("log_id", "time_us", "fence", "sealed", "purged", "settles", "features"):
             if getattr(root, name) != getattr(view, name):
                 return f"{name} is {getattr(root, name)!r} there, and {getattr(view, name)!r} in a replay"
-        if self._bad_manifests.intersection(self.judge.manifests(root.state)):
+        if self._is_spoiled(root):
             return None  # reported already
         stored = self._view_of(root)
         if stored is None:
             return "its state cannot be read"
         return self.judge.difference(view.state, stored.state)
 
-    def finish(self, head: int) -> None:
+    def finish(self, head: int, standing: Standing[S]) -> None:
         """Check what needs all versions to have been seen: what nothing names, and what is not there."""
         log, findings = self.log, self.findings
         for name in sorted(self.listing.manifests - self._used):
@@ -341,11 +339,10 @@ class Derived(Generic[S]):
         every = log.options.snapshot_every_versions
         last = 0 if self.last_base is None else self.last_base.root.version
         if self._hint is None and every and head >= max(every, last + every):
-            findings.repairable(
-                "hint-missing",
-                self.at(log.keys.latest),
-                f"there is no hint, though the log has {head} versions: reading it takes long",
-                REWRITE,
+            self._no_hint(f"there is no hint, though the log has {head} versions: reading it takes long")
+        elif self._hint is None and standing.origin is Origin.ROOT and not standing.spoiled:
+            self._no_hint(
+                "there is no hint, and without one readers cannot go past what is damaged before it"
             )
         believed = self._hinted and log.keys.latest not in self.broken
         if believed and self._hinted not in self.listing.snapshots:
@@ -357,6 +354,9 @@ class Derived(Generic[S]):
                     f"the hint is of version {version}, but the snapshot of that version is missing",
                     REWRITE,
                 )
+
+    def _no_hint(self, what: str) -> None:
+        self.findings.repairable("hint-missing", self.at(self.log.keys.latest), what, REWRITE)
 
 
 def said(error: Exception, where: str) -> str:

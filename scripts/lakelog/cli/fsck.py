@@ -39,14 +39,14 @@ def fsck(place: Place, what: str, name: str, deep: bool, all_versions: bool, rep
       note        good to know: leftovers of writers that died, foreign objects
 
     --repair writes hints and snapshots anew, aborts undecided transactions, and removes the names of
-    unfinished drops. It never touches commits, decisions, bases or data files.
+    unfinished drops. It never touches commits, decisions, bases or data files. All that can be read before
+    can be read after: where it could not be, nothing is changed. What a repair removes or replaces is moved
+    to _log/_lost/, with a list of it.
 
     Exit code: 0 clean (notes at most), 3 something repairable is left, 4 damage; 1 could not check, 2 wrong usage.
     """
     findings = _check(place, what, name, deep=deep, all_versions=all_versions, repair=repair)
-    listed = sorted(
-        findings.found, key=lambda finding: (list(Severity).index(finding.severity), finding.where)
-    )
+    listed = findings.by_severity()
     if place.as_json:
         answer.in_json(
             {

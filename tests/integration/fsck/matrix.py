@@ -1,4 +1,4 @@
-"""Every kind of object, broken in every way: what fsck says, and what readers get meanwhile.
+"""Every kind of object, broken in every way: what fsck says, what readers get meanwhile, and what a repair costs.
 
 `python -m tests.integration.fsck.matrix` runs all of it and prints how much was tried and found.
 """
@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tests.integration.fsck.world import World, build, lies
+from tests.integration.fsck.world import CONTENTS, Answer, World, build, lies
 
 from lakelog.catalog.maintenance.fsck import Finding, Findings, Severity, check_warehouse
-from lakelog.log.format import Tombstone, decode_entry
+from lakelog.log.errors import LakelogError
+from lakelog.log.format import Tombstone, decode_entry, decode_root
 
 FLIPS = 7
 """Bits flipped in each object, one at a time, spread over all of it."""
@@ -36,12 +37,16 @@ class Case:
 
 @dataclass
 class Outcome:
-    """What came of one case: findings that name a broken object, and questions that were answered wrong."""
+    """What came of one case: findings that name a broken object, and questions that were answered wrong.
+
+    `worse` is what a repair has cost, None where there was nothing to repair.
+    """
 
     case: Case
     named: list[Finding]
     wrong: list[str]
     all: list[Finding]
+    worse: list[str] | None = None
 
 
 def kind_of(key: str, data: bytes) -> str:
@@ -124,24 +129,68 @@ def _swapped(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
 
 
 def run(world: World, case: Case) -> Outcome:
-    """Break what the case breaks, ask everything, check, and mend it again."""
+    """Break what the case breaks, ask everything, check, repair what can be, ask again, and mend it again."""
     case.do()
     try:
         findings = check_warehouse(world.logs(), deep=True, all_versions=True)
-        wrong = [
-            question
-            for question, ask in world.questions().items()
-            if _concerns(world, question, case) and lies(world.answers[question], ask())
-        ]
+        asked = {
+            question: ask() for question, ask in world.questions().items() if _concerns(world, question, case)
+        }
         changed = {
             key
             for key in {*world.objects, *world.store.list_after("")} - set(case.broken)
             if world.store.get(key) != world.objects.get(key)
         }
+        worse = cost_of_repair(world, asked) if findings.of(Severity.REPAIRABLE) else None
     finally:
         world.restore()
+    wrong = [question for question, told in asked.items() if lies(world.answers[question], told)]
     wrong += [f"a reader wrote {key}" for key in sorted(changed)]
-    return Outcome(case, [f for f in findings.found if names_one_of(f, case)], wrong, findings.found)
+    named = [finding for finding in findings.found if names_one_of(finding, case)]
+    return Outcome(case, named, wrong, findings.found, worse)
+
+
+def cost_of_repair(world: World, asked: dict[str, Answer]) -> list[str]:
+    """Repair the warehouse, and return what readers can no longer read, and what is gone for good."""
+    before = {key: world.store.get(key) for key in world.store.list_after("")}
+    repaired = check_warehouse(world.logs(), repair=True).repaired
+    questions = world.questions()
+    cost = [
+        f"{question}: {told} before, {now} after the repair: {repaired}"
+        for question, told in asked.items()
+        if not as_readable(told, now := questions[question]())
+    ]
+    after = {key: world.store.get(key) for key in world.store.list_after("")}
+    kept = set(after.values())
+    # A sound hint is replaced by a newer one, as any writer does.
+    cost += [
+        f"{key} is gone"
+        for key, data in before.items()
+        if data not in kept and not (key.endswith("/latest.json") and is_sound(data or b"", key))
+    ]
+    return cost
+
+
+def is_sound(data: bytes, key: str) -> bool:
+    try:
+        decode_root(data, key)
+    except LakelogError:
+        return False
+    return True
+
+
+def as_readable(before: Answer, after: Answer) -> bool:
+    """Whether all that was read before is read again. An abort makes a version, and changes no rows."""
+    if before[0] == "error" or before == after:
+        return True
+    if after[0] == "error":
+        return False
+    one, other = before[1], after[1]
+    if isinstance(one, tuple) and len(one) == len(CONTENTS):
+        return one[1:] == other[1:] and one[0] <= other[0]
+    if isinstance(one, list) and one and isinstance(one[0], tuple) and len(one[0]) == 2:
+        return len(one) == len(other) and all(map(as_readable, one, other))
+    return False
 
 
 def _concerns(world: World, question: str, case: Case) -> bool:
@@ -170,6 +219,8 @@ class Tally:
     noted: Counter[str] = field(default_factory=Counter)
     missed: list[Outcome] = field(default_factory=list)
     wrong: list[Outcome] = field(default_factory=list)
+    repaired: Counter[str] = field(default_factory=Counter)
+    worse: list[Outcome] = field(default_factory=list)
 
     def take(self, outcome: Outcome) -> None:
         kind = outcome.case.kind
@@ -182,17 +233,24 @@ class Tally:
             self.missed.append(outcome)
         if outcome.wrong:
             self.wrong.append(outcome)
+        self.repaired[kind] += outcome.worse is not None
+        if outcome.worse:
+            self.worse.append(outcome)
 
     def __str__(self) -> str:
-        lines = [f"{'kind':12} {'tried':>6} {'found':>6} {'noted':>6} {'missed':>6} {'wrong answers':>14}"]
+        lines = [
+            f"{'kind':12} {'tried':>6} {'found':>6} {'noted':>6} {'missed':>6} {'wrong answers':>14}"
+            f" {'repaired':>9} {'worse':>6}"
+        ]
         missed = Counter(outcome.case.kind for outcome in self.missed)
         wrong = Counter(outcome.case.kind for outcome in self.wrong)
+        worse = Counter(outcome.case.kind for outcome in self.worse)
         for kind in (*sorted(self.tried), "all"):
             counts = [
                 sum(counter.values()) if kind == "all" else counter[kind]
-                for counter in (self.tried, self.found, self.noted, missed, wrong)
+                for counter in (self.tried, self.found, self.noted, missed, wrong, self.repaired, worse)
             ]
-            lines.append("{:12} {:6} {:6} {:6} {:6} {:14}".format(kind, *counts))
+            lines.append("{:12} {:6} {:6} {:6} {:6} {:14} {:9} {:6}".format(kind, *counts))
         return "\n".join(lines)
 
 
@@ -207,9 +265,11 @@ def main() -> None:
     for case in list(cases(world))[::every]:
         outcome = run(world, case)
         tally.take(outcome)
-        if outcome.wrong or not is_found(outcome):
+        if outcome.wrong or outcome.worse or not is_found(outcome):
             found = ", ".join(f"{finding.kind} {finding.where[-60:]}" for finding in outcome.all) or "clean"
-            print(f"{case}\n    wrong: {outcome.wrong or 'nothing'}\n    fsck: {found}")
+            print(
+                f"{case}\n    wrong: {outcome.wrong or 'nothing'}\n    fsck: {found}\n    worse: {outcome.worse}"
+            )
     print(tally)
     print(f"{time.monotonic() - begun:.0f} s")
 

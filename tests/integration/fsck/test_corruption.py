@@ -1,4 +1,5 @@
-"""Whatever object is broken, in whatever way: the check names it, and no reader gets a wrong answer.
+"""Whatever object is broken, in whatever way: the check names it, no reader gets a wrong answer, and what could be
+read before a repair can be read after it.
 
 `scripts/corruptions` tries all of them and prints how many were tried and found.
 """
@@ -31,13 +32,14 @@ def test_a_warehouse_with_every_kind_of_object_is_clean(world: World) -> None:
         assert findings.checked[what], what
 
 
-def test_corruptions_are_named_and_never_believed(world: World) -> None:
+def test_corruptions_are_named_and_never_believed_and_repair_costs_nothing(world: World) -> None:
     tally = tried(world, list(cases(world))[::EVERY])
     assert sum(tally.tried.values()) > 50 and len(tally.tried) >= 8
+    assert sum(tally.repaired.values()) > 10
 
 
 @pytest.mark.slow
-def test_every_corruption_is_named_and_never_believed(world: World) -> None:
+def test_every_corruption_is_named_and_never_believed_and_repair_costs_nothing(world: World) -> None:
     tally = tried(world, list(cases(world)))
     kinds = "base commit cut data-file decision hint intent manifest sidecar snapshot tombstone vectors"
     assert tally.tried.keys() == {kind.replace("-", " ") for kind in kinds.split()}
@@ -50,6 +52,8 @@ def tried(world: World, chosen: list[Case]) -> Tally:
         tally.take(outcome)
         if outcome.wrong and not is_newest(world, case):
             unexpected.append(f"{case}: wrong answers: {outcome.wrong}")
+        if outcome.worse:
+            unexpected.append(f"{case}: a repair has cost {outcome.worse}")
         if not is_found(outcome) and not may_pass(world, case, outcome):
             unexpected.append(f"{case}: not named by {[finding.kind for finding in outcome.all]}")
     print(tally)

@@ -147,6 +147,9 @@ def answer(ask: Callable[[], Any]) -> Answer:
         return "error", error.kind
 
 
+CONTENTS = ("version", "row count", "schema", "rows", "properties")
+
+
 def contents(table: Any) -> Any:
     data = table.scan().to_arrow()
     return (
@@ -222,6 +225,10 @@ def build() -> World:
         # At the head, so that nothing follows the base; and with versions after it.
         expire(log, 6 if name == "old" else 4)
     catalog.load_table("a.old").append(rows(290))
+    # After its base this one has a snapshot, and a hint, with manifests of their own.
+    table = catalog.load_table("a.older")
+    for n in range(4):
+        table = table.append(rows(390 + n))
     for name, ids in (("one", (401, 402)), ("two", (501, 502))):
         create_with_rows(catalog, f"a.{name}", rows(*ids))
     away = catalog.create_table("a.away", SCHEMA, location=f"{url}-away/place")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.errors import AnalysisException
 from tests.spark.sessions import another_session
@@ -162,3 +164,26 @@ def test_a_table_that_stands_at_a_place_gets_a_name(lake, tmp_path):
         with pytest.raises(AnalysisException, match=message):
             lake.sql(f"CALL lake.system.{call}")
     assert lake.catalog.list_tables() == []
+
+
+def test_fsck_reads_data_files_by_executors_and_repairs(lake):
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE TABLE lake.a.t AS SELECT id FROM range(0, 1000, 1, 4)")
+    lake.sql("INSERT INTO lake.a.t VALUES (1000)")
+    assert lake.sql("CALL lake.system.fsck(deep => true)") == []
+    place = Path(lake.catalog.load_table("a.t").location)
+    spoiled = sorted(place.glob("data/*"))[0]
+    data = spoiled.read_bytes()
+    spoiled.write_bytes(data[:20] + bytes([data[20] ^ 1]) + data[21:])
+    assert lake.sql("CALL lake.system.fsck()") == []
+    [found] = lake.sql("CALL lake.system.fsck(table => 'a.t', deep => true)")
+    assert found[:3] == ("damage", "data-file-altered", str(spoiled)) and "checksum differs" in found[3]
+    spoiled.unlink()
+    assert [row[1] for row in lake.sql("CALL lake.system.fsck(deep => true)")] == ["data-file-missing"]
+    spoiled.write_bytes(data)
+    hint = place / "_log" / "latest.json"
+    hint.write_bytes(b"{}")
+    assert [row[:2] for row in lake.sql("CALL lake.system.fsck('a.t')")] == [("repairable", "hint-altered")]
+    rows = lake.sql("CALL lake.system.fsck('a.t', repair => true)")
+    assert [row[0] for row in rows] == ["repaired", "note"] and "latest.json to " in rows[0][3]
+    assert lake.sql("SELECT count(*) FROM lake.a.t") == [(1001,)]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
+import pyarrow as pa
 import pytest
 from tests.unit.spark.asking import EVERYTHING, SCHEMA, Side, ask, of_write, reference
 
+from lakelog.catalog import Catalog
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace
 from lakelog.log.errors import InvalidInput, NotFound
 from lakelog.spark.open_transactions import TransactionEnded, TransactionLost
@@ -207,3 +211,60 @@ def test_a_namespace_that_is_not_there_is_no_place_for_what_was_dropped(fresh):
     create(side, "t")
     with pytest.raises(NoSuchNamespace):
         run(side, "dropped", namespace="nowhere", recursive=True)
+
+
+def test_fsck_reports_and_repairs_as_rows(fresh, tmp_path):
+    side = fresh()
+    create(side, "t")
+    create(side, "u")
+    check = {"table": None, "namespace": None, "repair": False, "deep": True, "all_versions": True}
+    assert run(side, "fsck", **check) == []
+    [place] = (path for path in tmp_path.glob("lake/t-*") if side_table(side, "t").endswith(path.name))
+    hint = place / "_log" / "latest.json"
+    hint.write_bytes(b"{}")
+    [found] = run(side, "fsck", **check)
+    assert found[:3] == ["repairable", "hint-altered", str(hint)] and all(found)
+    assert run(side, "fsck", **(check | {"table": "u"})) == []
+    [repaired, kept] = run(side, "fsck", **(check | {"table": "t", "repair": True}))
+    assert repaired[0] == "repaired" and "wrote snapshot and hint" in repaired[3]
+    assert kept[:2] == ["note", "lost-kept"]
+    (place / "_log" / "00000000000000000001.json").write_bytes(b"{}")
+    assert [row[1] for row in run(side, "fsck", **check) if row[0] == "damage"] == ["commit-altered"]
+    with pytest.raises(InvalidInput, match="repair of fsck is NULL"):
+        run(side, "fsck", **(check | {"repair": None}))
+
+
+def test_the_job_of_a_deep_check_has_the_files_of_all_tables_that_can_be_read(fresh, tmp_path):
+    side = fresh()
+    ask(side, "create_namespace", namespace=["a"], properties={}, token=ask(side, "token", namespace=["a"]))
+    catalog = Catalog(str(tmp_path / "lake"), options={"fsync": "off"})
+    for name in ("t", "a.u", "a.broken"):
+        catalog.create_table(name, pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    files = {
+        name: set(map(str, Path(catalog.load_table(name).location).glob("data/*"))) for name in ("t", "a.u")
+    }
+    (Path(catalog.load_table("a.broken").location) / "_log" / "00000000000000000001.json").write_bytes(b"{}")
+
+    def job(**arguments):
+        asked = {
+            "table": None,
+            "namespace": None,
+            "repair": False,
+            "deep": True,
+            "all_versions": False,
+            **arguments,
+        }
+        [prepared] = ask(
+            side, "call_prepare", procedure="fsck", arguments=asked, catalog_name="lake", current_namespace=[]
+        ).values()  # fmt: skip
+        assert prepared["kind"] == "checksums"
+        return set(prepared["files"])
+
+    assert job() == files["t"] | files["a.u"]
+    assert job(namespace="a") == files["a.u"]
+    assert job(table="t") == files["t"]
+    assert job(deep=False) == set()
+
+
+def side_table(side, name):
+    return ask(side, "load_table", identifier=[name])["location"]

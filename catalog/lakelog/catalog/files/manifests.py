@@ -112,7 +112,7 @@ class Manifests:
             if hashlib.sha256(blob).hexdigest() != manifest.stored.sha256:
                 raise FormatError(
                     f"the manifest {manifest.stored.name} does not have the content that its snapshot names: it was "
-                    "altered or truncated. Delete the snapshot's hint to replay the log instead"
+                    "altered or truncated. Run lakelog fsck --repair, which writes it anew where the log allows that"
                 )
             manifest.table = decode_table(blob) if manifest in self.removed else decode_files(blob)
 

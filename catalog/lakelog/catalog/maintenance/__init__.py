@@ -14,6 +14,7 @@ from lakelog.catalog.maintenance.expire import (
     what_to_keep,
 )
 from lakelog.catalog.maintenance.fsck import (
+    Checksum,
     Findings,
     Severity,
 )
@@ -29,6 +30,7 @@ from lakelog.catalog.maintenance.vacuum import (
 )
 
 __all__ = [
+    "Checksum",
     "EXPIRE_DEFAULT_AGE",
     "Expired",
     "Findings",

@@ -42,7 +42,7 @@ from lakelog.catalog.state import (
     namespace_events,
     table_events,
 )
-from lakelog.log import Commit, Draft, View
+from lakelog.log import Commit, Draft, Log, View
 from lakelog.log.errors import LakelogError, LogSealed, NotFound
 
 BATCH = 64
@@ -156,9 +156,10 @@ def _judge(
         return
     if view.log_id != id:
         return
-    home = _home(logs, tracked, view, kind)
-    if home is None:
+    named = home_of(tracked.log, view.version, kind)
+    if named is None:
         return
+    home = logs.namespace(named)
     at_home = home.current()
     if not view.purged:
         if is_known(at_home.state, id) or (at_home.sealed and not at_home.purged):
@@ -186,17 +187,16 @@ def _judge_folder(
         found.begun[tracked.location] = len(content.files)
 
 
-def _home(
-    logs: LogCache, tracked: TrackedLog[Any], view: View[Any], kind: str
-) -> TrackedLog[NamespaceState] | None:
-    """Return the namespace that a log names as its own; None where that commit has expired, or names none."""
-    for commit in tracked.log.commits(last=view.version, newest_first=True):
+def home_of(log: Log[Any], last: int, kind: str) -> str | None:
+    """Return the location of the namespace that a log names as its own at version `last`; None where that commit has
+    expired, or names none."""
+    for commit in log.commits(last=last, newest_first=True):
         for event in reversed(table_events(commit) if kind == TABLE else namespace_events(commit)):
             match event:
                 case TableCreated() | TableMoved() | TableRestored():
-                    return None if event.namespace is None else logs.namespace(event.namespace)
+                    return event.namespace
                 case NamespaceCreated() | NamespaceMoved() | NamespaceRestored():
-                    return None if event.parent is None else logs.namespace(event.parent)
+                    return event.parent
                 case _:
                     continue
     return None

@@ -130,10 +130,11 @@ def _below(state: NamespaceState) -> Iterator[tuple[str, str, Entry]]:
 
 
 def _metadata(tracked: TrackedLog[Any], view: View[Any]) -> dict[str, int]:
-    """Return the objects that are deleted beside the commits, which keep their keys: sidecars, manifests, snapshots."""
+    """Return the objects that are deleted beside the commits, which keep their keys: sidecars, manifests, snapshots,
+    and what repairs have moved away."""
     keys = tracked.log.keys
     found: dict[str, int] = {}
-    for part in (keys.sidecar(""), keys.manifests, keys.snapshots):
+    for part in (keys.sidecar(""), keys.manifests, keys.snapshots, keys.lost):
         found |= tracked.store.list_sizes(part)
     return found | dict(tracked.store.list_leftovers(f"{keys.log}/"))
 
@@ -201,6 +202,7 @@ def _empty(purge: Purge, view: View[Any]) -> None:
     expiry.expire(tracked.log, view.version)
     rest = unreferenced(tracked.log, view, expiry.last_base(tracked.log))
     rest |= tracked.store.list_leftovers(f"{tracked.log.keys.log}/")
+    rest |= tracked.store.list_sizes(tracked.log.keys.lost)
     delete(tracked.store, Content(objects=rest))
     refresh_snapshot(tracked)
 

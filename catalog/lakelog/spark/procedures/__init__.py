@@ -38,6 +38,7 @@ _MODULES = (
     "cuts",
     "undrop",
     "maintenance",
+    "fsck",
     "versions",
     "refs",
     "files",

@@ -8,8 +8,8 @@ from typing import Any
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.procedures.declare import Call, Column, Parameter, Procedure, Rows
 
-_TABLE = Parameter("table", "STRING", "one table; NULL: all of the namespace", default="NULL")
-_NAMESPACE = Parameter(
+TABLE = Parameter("table", "STRING", "one table; NULL: all of the namespace", default="NULL")
+NAMESPACE = Parameter(
     "namespace", "STRING", "all of a namespace; NULL: the table, or the whole catalog", default="NULL"
 )
 _DRY_RUN = Parameter("dry_run", "BOOLEAN", "only report what would be deleted", default="true")
@@ -25,7 +25,7 @@ def _age(parameter: str, comment: str) -> Parameter:
     return Parameter(parameter, "INTERVAL DAY TO SECOND", comment, default="NULL")
 
 
-def _subject(call: Call) -> dict[str, Any]:
+def subject(call: Call) -> dict[str, Any]:
     if call["table"] is not None and call["namespace"] is not None:
         raise InvalidInput("both a table and a namespace are given: give one of them")
     if call["table"] is not None:
@@ -40,7 +40,7 @@ def _duration(call: Call, parameter: str) -> dt.timedelta | None:
 
 def _expire(call: Call) -> Rows:
     found = call.catalog.expire(
-        **_subject(call),
+        **subject(call),
         older_than=_duration(call, "older_than"),
         version=call["version"],
         retain_last=call["retain_last"],
@@ -58,7 +58,7 @@ def _expire(call: Call) -> Rows:
 
 def _vacuum(call: Call) -> Rows:
     found = call.catalog.vacuum(
-        **_subject(call),
+        **subject(call),
         older_than=_duration(call, "older_than"),
         dropped_older_than=_duration(call, "dropped_older_than"),
         dry_run=call["dry_run"],
@@ -89,14 +89,14 @@ PROCEDURES = (
         description="Expire versions that were replaced long ago; the current one, and those that cuts need, stay.",
         run=_expire,
         parameters=(
-            _TABLE,
+            TABLE,
             _age(
                 "older_than",
                 "versions replaced longer ago; NULL: 7 days, unless retain_last or version is given",
             ),
             Parameter("retain_last", "INT", "all but so many versions", default="NULL"),
             Parameter("version", "BIGINT", "versions before this one, of a table", default="NULL"),
-            _NAMESPACE,
+            NAMESPACE,
             _DRY_RUN,
             _TRUST_CLOCK,
         ),
@@ -118,10 +118,10 @@ PROCEDURES = (
         description="Delete files that nothing can reach any more, and purge what was dropped long ago.",
         run=_vacuum,
         parameters=(
-            _TABLE,
+            TABLE,
             _age("older_than", "writes that began longer ago fail from then on; NULL: 3 days"),
             _age("dropped_older_than", "what was dropped longer ago is purged; NULL: 7 days"),
-            _NAMESPACE,
+            NAMESPACE,
             _DRY_RUN,
             _TRUST_CLOCK,
         ),

@@ -52,7 +52,13 @@ class ComputeStatistics(_Job, frozen=True, kw_only=True, tag="statistics"):
     columns: tuple[str, ...]
 
 
-AnyJob: TypeAlias = Compact | ReadFooters | ComputeStatistics
+class TakeChecksums(_Job, frozen=True, kw_only=True, tag="checksums"):
+    """Read these data files, by URL, from beginning to end."""
+
+    files: tuple[str, ...]
+
+
+AnyJob: TypeAlias = Compact | ReadFooters | ComputeStatistics | TakeChecksums
 
 
 class Compacted(_Job, frozen=True, kw_only=True, tag="compact"):
@@ -111,4 +117,18 @@ class StatisticsComputed(_Job, frozen=True, kw_only=True, tag="statistics"):
     columns: tuple[ColumnComputed, ...]
 
 
-AnyResult: TypeAlias = Compacted | FootersRead | StatisticsComputed
+class ChecksumTaken(Message, frozen=True, kw_only=True):
+    """The size of a file in bytes, and the CRC-32 of these."""
+
+    url: str
+    size: int
+    crc: int
+
+
+class ChecksumsTaken(_Job, frozen=True, kw_only=True, tag="checksums"):
+    """The files that could be read."""
+
+    files: tuple[ChecksumTaken, ...]
+
+
+AnyResult: TypeAlias = Compacted | FootersRead | StatisticsComputed | ChecksumsTaken

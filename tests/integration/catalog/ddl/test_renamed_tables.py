@@ -22,6 +22,7 @@ from lakelog.catalog import (
     TableEstimates,
     TableRenamed,
     col,
+    parquet,
 )
 from lakelog.catalog.logs import NameTree
 from lakelog.catalog.read_together import read_together
@@ -140,7 +141,7 @@ def test_what_was_prepared_before_a_rename_is_refused_after_it(
 def test_a_compaction_that_has_written_its_files_is_refused(
     client: Client, held: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = compaction_commit.copied_files
+    real = parquet.copied_files
 
     def copied(*given: Any, **more: Any) -> Any:
         swap(client())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from lakelog.catalog.logs import LogCache, follow, no_such_table
 from lakelog.catalog.maintenance.fsck import surroundings, transaction_checks
+from lakelog.catalog.maintenance.fsck.data_checks import Checksum
 from lakelog.catalog.maintenance.fsck.repair import repair as repair_all
 from lakelog.catalog.maintenance.fsck.walk import Depth, Walk
 from lakelog.catalog.names import Identifier
@@ -26,18 +27,20 @@ def check_warehouse(
     deep: bool = False,
     all_versions: bool = False,
     repair: bool = False,
+    checksums: Mapping[str, Checksum] | None = None,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Findings:
     """Check the whole warehouse, the table or namespace `name` with all below it, or the log at `location`.
 
     Reads every object of the logs and the footers of the data files of current versions; of all versions that can be
-    read with `all_versions`; every page with `deep`. With `repair`, does what is provably safe (see `repair`) and
-    checks again. NoSuchTable, NotFound, and FormatError where damage hides `name`.
+    read with `all_versions`; every page with `deep`, but of files whose `checksums` others have taken (by URL). With
+    `repair`, does what is provably safe (see `repair`) and checks again. NoSuchTable, NotFound, and FormatError where
+    damage hides `name`.
     """
     # Snapshots that this process is about to write for its own commits are not missing.
     with suppress(TimeoutError):
         wait_for_background()
-    depth = Depth(deep=deep, all_versions=all_versions)
+    depth = Depth(deep=deep, all_versions=all_versions, checksums=checksums or {})
     walk = _walked(logs, name, location, depth, Findings(progress=progress))
     if not repair:
         return walk.findings

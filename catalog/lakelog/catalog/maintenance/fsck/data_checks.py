@@ -7,7 +7,7 @@ page verifies the pages' checksums, where the writer wrote some, and the values 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -46,6 +46,15 @@ RESTORE_VECTOR = (
     "restore the object of vectors from a backup, or go back to a version before these rows were deleted"
 )
 RESTORE = "restore this file from a backup, or delete the rows that were in it"
+OTHER_CHECKSUM = "is not what was written: its checksum differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """The bytes of a whole file."""
+
+    size_bytes: int
+    crc: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,10 @@ class DataCheck:
     findings: Findings
     deep: bool
     open_url: OpenUrl | None = None
+    still_needed: Callable[[str], bool] = lambda path: True
+    """Whether a file that is damaged or missing is one that readers need by now."""
+    checksums: Mapping[str, Checksum] | None = None
+    """What others have read of files, by URL, for a deep check."""
 
     @property
     def where(self) -> str:
@@ -86,11 +99,10 @@ class DataCheck:
     def _check(self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None) -> None:
         self.findings.count("data files")
         try:
-            store, key = self._place(path)
-            with store.open_input(key) as source:
-                problem = self._problem(source, facts, said, schema)
+            problem = self._read(path, facts, said, schema)
         except NotFound:
-            self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
+            if self.still_needed(path):
+                self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
             return
         except OverflowError as error:
             # Values that Python does not have, such as the year 10000, are no damage, and must not end the whole check.
@@ -101,11 +113,22 @@ class DataCheck:
                 "check it by other means",
             )
             return
-        if problem is not None:
+        if problem is not None and self.still_needed(path):
             kind, what = problem
             self.findings.damage(kind, self._at(path), what, RESTORE)
         for text in sorted(facts.vectors):
             self._check_vector(path, deletes_from_json(text), facts.rows)
+
+    def _read(
+        self, path: str, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None
+    ) -> tuple[str, str] | None:
+        store, key = self._place(path)
+        try:
+            with store.open_input(key) as source:
+                return self._problem(source, facts, said, schema, (self.checksums or {}).get(self._at(path)))
+        except StorageError:
+            with store.open_input(key):  # NotFound where vacuum has deleted it between two reads
+                raise
 
     def _check_vector(self, path: str, deletes: Deletes, rows: int) -> None:
         self.findings.count("deletion vectors")
@@ -114,11 +137,17 @@ class DataCheck:
         except StorageError:
             raise
         except LakelogError as error:
-            where = self._at(deletes.path or path)
-            self.findings.damage("deletion-vector-damaged", where, f"of {path}: {error}", RESTORE_VECTOR)
+            if self.still_needed(deletes.path or path):
+                where = self._at(deletes.path or path)
+                self.findings.damage("deletion-vector-damaged", where, f"of {path}: {error}", RESTORE_VECTOR)
 
     def _problem(
-        self, source: Any, facts: DataFileFacts, said: pa.Table | None, schema: Schema | None
+        self,
+        source: Any,
+        facts: DataFileFacts,
+        said: pa.Table | None,
+        schema: Schema | None,
+        read: Checksum | None,
     ) -> tuple[str, str] | None:
         try:
             file = open_parquet(source, facts.size_bytes, facts.footer_crc)
@@ -141,6 +170,10 @@ class DataCheck:
                     return "data-file-altered", f"its footer contradicts the log: {wrong}"
             if self.deep:
                 self.findings.count("bytes read", facts.size_bytes)
+                if read is not None and facts.crc is not None:
+                    # Its bytes are those that its writer measured, and so is what they say.
+                    same = read == Checksum(facts.size_bytes, facts.crc)
+                    return None if same else ("data-file-altered", OTHER_CHECKSUM)
                 return self._read_all(source, file, facts, said, fields)
         except (pa.ArrowException, OSError, LakelogError, ValueError) as error:
             if isinstance(error, StorageError):
@@ -162,7 +195,7 @@ class DataCheck:
         fields: Sequence[tuple[Field, Measured]],
     ) -> tuple[str, str] | None:
         if facts.crc is not None and _crc_of(source) != facts.crc:
-            return "data-file-altered", "is not what was written: its checksum differs"
+            return "data-file-altered", OTHER_CHECKSUM
         rows, seen = 0, _Seen(fields)
         for batch in file.iter_batches(BATCH_ROWS):
             batch.validate(full=True)

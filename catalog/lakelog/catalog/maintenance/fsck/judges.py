@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from lakelog.catalog.files import (
     CRC,
     DELETES,
+    FIRST_ROW,
     FOOTER,
     Fetch,
     FileSet,
@@ -43,9 +45,12 @@ from lakelog.catalog.state import (
     table_events,
 )
 from lakelog.log import Commit, Json
-from lakelog.log.errors import LakelogError
+from lakelog.log.errors import LakelogError, StorageError
+from lakelog.log.format import hash_of
 
 T = TypeVar("T")
+_SEEN_OF_FILES = ("path", "size", "rows", "spec")
+"""Columns of a table of files that decide, with deletes and row ids, which rows a reader gets."""
 
 
 @dataclass(slots=True)
@@ -69,6 +74,9 @@ class NamespaceJudge:
 
     def begins(self, state: NamespaceState) -> None:
         """A namespace has no manifests: its whole state is in the root."""
+
+    def reads(self, state: NamespaceState, fetch: Fetch) -> str:
+        return hash_of(msgspec.json.encode(NamespaceProjection().dump(state, 1).root, order="sorted"))
 
 
 @dataclass(slots=True)
@@ -127,8 +135,10 @@ class TableJudge:
                 return f"{name} is {other} there, and {one} in a replay"
         try:
             return different_files(replayed.table(self.fetch), stored.table(self.fetch))
-        except LakelogError as error:
-            return str(error)
+        except StorageError:
+            raise
+        except LakelogError:
+            return None  # a manifest is damaged, which is reported, or has expired meanwhile
 
     def passed(self, commit: Commit, blobs: Sequence[bytes] | None) -> None:
         added: dict[str, DataFileFacts] = {}
@@ -159,6 +169,19 @@ class TableJudge:
                 self._retain(facts_of(line.files.table(self.fetch)))
         except LakelogError:
             return  # the manifest is reported
+
+    def reads(self, state: TableState, fetch: Fetch) -> str:
+        seen = sha256()
+        kept = (state.streams, state.next_row, state.identities)
+        seen.update(msgspec.json.encode(kept, order="sorted"))
+        for line in state.lines():
+            seen.update(msgspec.json.encode((line.line, line.current), order="sorted"))
+            files = line.files.table(fetch)
+            named = [name for name in (*_SEEN_OF_FILES, DELETES, FIRST_ROW) if name in files.column_names]
+            for row in files.select(named).sort_by("path").to_pylist():
+                known = {name: value for name, value in row.items() if value is not None}
+                seen.update(msgspec.json.encode(known, order="sorted"))
+        return seen.hexdigest()
 
     def _retain(self, files: Mapping[str, DataFileFacts]) -> None:
         for path, facts in files.items():

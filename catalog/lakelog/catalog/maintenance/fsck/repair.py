@@ -12,7 +12,7 @@ from lakelog.catalog.maintenance.fsck.walk import Checked, HalfDone, Walk
 from lakelog.log.errors import LakelogError
 from lakelog.log.findings import Finding, Severity
 from lakelog.log.format import Intent
-from lakelog.log.verify import repair as repair_derived
+from lakelog.log.repair import repair as repair_derived
 
 _DOUBTFUL = (
     "cut-unreadable",
@@ -58,8 +58,7 @@ def _rewrite(checked: Checked, walk: Walk, done: list[str]) -> None:
         )
         return
     try:
-        if not repair_derived(log, checked.verified, walk.findings):
-            done.append(f"{log.location}: skipped, because its commits are damaged")
+        done.append(repair_derived(log, checked.verified, checked.judge))
     except LakelogError as error:
         done.append(f"{log.location}: could not write its snapshot: {error}")
 
@@ -105,6 +104,12 @@ def _why_not_settled(walk: Walk, intent: Intent) -> str | None:
 
 
 def _finish(walk: Walk, half_done: HalfDone, done: list[str]) -> None:
+    url = walk.logs.url(half_done.entry.location)
+    damage = [each for each in walk.findings.of(Severity.DAMAGE) if each.where.startswith(url + "/")]
+    if damage:
+        # What followed the seal may be what is lost: a restore, say.
+        done.append(f"{url}: left its name {half_done.name}, because of {damage[0].kind}: {damage[0].where}")
+        return
     tree = NameTree(walk.logs)
     parent = walk.logs.namespace(half_done.parent)
     try:

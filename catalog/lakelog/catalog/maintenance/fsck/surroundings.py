@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
+from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge
+from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, as_it_is, names_of
 from lakelog.catalog.maintenance.fsck.walk import Walk
-from lakelog.log.errors import LakelogError
+from lakelog.catalog.maintenance.orphans import home_of
+from lakelog.catalog.state import NAMESPACE, TABLE
+from lakelog.log import Log, View
+from lakelog.log.errors import LakelogError, StorageError
 
 _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 # Where a namespace's location is inside of the warehouse.
@@ -41,7 +46,10 @@ def check(walk: Walk) -> None:
         if location not in walk.checked:
             unlinked[location] = unlinked.get(location, 0) + 1
             versions[location] = versions.get(location, 0) + bool(_VERSION.search(key))
-    for location, objects in unlinked.items():
+    # A namespace is checked before what is in it.
+    for location, objects in sorted(unlinked.items()):
+        if location in walk.checked:
+            continue
         _check_unlinked(walk, location, objects, versions.get(location, 0))
     for key, size_bytes in store.list_leftovers(""):
         findings.note(
@@ -53,26 +61,74 @@ def check(walk: Walk) -> None:
 
 
 def _check_unlinked(walk: Walk, location: str, objects: int, versions: int) -> None:
-    """Distinguish a log that was never linked, or was purged, from one whose name was lost."""
+    """Distinguish a log that was never linked, or was purged, from one whose name was lost.
+
+    One that got its name after its namespace was checked, as by a creation or a move, is checked now.
+    """
     url = walk.logs.url(location)
     try:
-        sealed = versions < 2 or walk.logs.unread(location).log.load().sealed
+        found = _in_use(walk, location) if versions >= 2 else None
+    except StorageError:
+        raise
     except LakelogError:
-        sealed = True  # a check of that place reports more
-    if not sealed:
+        found = None  # a check of that place reports more
+    if isinstance(found, Link):
+        check = walk.namespace if found.space == NAMESPACE else walk.table
+        check(location, found.path, found.entry, found.parent, dropped=found.dropped)
+    elif found is not None:
         walk.findings.damage(
             "name-lost",
             url,
             f"no name leads to this log, though it was in use: it has {versions:,} versions and is not sealed",
             "its namespace has lost its newest commits: restore them from a backup",
         )
-        return
-    walk.findings.note(
-        "log-unlinked",
-        url,
-        f"no name leads to these {objects:,} objects: of a creation under way or abandoned, or of a dropped object",
-        "leave it to vacuum; lakelog fsck with this place as its argument checks it",
-    )
+    else:
+        walk.findings.note(
+            "log-unlinked",
+            url,
+            f"no name leads to these {objects:,} objects: of a creation under way or abandoned, or of a dropped object",
+            "leave it to vacuum; lakelog fsck with this place as its argument checks it",
+        )
+
+
+def _in_use(walk: Walk, location: str) -> Link | View[None] | None:
+    """Return what leads to a log now, or else the log itself, if it is not sealed and not to be removed.
+
+    Its name is read between two reads of the log, which says in each move where that is. So if both reads show the same
+    version, name and log are of one moment.
+    """
+    log = walk.logs.unread(location).log
+    for _ in range(LOOKS_MAX):
+        view = log.load()
+        if view.sealed:
+            return None
+        for home in _homes(walk, location, log, view.version):
+            at_home = as_it_is(walk.logs, home)
+            if at_home is None:
+                continue  # its damage is reported
+            if view.log_id in at_home.state.forgotten:
+                return None
+            for space, name, entry, dropped in names_of(at_home.state, view.log_id):
+                above = walk.checked.get(home)
+                path = (*((above and above.name) or ()), name)
+                return Link(home, space, path, entry, dropped or at_home.sealed)
+        if log.load().hash == view.hash:
+            return view
+    return None
+
+
+def _homes(walk: Walk, location: str, log: Log[None], version: int) -> list[str]:
+    """Return the location of the namespace that a log names as its own; where it does not say, those of all."""
+    kind = TABLE if location.rpartition("/")[2].startswith("t-") else NAMESPACE
+    try:
+        home = home_of(log, version, kind)
+    except StorageError:
+        raise
+    except LakelogError:
+        home = None  # the commit that says it is damaged
+    if home is not None:
+        return [home]
+    return [each for each, checked in walk.checked.items() if isinstance(checked.judge, NamespaceJudge)]
 
 
 def is_own(key: str) -> bool:

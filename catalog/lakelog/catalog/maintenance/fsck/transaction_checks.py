@@ -9,8 +9,9 @@ from itertools import islice
 import msgspec
 
 from lakelog.catalog.ddl import CutVersions
+from lakelog.catalog.maintenance.fsck.links import as_it_is
 from lakelog.catalog.maintenance.fsck.walk import Walk
-from lakelog.catalog.state import NamespaceState
+from lakelog.catalog.state import NamespaceState, SavedCut
 from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Decision, decode_decision
 from lakelog.log.verify import read_decision
@@ -72,6 +73,8 @@ def _check_positions(walk: Walk, url: str, decision: Decision) -> None:
             continue
         log, verified = checked.tracked.log, checked.verified
         where = log.replay.at(log.keys.commit(version))
+        if version > verified.head and log.store.get(log.keys.commit(version)) is not None:
+            continue  # it committed after that log was checked
         if version > verified.head:
             walk.findings.damage(
                 "head-lost",
@@ -147,19 +150,13 @@ def check_cuts(walk: Walk) -> None:
     for name, cut in state.cuts.items():
         walk.findings.count("saved cuts")
         url = f"{walk.logs.warehouse}/_cut/{cut.object}"
-        data = objects.pop(cut.object.removesuffix(".json"), None)
-        if data is None:
-            if walk.logs.namespace("").current().state.cuts.get(name) != cut:
-                continue  # dropped since
-            walk.findings.damage(
-                "cut-missing", url, f"the object of the saved cut {name!r} is missing", RESTORE
-            )
-        elif hashlib.sha256(data).hexdigest() != cut.hash:
-            walk.findings.damage(
-                "cut-altered", url, f"is not what the saved cut {name!r} was written with", RESTORE
-            )
-        else:
-            _check_versions(walk, url, name, data)
+        problem = _problem_of_cut(walk, name, cut, objects.pop(cut.object.removesuffix(".json"), None))
+        if problem is None:
+            continue
+        now = as_it_is(walk.logs, "")
+        # Where it was dropped since the root was read, what it held is free to go.
+        if now is None or now.state.cuts.get(name) == cut:
+            walk.findings.damage(problem[0], url, *problem[1:])
     for name in islice(objects, NOTES_MAX):
         walk.findings.note(
             "cut-unused",
@@ -169,12 +166,16 @@ def check_cuts(walk: Walk) -> None:
         )
 
 
-def _check_versions(walk: Walk, url: str, name: str, data: bytes) -> None:
+def _problem_of_cut(walk: Walk, name: str, cut: SavedCut, data: bytes | None) -> tuple[str, str, str] | None:
+    """Return the kind of the damage, what is wrong and what to do about it; None where nothing is."""
+    if data is None:
+        return "cut-missing", f"the object of the saved cut {name!r} is missing", RESTORE
+    if hashlib.sha256(data).hexdigest() != cut.hash:
+        return "cut-altered", f"is not what the saved cut {name!r} was written with", RESTORE
     try:
         versions = msgspec.json.decode(data, type=CutVersions).logs
     except msgspec.DecodeError as error:
-        walk.findings.damage("cut-altered", url, f"cannot be read: {error}", RESTORE)
-        return
+        return "cut-altered", f"cannot be read: {error}", RESTORE
     for location, version in versions.items():
         checked = walk.checked.get(location)
         if checked is None:
@@ -182,13 +183,13 @@ def _check_versions(walk: Walk, url: str, name: str, data: bytes) -> None:
         log = checked.tracked.log
         newest = checked.verified.head - (checked.verified.undecided is not None)
         if not checked.verified.first <= version <= newest:
-            walk.findings.damage(
+            return (
                 "cut-unreadable",
-                url,
                 f"the saved cut {name!r} needs {log.replay.at(log.keys.commit(version))}, and that log has versions "
                 f"{checked.verified.first} to {newest}",
                 "restore that log from a backup, or drop the cut",
             )
+    return None
 
 
 def _objects(walk: Walk, folder: str) -> Iterator[tuple[str, str, bytes]]:

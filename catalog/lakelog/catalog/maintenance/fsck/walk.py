@@ -7,7 +7,7 @@ clients: a check changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,14 +17,16 @@ import pyarrow.compute as pc
 
 from lakelog.catalog.files import given_twice, joined
 from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
-from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, DataCheck, unreferenced
+from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, Checksum, DataCheck, unreferenced
 from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
+from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, both_there, is_at_rest, shown
+from lakelog.catalog.maintenance.fsck.still_needed import StillNeeded
 from lakelog.catalog.maintenance.reachable import named_by, paths
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
 from lakelog.log.errors import LakelogError, NotFound
-from lakelog.log.findings import Findings
+from lakelog.log.findings import Findings, Severity
 from lakelog.log.verify import Verified, verify
 
 T = TypeVar("T")
@@ -36,10 +38,14 @@ NOTES_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How much of the data is read: footers of the current versions' files; of all versions; every page."""
+    """How much of the data is read: footers of the current versions' files; of all versions; every page.
+
+    Files in `checksums`, by URL, were read by others.
+    """
 
     deep: bool = False
     all_versions: bool = False
+    checksums: Mapping[str, Checksum] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Checked:
 
     tracked: TrackedLog[Any]
     verified: Verified[Any]
+    judge: NamespaceJudge | TableJudge
     name: Identifier | None
 
 
@@ -72,7 +79,7 @@ class Walk:
     half_done: list[HalfDone] = field(default_factory=list)
     whole: bool = False
     """Whether all that the root namespace leads to was checked."""
-    _linked: dict[tuple[str, str], str] = field(default_factory=dict)
+    _linked: dict[tuple[str, str], Link] = field(default_factory=dict)
     _places: set[str] = field(default_factory=set)
 
     def namespace(
@@ -85,14 +92,15 @@ class Walk:
         dropped: bool = False,
     ) -> None:
         """Check the namespace at `location` and all that is below it."""
-        tracked, judge = self.logs.namespace(location), NamespaceJudge()
-        verified = self._verify(tracked, judge, entry, path)
+        tracked = self.logs.namespace(location)
+        link = (
+            None if entry is None or parent is None else Link(parent, NAMESPACE, path or (), entry, dropped)
+        )
+        checked = self._checked(tracked, NamespaceJudge, link, path)
         self.findings.count("namespaces")
-        if verified is None:
-            return
-        state = self._links(verified, judge.linked_in, tracked, entry, parent, path, NAMESPACE, dropped)
-        if state is not None:
-            self._below(state, location, path, gone=dropped or verified.view is None or verified.view.sealed)
+        view = None if checked is None else checked.verified.view
+        if view is not None and (link is None or view.log_id == link.entry.id):
+            self._below(view.state, location, path, gone=dropped or view.sealed)
 
     def table(
         self,
@@ -105,11 +113,13 @@ class Walk:
     ) -> None:
         """Check the table at `location`: its log, and its data files."""
         tracked = self.logs.table(location)
-        judge = TableJudge(tracked.log.read_blobs)
-        verified = self._verify(tracked, judge, entry, path)
+        link = None if entry is None or parent is None else Link(parent, RELATION, path or (), entry, dropped)
+        checked = self._checked(tracked, lambda: TableJudge(tracked.log.read_blobs), link, path)
         self.findings.count("tables")
-        if verified is None:
+        if checked is None:
             return
+        judge, view = checked.judge, checked.verified.view
+        assert isinstance(judge, TableJudge)
         for problem in judge.taken.problems:
             self.findings.damage(
                 "identity-taken-twice",
@@ -117,102 +127,82 @@ class Walk:
                 problem,
                 "find rows that have the same value, and give them others",
             )
-        state = self._links(verified, judge.linked_in, tracked, entry, parent, path, RELATION, dropped)
-        link = (
-            state.link
-            if state is not None and verified.view is not None and not verified.view.sealed
-            else None
-        )
-        if path and link is not None and link.namespace == parent and link.name != path[-1] and not dropped:
-            self.findings.damage(
-                "link-disagrees",
-                self.logs.url(location),
-                f"{_shown(path)} leads there, but the log says that the table is called {quoted([link.name])}",
-                "find out which of the two is right, and restore the other from a backup",
-            )
-        if state is not None and not (verified.view is not None and verified.view.purged):
-            self._data(tracked, state, judge)
+        if view is not None and not view.purged and (link is None or view.log_id == link.entry.id):
+            self._data(tracked, checked.verified, view.state, judge)
 
-    def _verify(
-        self, tracked: TrackedLog[T], judge: Any, entry: Entry | None, path: Identifier | None
-    ) -> Verified[T] | None:
+    def _checked(
+        self,
+        tracked: TrackedLog[Any],
+        judge: Callable[[], NamespaceJudge | TableJudge],
+        link: Link | None,
+        path: Identifier | None,
+    ) -> Checked | None:
+        """Check a log, and that it and the name which leads to it agree. None where there is no log."""
+        for _ in range(LOOKS_MAX):
+            checked = self._verified(tracked, judge, link, path)
+            if checked is None or link is None:
+                return checked
+            problem = link.problem(checked.verified, checked.judge.linked_in, self.logs)
+            if problem is None or not link.is_there(self.logs):
+                return checked
+            # The name was read before and after the log: if that has not changed since, both are of one moment.
+            if is_at_rest(tracked.log, checked.verified):
+                if problem.half_done:
+                    self.half_done.append(HalfDone(link.parent, link.space, link.path[-1], link.entry))
+                self.findings.report(problem.finding)
+                return checked
+        return checked
+
+    def _verified(
+        self,
+        tracked: TrackedLog[Any],
+        judge: Callable[[], NamespaceJudge | TableJudge],
+        link: Link | None,
+        path: Identifier | None,
+    ) -> Checked | None:
+        entry = None if link is None else link.entry
         log_id = entry.id if entry is not None and has_own_place(entry) else None
         if entry is None and (named := _NAMED_BY_ID.search(tracked.location)):
             log_id = named[1]
         try:
-            verified = verify(tracked.log, judge, self.findings, log_id=log_id)
+            checked = self._confirmed(tracked, judge, log_id, path)
         except NotFound:
-            if entry is None:
+            if link is None:
                 raise
-            self.findings.damage(
-                "log-missing",
-                self.logs.url(entry.location),
-                f"{_shown(path)} has a name, but its log is missing from "
-                f"{tracked.log.replay.at(tracked.log.keys.commit(1))} on",
-                "restore the folder from a backup, or drop the name",
-            )
-            return None
-        self.checked[tracked.location] = Checked(tracked, verified, path)
-        return verified
-
-    def _links(
-        self,
-        verified: Verified[T],
-        linked_in: str | None,
-        tracked: TrackedLog[T],
-        entry: Entry | None,
-        parent: str | None,
-        path: Identifier | None,
-        space: str,
-        dropped: bool,
-    ) -> T | None:
-        """Check that a name and the log that it leads to agree. Returns the log's state, None where it is another's."""
-        view, url = verified.view, self.logs.url(tracked.location)
-        if view is None:
-            return None
-        if entry is None or parent is None or path is None:
-            return view.state
-        if view.log_id != entry.id:
-            if has_own_place(entry):
+            if link.is_there(self.logs):
                 self.findings.damage(
-                    "log-foreign",
-                    url,
-                    f"{_shown(path)} is the log {entry.id}, but log {view.log_id} is there",
-                    "restore the folder from a backup",
-                )
-            elif not dropped:
-                self.half_done.append(HalfDone(parent, space, path[-1], entry))
-                self.findings.repairable(
-                    "name-outlived",
-                    url,
-                    f"{_shown(path)} is the log {entry.id}, which was dropped, and another log is at its place now",
-                    "lakelog fsck --repair removes the name; so does any lookup of it",
+                    "log-missing",
+                    self.logs.url(link.entry.location),
+                    f"{shown(path)} has a name, but its log is missing from "
+                    f"{tracked.log.replay.at(tracked.log.keys.commit(1))} on",
+                    "restore the folder from a backup, or drop the name",
                 )
             return None
-        if dropped and not view.sealed and verified.complete:
-            self.findings.repairable(
-                "dropped-alive",
-                url,
-                f"{_shown(path)} is in the list of dropped objects, but its log is not sealed",
-                "restore it by its id, or drop it again",
-            )
-        elif not dropped and view.sealed:
-            self.half_done.append(HalfDone(parent, space, path[-1], entry))
-            self.findings.repairable(
-                "drop-unfinished",
-                url,
-                f"{_shown(path)} was dropped, and its name is still there",
-                "lakelog fsck --repair removes the name; so does any lookup of it",
-            )
-        if not dropped and not view.sealed and linked_in is not None and linked_in != parent:
-            self.findings.damage(
-                "link-disagrees",
-                url,
-                f"{_shown(path)} is linked in {self.logs.url(parent)}, but its log says that it is linked in "
-                f"{self.logs.url(linked_in)}",
-                "find out which of the two namespaces should have it, and restore the other from a backup",
-            )
-        return view.state
+        self.checked[tracked.location] = checked
+        return checked
+
+    def _confirmed(
+        self,
+        tracked: TrackedLog[Any],
+        new_judge: Callable[[], NamespaceJudge | TableJudge],
+        log_id: str | None,
+        path: Identifier | None,
+    ) -> Checked:
+        """Check a log; where anything is wrong once more, and report only what is wrong both times.
+
+        Its objects are read one after another, while writers and expiry go on. What is needed of a log is written
+        before the object that needs it, and deleted after that. So an object that was missing before the second check
+        began, and is needed by what that check reads, is missing.
+        """
+        first, judge = Findings(progress=self.findings.progress), new_judge()
+        verified = verify(tracked.log, judge, first, log_id=log_id)
+        if first.worst in (None, Severity.NOTE):
+            self.findings.take(first)
+        else:
+            again, judge = Findings(progress=self.findings.progress), new_judge()
+            verified = verify(tracked.log, judge, again, log_id=log_id)
+            self.findings.take(again, first)
+        return Checked(tracked, verified, judge, path)
 
     def _below(self, state: NamespaceState, location: str, path: Identifier | None, *, gone: bool) -> None:
         """Check all that a namespace leads to. What is below one that is dropped can be restored with it."""
@@ -220,7 +210,7 @@ class Walk:
         for space, names in state.entries.items():
             for name, entry in names.items():
                 child = (*(path or ()), name)
-                if not gone and not self._first_link(entry, child):
+                if not gone and not self._first_link(Link(location, space, child, entry)):
                     continue
                 if space == NAMESPACE:
                     self.namespace(entry.location, child, entry, location, dropped=gone)
@@ -249,23 +239,36 @@ class Walk:
         else:
             tables.append(_later(self.table, was.location, child, entry, location, dropped=True))
 
-    def _first_link(self, entry: Entry, path: Identifier) -> bool:
+    def _first_link(self, link: Link) -> bool:
         # A place that a user chose may have had another log, whose name still exists.
-        known = self._linked.setdefault((entry.location, entry.id), quoted(path))
-        self._places.add(entry.location)
-        if known == quoted(path):
+        known = self._linked.setdefault((link.entry.location, link.entry.id), link)
+        self._places.add(link.entry.location)
+        if known == link:
             return True
-        self.findings.damage(
-            "linked-twice",
-            self.logs.url(entry.location),
-            f"both {known} and {quoted(path)} lead there",
-            "find out which of the two is right, and restore the other's namespace from a backup",
-        )
+        if both_there(known, link, self.logs):
+            self.findings.damage(
+                "linked-twice",
+                self.logs.url(link.entry.location),
+                f"both {quoted(known.path)} and {quoted(link.path)} lead there",
+                "find out which of the two is right, and restore the other's namespace from a backup",
+            )
         return False
 
-    def _data(self, tracked: TrackedLog[TableState], state: TableState, judge: TableJudge) -> None:
+    def _data(
+        self,
+        tracked: TrackedLog[TableState],
+        verified: Verified[TableState],
+        state: TableState,
+        judge: TableJudge,
+    ) -> None:
         check = DataCheck(
-            tracked.store, tracked.prefix, self.findings, self.depth.deep, tracked.log.replay.open_url
+            tracked.store,
+            tracked.prefix,
+            self.findings,
+            self.depth.deep,
+            tracked.log.replay.open_url,
+            StillNeeded(tracked, verified.log_id, verified.first),
+            self.depth.checksums,
         )
         try:
             lines = [(line, line.files.table(tracked.log.read_blobs)) for line in state.lines()]
@@ -338,7 +341,3 @@ def _not_in(files: pa.Table, others: list[pa.Table]) -> pa.Table:
 
 def _later(check: Callable[..., None], *arguments: Any, **named: Any) -> Callable[[], None]:
     return lambda: check(*arguments, **named)
-
-
-def _shown(path: Iterable[str] | None) -> str:
-    return "the root namespace" if not path else quoted(tuple(path))
