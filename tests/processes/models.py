@@ -201,7 +201,7 @@ class TableModel:
         for asked in (requests.by_key[key] for key in keys):
             if asked.request["op"] in ("append", "publish"):
                 added = apply(added, asked, self.chain.log_id)
-            elif asked.request["op"] not in ("rewrite", "alter"):
+            elif asked.request["op"] not in ("rewrite", "alter", "rename"):
                 return
         if added.keys() - self.rows.keys():
             lost = sorted(added.keys() - self.rows.keys())

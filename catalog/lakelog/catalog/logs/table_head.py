@@ -189,7 +189,8 @@ class TableHead:
 
     def check_name(self, view: View[TableState]) -> None:
         """Raise TableRenamed where the table no longer has, at `view`, the name that it was found by."""
-        if self.found_by is None or view.state.link == self.found_by.link:
+        if self.found_by is None or view.state.link == self.found_by.link or view.log_id != self.id:
+            # Another table at the place is not this one under another name: that is found out otherwise.
             return
         now = self._name_of(view.state.link)
         raise TableRenamed(
@@ -198,7 +199,7 @@ class TableHead:
         )
 
     def _name_of(self, link: Link | None) -> str:
-        assert self.found_by is not None and link is not None, "a table that had a name has one"
+        assert self.found_by is not None and link is not None, "a table that had a name keeps one"
         if link.namespace == self.found_by.namespace:
             return quoted((*self.found_by.identifier[:-1], link.name))
         path = known_path_to(self.logs, link.namespace)
