@@ -427,7 +427,7 @@ def test_the_command_reports_by_its_exit_code(folder: Folder, capsys: pytest.Cap
     assert run(["fsck", "a", "--warehouse", str(folder.path)]) == 4
     assert run(["fsck", str(folder.path), "a.nothing"]) == 1
     assert run(["fsck", str(folder.path / "nowhere")]) == 1
-    assert run(["fsck", "--warehouse", str(folder.path / "nowhere")]) == 0
+    assert run(["fsck", "--warehouse", str(folder.path / "nowhere")]) == 1
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

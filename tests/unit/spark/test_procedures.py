@@ -28,10 +28,12 @@ def fresh(tmp_path):
     return make
 
 
-def run(dispatch, procedure, transaction=None, token=None, **arguments):
+def run(dispatch, procedure, transaction=None, token=None, result=None, **arguments):
     asked = {"procedure": procedure, "arguments": arguments, "catalog_name": "lake", "current_namespace": []}
     if transaction is not None:
         asked["transaction"] = transaction
+    if result is not None:
+        asked["result"] = result
     return ask(dispatch, "call", **asked, token=token, query=WHO)["rows"]
 
 
@@ -218,6 +220,7 @@ def test_fsck_reports_and_repairs_as_rows(fresh, tmp_path):
     create(side, "t")
     create(side, "u")
     check = {"table": None, "namespace": None, "repair": False, "deep": True, "all_versions": True}
+    check["result"] = {"kind": "checksums", "files": []}
     assert run(side, "fsck", **check) == []
     [place] = (path for path in tmp_path.glob("lake/t-*") if side_table(side, "t").endswith(path.name))
     hint = place / "_log" / "latest.json"
