@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,14 +47,19 @@ class Answer:
     rows: tuple[Any, ...] = ()
     error: str = ""
     message: str = field(default="", compare=False)
+    plan: str = field(default="", compare=False)
+    took_s: float = field(default=0, compare=False)
 
 
 def run(spark: SparkSession, side: Side, sql: Sql) -> Answer:
+    begun = time.perf_counter()
     with settings(spark, side.conf):
         try:
             frame = spark.sql(side.text(sql))
             columns = tuple((each.name, each.dataType.simpleString()) for each in frame.schema.fields)
-            return Answer(columns, tuple(plain(row) for row in frame.collect()))
+            rows = tuple(plain(row) for row in frame.collect())
+            took_s = time.perf_counter() - begun
+            return Answer(columns, rows, plan=frame._jdf.queryExecution().executedPlan().toString(), took_s=took_s)
         except PySparkException as error:
             return Answer(error=error.getCondition() or type(error).__name__, message=str(error))
         except Py4JJavaError as error:
@@ -132,3 +138,18 @@ def _order(query: Query, found: Answer, expected: Answer) -> str:
         return [tuple("0.0" if row[place] == "-0.0" else row[place] for place in places) for row in answer.rows]
 
     return "" if keys(found) == keys(expected) else f"the order by {query.order}"
+
+
+def handed_down(plan: str) -> set[str]:
+    """Return the kinds of push-down that a plan of lakelog's side shows."""
+    shown = {
+        "filters": ", filters: ",
+        "limit": ", limit ",
+        "top-n": ", first ",
+        "aggregates": "LocalTableScan",
+        "runtime filters": "dynamicpruning",
+    }
+    found = {kind for kind, text in shown.items() if text in plan}
+    if plan.count("BatchScan") > 1 and "SortMergeJoin" in plan and "Exchange hashpartitioning" not in plan:
+        found.add("partitioning")
+    return found

@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from tests.spark.queries.comparing import Side, difference
+from tests.spark.queries.comparing import Side, difference, handed_down
 from tests.spark.queries.selects import Queries, Query
 from tests.spark.queries.sql import features
 from tests.spark.queries.switches import SWITCHES, Catalogs, switched
 from tests.spark.queries.world import World, drawn
 from tests.spark.warm import WarmPython
+
+
+A_WORLD = 250
+"""Tables cost as much as tens of queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Plan:
 
     seed: int
     queries: int
-    a_world: int = 250
+    a_world: int = A_WORLD
     tables: int = 5
     steps: int = 10
 
@@ -39,7 +43,7 @@ class Found:
     query: Query
     what: str
     ended_by: tuple[str, ...]
-    expected: str
+    message: str
 
 
 @dataclass
@@ -52,7 +56,11 @@ class Report:
     features: Counter[str] = field(default_factory=Counter)
     tables: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    handed_down: Counter[str] = field(default_factory=Counter)
     rows: int = 0
+    slowest: list[tuple[float, float, int, int]] = field(default_factory=list)
+    lake_s: float = 0
+    plain_s: float = 0
     empty: int = 0
     found: list[Found] = field(default_factory=list)
     took_s: float = 0
@@ -67,8 +75,10 @@ class Report:
             f"{self.queries} queries over {self.worlds} worlds in {self.took_s:.0f} s (of which {self.building_s:.0f} s for "
             f"tables): {len(self.found)} differences; {self.valid:.1%} have an answer, {self.empty} an empty one"
         )
+        yield f"lakelog took {self.lake_s:.0f} s, the plain tables {self.plain_s:.0f} s"
+        yield f"slowest: {self.slowest}"
         for title, counts in (
-            ("in queries", self.features), ("in the lives of tables", self.tables),
+            ("handed down", self.handed_down), ("in queries", self.features), ("in the lives of tables", self.tables),
             ("errors on both sides", self.failed), ("steps that were refused", self.refused),
         ):  # fmt: skip
             if counts:
@@ -110,7 +120,7 @@ def run(
             report.worlds += 1
             for each in world.lives.values():
                 report.tables.update(each.features)
-            report.refused.update(f"{step.kind}: {why[:600]}" for step, why in world.refused)
+            report.refused.update(why for _, why in world.refused)
             side = world.lake(catalogs.with_text(python))
             for number in range(min(plan.a_world, plan.queries - report.queries)):
                 if only is not None and number != only:
@@ -133,6 +143,10 @@ def _one(
     report.queries += 1
     report.features.update(features(query.sql).keys())
     what, answer, expected = difference(world.spark, side, world.plain(), query)
+    report.handed_down.update(handed_down(answer.plan))
+    report.lake_s += answer.took_s
+    report.plain_s += expected.took_s
+    report.slowest = sorted([*report.slowest, (answer.took_s, expected.took_s, number, len(expected.rows))])[-8:]
     if expected.error:
         report.failed[expected.error] += 1
     else:

@@ -45,7 +45,8 @@ class State:
     rows: dict[int, Row] = field(default_factory=dict)
 
     def column(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        """KeyError where a step that was left out would have added it."""
+        return {column.name: column for column in self.columns}[name]
 
     def literals(self, rows: dict[int, Row]) -> list[str]:
         return [
@@ -213,7 +214,7 @@ def _placed(step: Step, columns: tuple[Column, ...], column: Column) -> tuple[Co
     after = step.text.removeprefix("AFTER ")
     if not step.text:
         return (*others, column)
-    place = 0 if after == "id" else 1 + [each.name for each in others].index(after)
+    place = {"id": 0, **{each.name: 1 + place for place, each in enumerate(others)}}[after]
     return (*others[:place], column, *others[place:])
 
 

@@ -53,8 +53,11 @@ class World:
     states: dict[TableRef, State] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)
     refused: list[tuple[Step, str]] = field(default_factory=list)
+    kept: dict[tuple[str, int], TableRef] = field(default_factory=dict)
+    """The version of a table after a step, by the place of the step."""
+
     script: list[str] = field(default_factory=list)
-    """All statements that were run for lakelog's tables, and those of the plain ones, to be run again."""
+    """All that was done to make the tables, as calls of `sql`, `append` and `parquet`, to be done again."""
 
     @property
     def tables(self) -> list[Table]:
@@ -82,7 +85,7 @@ class World:
         return f"spark_catalog.default.plain_{self.name}_{ref.name}{version}"
 
     def run(self, statement: str) -> None:
-        self.script.append(statement)
+        self.script.append(f"sql({statement.replace(str(self.folder), '{folder}')!r})")
         self.spark.sql(statement.replace("lake.", f"{self.catalog}.")).collect()
 
     def build(self, lives: Sequence[Life]) -> None:
@@ -98,14 +101,15 @@ class World:
         state = State(of.columns)
         for place, step in enumerate(of.steps):
             try:
+                after = step.done(state)
                 self._step(of.name, table, step, state)
-            except (PySparkException, Py4JJavaError, LakelogError) as error:
-                self.refused.append((step, f"{step.statements(table, state)[:1]} {str(error)[:400]}"))
+            except (PySparkException, Py4JJavaError, LakelogError, KeyError) as error:
+                self.refused.append((step, f"{step.kind} {step.text}: {str(error)[:400]}"))
                 continue
-            state = step.done(state)
+            state = after
             if place in of.kept:
                 version = Catalog(self.warehouse).load_table(f"{self.name}.{of.name}").version
-                ref = TableRef(of.name, version)
+                ref = self.kept[of.name, place] = TableRef(of.name, version)
                 if ref not in self.states:
                     self._keep(ref, state)
         self._keep(TableRef(of.name), state)
@@ -115,12 +119,13 @@ class World:
             self.run(statement)
         match step.kind:
             case "append by Python":
-                self.script.append(f"-- by Python: {name}.append({self._rows(step, state)})")
+                self.script.append(f"append({f'{self.name}.{name}'!r}, {self._rows(step, state)!r})")
                 rows = self.spark.sql(self._rows(step, state)).toArrow()
                 Catalog(self.warehouse).load_table(f"{self.name}.{name}").append(rows)
             case "add files":
                 folder = self.folder / "foreign" / f"{name}-{min(step.rows)}"
-                self.script.append(f"-- files of Spark's, {step.text}: {self._rows(step, state)}")
+                place = str(folder).replace(str(self.folder), "{folder}")
+                self.script.append(f"parquet({place!r}, {self._rows(step, state)!r}, statistics={not step.text})")
                 writer = self.spark.sql(self._rows(step, state)).coalesce(1).write
                 if step.text:
                     writer = writer.option("parquet.column.statistics.enabled", "false")
