@@ -28,12 +28,16 @@ def main() -> int:
         prog="scripts/queries",
         description="Run random queries over lakelog's tables and over plain Parquet tables with the same rows, from a seed.",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the first world; each has a seed (1)")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="the first world; each has a seed (1)"
+    )
     parser.add_argument("--queries", type=int, default=10_000, metavar="N", help="how many (10000)")
     parser.add_argument(
         "--a-world", type=int, default=A_WORLD, metavar="N", help=f"queries over the same tables ({A_WORLD})"
     )
-    parser.add_argument("--query", type=int, metavar="N", help="only the query of that number, of the world of the seed")
+    parser.add_argument(
+        "--query", type=int, metavar="N", help="only the query of that number, of the world of the seed"
+    )
     parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with something broken in lakelog")
     arguments = parser.parse_args()
     queries = arguments.queries if arguments.query is None else arguments.query + 1

@@ -30,6 +30,7 @@ class Life:
     steps: tuple[Step, ...]
     kept: frozenset[int] = frozenset()
     features: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass
@@ -62,35 +63,45 @@ def life(chance: random.Random, name: str, steps: int) -> Life:
     names = chance.sample(sorted(NAMES), chance.randint(4, 9))
     columns = tuple(Column(each, NAMES[each]) for each in names)
     mode = chance.choice(["merge-on-read", "copy-on-write"])
-    properties = ", ".join(f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
+    properties = ", ".join(
+        f"'lakelog.write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge")
+    )
     living = _Living(chance, State(columns), [])
     features = [mode]
     layout = ""
     match chance.randrange(6):
         case 0 | 1 | 2:
-            fields = chance.sample(_transforms(living), min(chance.choice([1, 1, 2]), len(_transforms(living))))
+            fields = chance.sample(
+                _transforms(living), min(chance.choice([1, 1, 2]), len(_transforms(living)))
+            )
             for each in fields:
                 living.partition(each)
             layout = f"PARTITIONED BY ({', '.join(fields)})" if fields else ""
-            features += [f"partitioned by {each.partition('(')[0] if '(' in each else 'identity'}" for each in fields]
+            features += [
+                f"partitioned by {each.partition('(')[0] if '(' in each else 'identity'}" for each in fields
+            ]
         case 3:
-            flat = ["id", *(each.name for each in columns if each.type in ("int", "bigint", "string", "date"))]
+            flat = [
+                "id",
+                *(each.name for each in columns if each.type in ("int", "bigint", "string", "date")),
+            ]
             chosen = chance.sample(flat, min(2, len(flat)))
             living.pinned.update(chosen)
             layout = f"CLUSTER BY ({', '.join(chosen)})"
             features.append("clustered")
-    if chance.random() < 0.1:
+    if chance.random() < 0.07:
         steps = 0
         features.append("empty table")
     else:
-        living.add(Step("insert", rows=_rows(living, chance.choice([2, 12, 25]))))
+        living.add(Step("insert", rows=_rows(living, chance.choice([2, 15, 30]))))
     while len(living.steps) < steps:
         _grow(living)
     kept = chance.sample(range(len(living.steps)), min(chance.choice([0, 1, 1, 2]), len(living.steps)))
     options = f"{layout} TBLPROPERTIES ({properties})"
     return Life(
-        name, columns, options, tuple(living.steps), frozenset(kept), tuple(features + living.features)
-    )
+        name, columns, options, tuple(living.steps), frozenset(kept), tuple(features + living.features),
+        tuple(sorted(living.pinned)),
+    )  # fmt: skip
 
 
 def _grow(living: _Living) -> None:
@@ -231,7 +242,9 @@ def _widen_column(living: _Living) -> None:
     if able:
         column = living.chance.choice(able)
         living.widened.add(column.name)
-        living.add(Step("widen column", name=column.name, text=living.chance.choice(values.WIDER[column.type])))
+        living.add(
+            Step("widen column", name=column.name, text=living.chance.choice(values.WIDER[column.type]))
+        )
 
 
 def _move_column(living: _Living) -> None:
@@ -248,7 +261,9 @@ def _add_field(living: _Living) -> None:
         present = {name for name, _ in values.nested(column.type)[0]}
         free = sorted({"x", "y", "z", "w", "e"} - present)
         if free:
-            new = Column(living.chance.choice(free), living.chance.choice(["int", "string", "date", "bigint"]))
+            new = Column(
+                living.chance.choice(free), living.chance.choice(["int", "string", "date", "bigint"])
+            )
             living.add(Step("add field", name=column.name, column=new))
 
 
@@ -287,13 +302,16 @@ def _evolve_partitions(living: _Living) -> None:
     chance = living.chance
     if living.partitions and chance.random() < 0.4:
         old = living.partitions.pop()
-        living.add(Step("statement", text=f"ALTER TABLE {{table}} DROP PARTITION FIELD {old}"), "partition evolution")
+        living.add(
+            Step("statement", text=f"ALTER TABLE {{table}} DROP PARTITION FIELD {old}"), "partition evolution"
+        )
     else:
         new = chance.choice(_transforms(living))
         if new not in living.partitions:
             living.partition(new)
             living.add(
-                Step("statement", text=f"ALTER TABLE {{table}} ADD PARTITION FIELD {new}"), "partition evolution"
+                Step("statement", text=f"ALTER TABLE {{table}} ADD PARTITION FIELD {new}"),
+                "partition evolution",
             )
     if chance.random() < 0.7:
         living.add(_insert(living))
@@ -304,7 +322,10 @@ def _add_partition(living: _Living) -> None:
     if columns and columns[0].type in ("int", "bigint", "string", "date", "boolean"):
         cell = _cell(living, columns[0], nulls=0)
         living.add(
-            Step("statement", text=f"ALTER TABLE {{table}} ADD IF NOT EXISTS PARTITION ({columns[0].name} = {cell})"),
+            Step(
+                "statement",
+                text=f"ALTER TABLE {{table}} ADD IF NOT EXISTS PARTITION ({columns[0].name} = {cell})",
+            ),
             "empty partition",
         )
 
@@ -326,9 +347,13 @@ def _overwrite(living: _Living) -> None:
 
 
 def _add_files(living: _Living) -> None:
-    if not living.partitions and not any(c.type.startswith(("char", "varchar")) for c in living.state.columns):
+    if not living.partitions and not any(
+        c.type.startswith(("char", "varchar")) for c in living.state.columns
+    ):
         text = living.chance.choice(["", "no statistics"])
-        living.add(Step("add files", rows=_rows(living, 1), text=text), f"add files, {text or 'with statistics'}")
+        living.add(
+            Step("add files", rows=_rows(living, 1), text=text), f"add files, {text or 'with statistics'}"
+        )
 
 
 def _analyze(living: _Living) -> None:

@@ -38,7 +38,9 @@ class Relations:
     def source(self, depth: int, outer: tuple[Column, ...]) -> tuple[Sql, Scope]:
         """Return all that stands after FROM, and what can be named then."""
         sql, columns, metadata = self._relation(depth)
-        joins = self._chance.choices([0, 1, 2], [5, 4, 1])[0] if depth > 0 else self._chance.choice([0, 0, 0, 1])
+        joins = (
+            self._chance.choices([0, 1, 2], [5, 4, 1])[0] if depth > 0 else self._chance.choice([0, 0, 0, 1])
+        )
         for _ in range(joins):
             sql, columns, metadata = self._joined((sql, columns, metadata), depth)
         return sql, Scope(columns, outer, metadata)
@@ -48,7 +50,10 @@ class Relations:
         if depth > 0 and chance.random() < 0.2:
             query, columns = self._select(None, depth - 1, ())
             alias = self._name("q")
-            if all(values.is_orderable(type) and not values.is_real(type) for _, type in columns) and chance.random() < 0.4:
+            if (
+                all(values.is_orderable(type) and not values.is_real(type) for _, type in columns)
+                and chance.random() < 0.4
+            ):
                 return self._limited(query, alias, columns)
             return self._as("({})", (query,), alias, columns, "derived table")
         if self.named and chance.random() < 0.6:
@@ -73,7 +78,9 @@ class Relations:
         sql = Sql(f"({{}} {tail}) AS {alias}", (query,), "relation", "inner limit", (("unlimited", apart),))
         return sql, _under(alias, columns), ()
 
-    def _as(self, text: str, parts: tuple[Sql, ...], alias: str, columns: tuple[Column, ...], feature: str) -> Source:
+    def _as(
+        self, text: str, parts: tuple[Sql, ...], alias: str, columns: tuple[Column, ...], feature: str
+    ) -> Source:
         return Sql(f"{text} AS {alias}", parts, "relation", feature), _under(alias, columns), ()
 
     def _table(self) -> Source:
@@ -129,7 +136,9 @@ class Relations:
 
     def _on(self, left: Scope, right: Scope, depth: int) -> Sql:
         chance = self._chance
-        pairs = [(a, b, t) for a, t in left.columns for b, u in right.columns if t == u and values.is_orderable(t)]
+        pairs = [
+            (a, b, t) for a, t in left.columns for b, u in right.columns if t == u and values.is_orderable(t)
+        ]
         same = [pair for pair in pairs if pair[0].rpartition(".")[2] == pair[1].rpartition(".")[2]]
         if not pairs:
             return self._scalars.condition(Scope(left.columns + right.columns), 0)
@@ -137,7 +146,11 @@ class Relations:
         if same and chance.random() < 0.8:
             chosen = chance.sample(same, min(len(same), chance.choice([1, 1, 1, 2])))
         tests = [
-            value("boolean", f"{a} {chance.choice(['=', '=', '=', '=', '<=>', '<'])} {b}", feature="join condition")
+            value(
+                "boolean",
+                f"{a} {chance.choice(['=', '=', '=', '=', '<=>', '<'])} {b}",
+                feature="join condition",
+            )
             for a, b, _ in chosen
         ]
         if chance.random() < 0.25:
@@ -152,8 +165,17 @@ class Relations:
         alias, chosen = self._name("u"), chance.sample(shared, min(len(shared), chance.choice([1, 2])))
         names = {name.rpartition(".")[2]: type for name, type in left[1]}
         if chance.random() < 0.3:
-            text, chosen, feature = f"NATURAL {word.replace('LEFT SEMI', 'LEFT').replace('LEFT ANTI', 'LEFT')}", shared, "natural join"
-            inner = Sql(f"(SELECT {', '.join(chosen)} FROM {{}} {text} {{}}) AS {alias}", (left[0], right[0]), "relation", feature)
+            text, chosen, feature = (
+                f"NATURAL {word.replace('LEFT SEMI', 'LEFT').replace('LEFT ANTI', 'LEFT')}",
+                shared,
+                "natural join",
+            )
+            inner = Sql(
+                f"(SELECT {', '.join(chosen)} FROM {{}} {text} {{}}) AS {alias}",
+                (left[0], right[0]),
+                "relation",
+                feature,
+            )
         else:
             inner = Sql(
                 f"(SELECT {', '.join(chosen)} FROM {{}} {word} {{}} USING ({', '.join(chosen)})) AS {alias}",

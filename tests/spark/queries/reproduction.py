@@ -112,7 +112,9 @@ class Smaller:
         world.build(lives)
         return world
 
-    def _tried(self, world: World, query: Query, lives: list[Life], less: list[Life]) -> tuple[World, Query] | None:
+    def _tried(
+        self, world: World, query: Query, lives: list[Life], less: list[Life]
+    ) -> tuple[World, Query] | None:
         try:
             made = self._built(less)
         except (PySparkException, Py4JJavaError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,9 @@ class Report:
     failed: Counter[str] = field(default_factory=Counter)
     """Queries that failed on both sides, by the class of the error."""
 
+    examples: dict[str, str] = field(default_factory=dict)
+    """Of each class one that was not meant to fail."""
+
     features: Counter[str] = field(default_factory=Counter)
     tables: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -84,10 +87,13 @@ class Report:
             if counts:
                 yield f"{title}:"
                 yield from (f"    {count:7} {what}" for what, count in counts.most_common())
+        yield from self.examples.values()
 
 
 @contextmanager
-def world_of(spark: SparkSession, catalogs: Catalogs, warehouse: str, folder: Path, plan: Plan, seed: int) -> Iterator[World]:
+def world_of(
+    spark: SparkSession, catalogs: Catalogs, warehouse: str, folder: Path, plan: Plan, seed: int
+) -> Iterator[World]:
     lives, conf = drawn(seed, plan.tables, plan.steps)
     world = World(spark, catalogs.with_text(""), warehouse, folder / f"world-{seed}", f"q{seed}", conf)
     world.build(lives)
@@ -130,7 +136,9 @@ def run(
                 if enough is not None and len(report.found) >= enough:
                     return report
             report.took_s = time.perf_counter() - begun
-            tell(f"seed {seed}: {report.queries} queries, {len(report.found)} differences, {report.took_s:.0f} s")
+            tell(
+                f"seed {seed}: {report.queries} queries, {len(report.found)} differences, {report.took_s:.0f} s"
+            )
         seed += 1
     return report
 
@@ -146,17 +154,44 @@ def _one(
     report.handed_down.update(handed_down(answer.plan))
     report.lake_s += answer.took_s
     report.plain_s += expected.took_s
-    report.slowest = sorted([*report.slowest, (answer.took_s, expected.took_s, number, len(expected.rows))])[-8:]
+    report.slowest = sorted([*report.slowest, (answer.took_s, expected.took_s, number, len(expected.rows))])[
+        -8:
+    ]
     if expected.error:
         report.failed[expected.error] += 1
+        if not features(query.sql)["error"]:
+            report.examples.setdefault(
+                expected.error, f"seed {seed} query {number}: {expected.message[:300]}"
+            )
     else:
         report.rows += len(expected.rows)
         report.empty += not expected.rows
     if what:
         ended = tuple(
             name for name, switch in SWITCHES.items()
-            if not difference(world.spark, switched(world, catalogs, switch), world.plain(), query)[0]
+            if not difference(world.spark, switched(world, catalogs, switch), world.plain(), query, expected)[0]
         )  # fmt: skip
         different = Found(seed, number, query, what, ended, answer.message or expected.message)
         report.found.append(different)
         found(world, catalogs, different)
+
+
+def noticed(
+    spark: SparkSession, warm: WarmPython, folder: Path, plan: Plan, mutations: Mapping[str, str]
+) -> dict[str, tuple[int, int, str]]:
+    """Return for each text that breaks something the seed and the number of the first query that differs by it."""
+    catalogs = Catalogs(spark, warm, folder, str(folder / "warehouse"), f"m{time.monotonic_ns()}_")
+    first: dict[str, tuple[int, int, str]] = {}
+    for seed in range(plan.seed, plan.seed + plan.queries // plan.a_world):
+        with world_of(spark, catalogs, str(folder / "warehouse"), folder, plan, seed) as world:
+            sides = {name: world.lake(catalogs.with_text(text)) for name, text in mutations.items()}
+            for number in range(plan.a_world):
+                query = made(world, seed, number)
+                expected = None
+                for name in mutations.keys() - first.keys():
+                    what, _, expected = difference(spark, sides[name], world.plain(), query, expected)
+                    if what:
+                        first[name] = seed, number, what
+                if len(first) == len(mutations):
+                    return first
+    return first

@@ -33,7 +33,9 @@ class Scalars:
 
     chance: random.Random
     subquery: Callable[[str, list[str], Scope, int], Sql | None]
-    types: Sequence[str] = field(default=("boolean", "int", "bigint", "string", "date", "timestamp", "double"))
+    types: Sequence[str] = field(
+        default=("boolean", "int", "bigint", "string", "date", "timestamp", "double")
+    )
 
     def value(self, type: str, scope: Scope, depth: int) -> Sql:
         """Return an expression of that type, most often one over the columns in scope."""
@@ -95,7 +97,12 @@ class Scalars:
                 ]
             return chance.choice(choices)()
         if values.is_decimal(type):
-            return value(type, f"try_cast({{}} AS {type})", of(chance.choice(["int", "string", "decimal(5,2)"])), feature="cast")
+            return value(
+                type,
+                f"try_cast({{}} AS {type})",
+                of(chance.choice(["int", "string", "decimal(5,2)"])),
+                feature="cast",
+            )
         match type:
             case "string":
                 return chance.choice([
@@ -139,7 +146,9 @@ class Scalars:
             case "map<string,int>":
                 return value(type, "map('a', {})", of("int"), feature="map")
             case "struct<x:int,y:string>":
-                return value(type, "named_struct('x', {}, 'y', {})", of("int"), of("string"), feature="struct")
+                return value(
+                    type, "named_struct('x', {}, 'y', {})", of("int"), of("string"), feature="struct"
+                )
         return None
 
     def condition(self, scope: Scope, depth: int) -> Sql:
@@ -148,7 +157,7 @@ class Scalars:
             match chance.randrange(5):
                 case 0:
                     return value("boolean", "NOT ({})", self.condition(scope, depth - 1), feature="not")
-                case 1 | 2:
+                case 1:
                     parts = self.condition(scope, depth - 1), self.condition(scope, depth - 1)
                     return value("boolean", "({} AND {})", *parts, feature="and")
                 case _:
@@ -167,7 +176,11 @@ class Scalars:
     def _comparable(self, scope: Scope) -> str:
         """Return a type to compare by, most often of a column in scope."""
         types = [type for _, type in scope.columns if values.is_orderable(type)]
-        return self.chance.choice(types) if types and self.chance.random() < 0.85 else self.chance.choice(self.types)
+        return (
+            self.chance.choice(types)
+            if types and self.chance.random() < 0.85
+            else self.chance.choice(self.types)
+        )
 
     def _test(self, scope: Scope, depth: int) -> Sql:
         chance = self.chance
@@ -181,20 +194,31 @@ class Scalars:
             case 2:
                 items = [self.literal(type, 0.12) for _ in range(chance.choice([1, 2, 3, 11]))]
                 word = chance.choice(["IN", "NOT IN"])
-                return value("boolean", f"{{}} {word} ({{}})", left, listed(items), feature=word.lower() + " list")
+                return value(
+                    "boolean", f"{{}} {word} ({{}})", left, listed(items), feature=word.lower() + " list"
+                )
             case 3:
                 parts = left, self.literal(type, 0.05), self.literal(type, 0.05)
-                return value("boolean", f"{{}} {chance.choice(['', 'NOT '])}BETWEEN {{}} AND {{}}", *parts, feature="between")
+                return value(
+                    "boolean",
+                    f"{{}} {chance.choice(['', 'NOT '])}BETWEEN {{}} AND {{}}",
+                    *parts,
+                    feature="between",
+                )
             case 4:
                 return value("boolean", "{} <=> {}", left, right, feature="null-safe equality")
             case 5 | 6:
                 pattern = chance.choice(["a%", "%b", "%a%", "a_", "%", "", "ab", "_%", "\\_%", "b %"])
                 text = self.value("string", scope, chance.choice([0, 0, depth - 1]))
                 word = chance.choice(["LIKE", "LIKE", "NOT LIKE"])
-                return value("boolean", f"{{}} {word} '{pattern.replace(chr(92), chr(92) * 2)}'", text, feature="like")
+                return value(
+                    "boolean", f"{{}} {word} '{pattern.replace(chr(92), chr(92) * 2)}'", text, feature="like"
+                )
             case 7 if columns_of(scope.columns, "boolean"):
                 word = chance.choice(["", " IS TRUE", " IS NOT TRUE", " IS FALSE", " IS NOT UNKNOWN"])
-                return value("boolean", f"({{}}{word})", self.value("boolean", scope, 0), feature="boolean test")
+                return value(
+                    "boolean", f"({{}}{word})", self.value("boolean", scope, 0), feature="boolean test"
+                )
             case _:
                 op = chance.choice(["=", "=", "<", "<=", ">", ">=", "<>", "<>"])
                 return value("boolean", f"{{}} {op} {{}}", left, right, feature="comparison")
@@ -209,7 +233,9 @@ class Scalars:
         types = [self._comparable(scope) for _ in range(chance.choice([1, 1, 1, 2]))]
         query = self.subquery("in", types, scope, depth - 1)
         left = listed([self.value(type, scope, 0) for type in types])
-        return query and value("boolean", f"({{}}) {word} ({{}})", left, query, feature=f"{word.lower()} subquery")
+        return query and value(
+            "boolean", f"({{}}) {word} ({{}})", left, query, feature=f"{word.lower()} subquery"
+        )
 
     def _metadata(self, alias: str) -> Sql:
         """Return a condition on metadata columns that holds for each row of a table."""
@@ -227,11 +253,22 @@ class Scalars:
         if type in ("int", "bigint", "string", "date", "timestamp") or values.is_decimal(type):
             tests += [f"lake.bucket(3, {name}) = {chance.randrange(3)}", f"lake.bucket(2, {name}) IN (0, 1)"]
         if type in ("int", "bigint"):
-            tests += [f"lake.truncate(4, {name}) = {chance.choice([0, 4, -4])}", f"lake.truncate(2, {name}) > 3"]
+            tests += [
+                f"lake.truncate(4, {name}) = {chance.choice([0, 4, -4])}",
+                f"lake.truncate(2, {name}) > 3",
+            ]
         if type == "string":
-            tests += [f"lake.truncate(1, {name}) = 'a'", f"lake.truncate(2, {name}) >= 'ab'", f"lake.truncate(1, {name}) IS NULL"]
+            tests += [
+                f"lake.truncate(1, {name}) = 'a'",
+                f"lake.truncate(2, {name}) >= 'ab'",
+                f"lake.truncate(1, {name}) IS NULL",
+            ]
         if type in ("date", "timestamp", "timestamp_ntz"):
-            tests += [f"lake.years({name}) = 54", f"lake.months({name}) < 650", f"lake.days({name}) >= DATE'2024-02-29'"]
+            tests += [
+                f"lake.years({name}) = 54",
+                f"lake.months({name}) < 650",
+                f"lake.days({name}) >= DATE'2024-02-29'",
+            ]
         return value("boolean", chance.choice(tests), feature="transform function") if tests else None
 
 
@@ -240,7 +277,9 @@ def columns_of(columns: Sequence[Column], type: str) -> list[Sql]:
     for name, of in columns:
         if of.startswith("struct<"):
             fields = values.nested(of)[0]
-            found += [value(type, f"{name}.{each}", feature="field") for each, inner in fields if inner == type]
+            found += [
+                value(type, f"{name}.{each}", feature="field") for each, inner in fields if inner == type
+            ]
     return found
 
 

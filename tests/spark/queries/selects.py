@@ -20,6 +20,8 @@ class Table:
 
     ref: TableRef
     columns: tuple[Column, ...]
+    keys: tuple[str, ...] = ()
+    """Columns that it is, or was, partitioned, clustered or ordered by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Queries:
             return self._sample()
         if chance.random() < 0.03:
             return Query(self._wrong(), (("c0", "int"),))
+        if chance.random() < 0.3:
+            return self._direct()
         body, columns = self.any(None, depth, ())
         return self._limited(body, columns) if chance.random() < 0.35 else Query(body, columns)
 
@@ -95,7 +99,9 @@ class Queries:
         offset = chance.choice([None, None, None, 0, 1, 3])
         able = [(name, type) for name, type in columns if values.is_orderable(type)]
         if not able or chance.random() < 0.3:
-            return Query(body, columns, limit=limit if limit is not None or offset is not None else 4, offset=offset)
+            return Query(
+                body, columns, limit=limit if limit is not None or offset is not None else 4, offset=offset
+            )
         chance.shuffle(able)
         total = chance.random() < 0.6
         chosen = able if total else able[: chance.choice([1, 1, 2])]
@@ -107,7 +113,53 @@ class Queries:
                 order.append((f"CAST({name} AS STRING)", ""))  # zero is of two kinds
         return Query(body, columns, tuple(order), total and len(able) == len(columns), limit, offset)
 
-    def any(self, types: list[str] | None, depth: int, outer: tuple[Column, ...]) -> tuple[Sql, tuple[Column, ...]]:
+    def _direct(self) -> Query:
+        """Return a query of one table, of which most is handed down to the scan."""
+        chance = self.chance
+        table, alias = chance.choice(self.tables), self._name("t")
+        source = Sql(f"{{}} AS {alias}", (Sql("", ref=table.ref),), "relation", "table")
+        scope = Scope(tuple((f"{alias}.{name}", type) for name, type in table.columns))
+        keys = [column for column in scope.columns if column[0].partition(".")[2] in table.keys]
+        where = NOTHING
+        if chance.random() < 0.5:
+            favoured = Scope(tuple(keys) or scope.columns) if chance.random() < 0.5 else scope
+            where = clause(
+                " WHERE {}", self.scalars.condition(favoured, chance.choice([0, 0, 1])), feature="where"
+            )
+        if chance.random() < 0.5:
+            chosen = chance.sample(scope.columns, min(len(scope.columns), chance.choice([1, 2, 3, 9])))
+            outputs, types = [value(type, name) for name, type in chosen], [type for _, type in chosen]
+            body, columns = self._selected(NOTHING, types, outputs, source, (where,), "scan of a table")
+            return self._limited(body, columns) if chance.random() < 0.6 else Query(body, columns)
+        able = [
+            column
+            for column in scope.columns
+            if values.is_orderable(column[1]) and not values.is_real(column[1])
+        ]
+        outputs, types = [], []
+        for name, type in chance.sample(able, min(len(able), chance.choice([1, 1, 2, 4]))):
+            word = chance.choice(["min", "max", "count"])
+            types.append("bigint" if word == "count" else type)
+            outputs.append(
+                value(types[-1], f"{word}({name})", feature="min and max" if word != "count" else "count")
+            )
+        if chance.random() < 0.5:
+            types.append("bigint")
+            outputs.append(value("bigint", "count(*)", feature="count"))
+        group = NOTHING
+        keys = [column for column in keys if values.is_orderable(column[1])]
+        if keys and chance.random() < 0.6:
+            by = chance.sample(keys, chance.randint(1, len(keys)))
+            outputs += [value(type, name) for name, type in by]
+            types += [type for _, type in by]
+            group = Sql(f" GROUP BY {', '.join(name for name, _ in by)}", feature="group by")
+        if chance.random() < 0.7:
+            where = NOTHING
+        return Query(*self._selected(NOTHING, types, outputs, source, (where, group), "aggregate of a table"))
+
+    def any(
+        self, types: list[str] | None, depth: int, outer: tuple[Column, ...]
+    ) -> tuple[Sql, tuple[Column, ...]]:
         """Return a query of whatever form; with `types`, its outputs have these."""
         chance = self.chance
         match chance.randrange(12) if depth > 0 else 11:
@@ -117,7 +169,9 @@ class Queries:
                 return self._with(types, depth, outer)
         return self.select(types, depth, outer)
 
-    def _union(self, types: list[str] | None, depth: int, outer: tuple[Column, ...]) -> tuple[Sql, tuple[Column, ...]]:
+    def _union(
+        self, types: list[str] | None, depth: int, outer: tuple[Column, ...]
+    ) -> tuple[Sql, tuple[Column, ...]]:
         chance = self.chance
         word = chance.choice(["UNION ALL", "UNION", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"])
         if types is None:
@@ -128,13 +182,17 @@ class Queries:
         right, _ = self.any(types, depth - 1, outer)
         return Sql(f"({{}}) {word} ({{}})", (left, right), _kind(types), word.lower()), columns
 
-    def _with(self, types: list[str] | None, depth: int, outer: tuple[Column, ...]) -> tuple[Sql, tuple[Column, ...]]:
+    def _with(
+        self, types: list[str] | None, depth: int, outer: tuple[Column, ...]
+    ) -> tuple[Sql, tuple[Column, ...]]:
         inner, columns = self.any(None, depth - 1, ())
         name = self._name("w")
         self.relations.named.append((name, columns))
         body, outputs = self.select(types, depth, outer)
         self.relations.named.pop()
-        return Sql(f"WITH {name} AS ({{}}) {{}}", (inner, body), _kind([t for _, t in outputs]), "cte"), outputs
+        return Sql(
+            f"WITH {name} AS ({{}}) {{}}", (inner, body), _kind([t for _, t in outputs]), "cte"
+        ), outputs
 
     def select(
         self, types: list[str] | None, depth: int, outer: tuple[Column, ...]
@@ -167,7 +225,9 @@ class Queries:
             types = self._types(scope)
         constant = chance.random() < 0.08
         outputs = [
-            self.scalars.literal(type, 0.1) if constant else self.scalars.value(type, scope, chance.choice([0, 0, depth]))
+            self.scalars.literal(type, 0.1)
+            if constant
+            else self.scalars.value(type, scope, chance.choice([0, 0, depth]))
             for type in types
         ]
         distinct = NOTHING
@@ -177,7 +237,13 @@ class Queries:
         return self._selected(distinct, types, outputs, source, (where,), feature)
 
     def _selected(
-        self, distinct: Sql, types: list[str], outputs: list[Sql], source: Sql, rest: tuple[Sql, ...], feature: str
+        self,
+        distinct: Sql,
+        types: list[str],
+        outputs: list[Sql],
+        source: Sql,
+        rest: tuple[Sql, ...],
+        feature: str,
     ) -> tuple[Sql, tuple[Column, ...]]:
         named = [Sql(f"{{}} AS c{place}", (output,)) for place, output in enumerate(outputs)]
         text = "SELECT {}{} FROM {}" + "{}" * len(rest)
@@ -221,7 +287,9 @@ class Queries:
             choices = [lambda: value(type, "sort_array(collect_list({}))", of("int"), feature="collect")]
         if values.is_orderable(type) and (not choices or chance.random() < 0.4):
             word, zero = chance.choice(["min", "max"]), " + 0" if values.is_real(type) else ""
-            filter = clause(" FILTER (WHERE {})", self.scalars.condition(scope, 0), feature="filter of aggregate")
+            filter = clause(
+                " FILTER (WHERE {})", self.scalars.condition(scope, 0), feature="filter of aggregate"
+            )
             inner = (of(type), filter if chance.random() < 0.15 else NOTHING)
             # A zero that is the least may be the one or the other.
             text = f"({word}({{}}){{}}{zero})" if zero else f"{word}({{}}){{}}"
@@ -237,7 +305,11 @@ class Queries:
     ) -> tuple[Sql, tuple[Column, ...]]:
         """An aggregate without groups: one row, whatever is in the table, unless HAVING has none."""
         chance = self.chance
-        types = [t if values.is_orderable(t) else "int" for t in self._types(scope, 3)] if types is None else types
+        types = (
+            [t if values.is_orderable(t) else "int" for t in self._types(scope, 3)]
+            if types is None
+            else types
+        )
         constant = chance.random() < 0.25
         outputs = []
         for type in types:
@@ -256,9 +328,15 @@ class Queries:
             case 0 if keys:
                 return self.scalars.condition(Scope(keys), 0)
             case 1:
-                return value("boolean", chance.choice(["true", "1 < 2", "1 > 2", "NULL IS NULL"]), feature="constant having")
+                return value(
+                    "boolean",
+                    chance.choice(["true", "1 < 2", "1 > 2", "NULL IS NULL"]),
+                    feature="constant having",
+                )
         left = self.aggregate("bigint", scope, depth)
-        return value("boolean", f"{{}} {chance.choice(['>', '<=', '='])} {chance.randrange(4)}", left, feature="having")
+        return value(
+            "boolean", f"{{}} {chance.choice(['>', '<=', '='])} {chance.randrange(4)}", left, feature="having"
+        )
 
     def _grouped(
         self, types: list[str] | None, source: Sql, where: Sql, scope: Scope, depth: int
@@ -286,7 +364,10 @@ class Queries:
         if types is None:
             outputs = named if used and chance.random() < 0.9 else []
             types = [type for _, type in keys] if outputs else []
-            more = [chance.choice(["bigint", "bigint", "boolean", keys[0][1]]) for _ in range(chance.randint(1, 2))]
+            more = [
+                chance.choice(["bigint", "bigint", "boolean", keys[0][1]])
+                for _ in range(chance.randint(1, 2))
+            ]
             outputs = outputs + [self.aggregate(type, scope, depth) for type in more]
             types = types + more
         else:
@@ -312,7 +393,9 @@ class Queries:
     ) -> tuple[Sql, tuple[Column, ...]]:
         types = self._types(scope, 3) if types is None else types
         outputs = [
-            self._window(type, scope) if type in ("bigint", "int", "string", "date") else self.scalars.value(type, scope, 0)
+            self._window(type, scope)
+            if type in ("bigint", "int", "string", "date")
+            else self.scalars.value(type, scope, 0)
             for type in types
         ]
         return self._selected(NOTHING, types, outputs, source, (where,), "windowed")
@@ -370,7 +453,9 @@ class Queries:
         named = ", ".join(f"{name} AS c{place}" for place, (name, _) in enumerate(outputs))
         columns = tuple((f"c{place}", type) for place, (_, type) in enumerate(outputs))
         whole = Sql(f"SELECT {named} FROM {{}}", (Sql("", ref=table.ref),))
-        part = chance.choice(["100 PERCENT", "0 PERCENT", "50 PERCENT", "30 PERCENT) REPEATABLE (7", "3 ROWS"])
+        part = chance.choice(
+            ["100 PERCENT", "0 PERCENT", "50 PERCENT", "30 PERCENT) REPEATABLE (7", "3 ROWS"]
+        )
         body = Sql(f"SELECT {named} FROM {{}} TABLESAMPLE ({part})", whole.parts, feature="sample")
         if part.startswith(("100", "0")):
             return Query(body, columns)

@@ -75,7 +75,9 @@ hook("aggregate", lambda original: lambda at, asked: (Known(known=False), b""))
 class Catalogs:
     """Catalogs of one warehouse, which differ in what their Python sides do."""
 
-    def __init__(self, spark: SparkSession, warm: WarmPython, folder: Path, warehouse: str, first: str) -> None:
+    def __init__(
+        self, spark: SparkSession, warm: WarmPython, folder: Path, warehouse: str, first: str
+    ) -> None:
         self._spark = spark
         self._warm = warm
         self._folder = folder

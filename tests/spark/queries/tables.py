@@ -270,7 +270,9 @@ def _column_moved(step: Step, state: State) -> State:
     return replace(state, columns=_placed(step, state.columns, state.column(step.name)))
 
 
-def _of_struct(state: State, name: str, fields: list[tuple[str, str]], change: Callable[[dict], dict]) -> State:
+def _of_struct(
+    state: State, name: str, fields: list[tuple[str, str]], change: Callable[[dict], dict]
+) -> State:
     type = f"struct<{','.join(f'{each}:{of}' for each, of in fields)}>"
     columns = tuple(replace(each, type=type) if each.name == name else each for each in state.columns)
 
@@ -290,9 +292,7 @@ def _field_added(step: Step, state: State) -> State:
     new = step.column
     assert new is not None
     fields = [*values.nested(state.column(step.name).type)[0], (new.name, new.type)]
-    return _of_struct(
-        state, step.name, fields, lambda cell: {**cell, new.name: f"CAST(NULL AS {new.type})"}
-    )
+    return _of_struct(state, step.name, fields, lambda cell: {**cell, new.name: f"CAST(NULL AS {new.type})"})
 
 
 def _drop_field(step: Step, table: str, state: State) -> list[str]:
