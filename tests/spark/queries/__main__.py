@@ -1,4 +1,4 @@
-"""Run random queries on demand: python -m tests.spark.queries [--seed N] [--queries N] [--query N] [--mutation NAME]."""
+"""Run random queries on demand: python -m tests.spark.queries [--seed N] [--queries N] [--query N]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENOUGH = 20
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/queries",
-        description="Run random queries over lakelog's tables and over plain Parquet tables with the same rows, from a seed.",
+        description="Run random queries over tables and over plain Parquet tables with the same rows, from a seed.",
     )
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="the first world; each has a seed (1)"

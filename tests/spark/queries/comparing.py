@@ -18,7 +18,6 @@ from pyspark.sql import Row, SparkSession
 from tests.spark.queries.selects import Query
 from tests.spark.queries.sql import Sql, TableRef
 
-
 # Errors are answers here.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tests.spark.hooks import HOOK
 
 MUTATIONS: dict[str, str] = {
-    "filters: a bound of a file is outside of it": """
+    "filters: a bound is outside of its file": """
 from lakelog.catalog.planning import pruning
 real = pruning._Evaluation._below
 pruning._Evaluation._below = lambda self, op, facts, value: real(self, "<", facts, value)

@@ -116,8 +116,8 @@ class Relations:
             query, inner = self._select(None, depth - 1, columns)
             alias = self._name("q")
             word = chance.choice(["JOIN LATERAL", "LEFT JOIN LATERAL", "CROSS JOIN LATERAL"])
-            on = "" if word.startswith("CROSS") else " ON true"
-            text = f"{{}} {word} ({{}}) AS {alias}{on}"
+            tail = "" if word.startswith("CROSS") else " ON true"
+            text = f"{{}} {word} ({{}}) AS {alias}{tail}"
             return Sql(text, (sql, query), "relation", "lateral"), columns + _under(alias, inner), metadata
         right, others, more = self._relation(depth - 1)
         word = chance.choice(JOINS)
@@ -143,7 +143,9 @@ class Relations:
         if not pairs:
             return self._scalars.condition(Scope(left.columns + right.columns), 0)
         chosen = chance.sample(pairs, min(len(pairs), chance.choice([1, 1, 1, 2])))
-        if same and chance.random() < 0.8:
+        if same and chance.random() < 0.3:
+            chosen = [pair for pair in same if pair[0].endswith(".id")] or same[:1]
+        elif same and chance.random() < 0.8:
             chosen = chance.sample(same, min(len(same), chance.choice([1, 1, 1, 2])))
         tests = [
             value(

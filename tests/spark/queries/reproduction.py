@@ -47,22 +47,24 @@ def append(table, rows):
 
 def parquet(place, rows, statistics):
     writer = spark.sql(rows).coalesce(1).write
-    writer.option("parquet.column.statistics.enabled", str(statistics).lower()).parquet(place.replace("{{folder}}", folder))
+    writer = writer.option("parquet.column.statistics.enabled", str(statistics).lower())
+    writer.parquet(place.replace("{{folder}}", folder))
 
 
 {script}
 
-for key, value in {conf}.items():
-    spark.conf.set(key, value)
-for text in (
-    {lake!r},
-    {plain!r},
-):
+def show(text, conf):
     print(text)
+    for key, value in conf.items():
+        spark.conf.set(key, value)
     try:
         spark.sql(text).show(100, truncate=False)
     except Exception as error:
         print(str(error).splitlines()[0])
+
+
+show({lake!r}, {lake_conf})
+show({plain!r}, {plain_conf})
 '''
 
 
@@ -132,7 +134,8 @@ class Smaller:
         return _PROGRAM.format(
             what=self.found.what.replace('"""', "'"), seed=self.found.seed, number=self.found.number,
             ended=", ".join(self.found.ended_by) or "no switch",
-            script="\n".join(world.script), conf=pprint.pformat(dict(world.conf)),
+            script="\n".join(world.script), lake_conf=pprint.pformat(dict(world.lake().conf)),
+            plain_conf=pprint.pformat(dict(world.plain().conf)),
             lake=named(world.lake().text(query.sql)), plain=named(world.plain().text(query.sql)),
         )  # fmt: skip
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from tests.spark.queries.comparing import Side, difference, handed_down
+from tests.spark.queries.forms import random_query
 from tests.spark.queries.selects import Queries, Query
 from tests.spark.queries.sql import features
 from tests.spark.queries.switches import SWITCHES, Catalogs, switched
 from tests.spark.queries.world import World, drawn
 from tests.spark.warm import WarmPython
-
 
 A_WORLD = 250
 """Tables cost as much as tens of queries."""
@@ -75,8 +75,9 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         yield (
-            f"{self.queries} queries over {self.worlds} worlds in {self.took_s:.0f} s (of which {self.building_s:.0f} s for "
-            f"tables): {len(self.found)} differences; {self.valid:.1%} have an answer, {self.empty} an empty one"
+            f"{self.queries} queries over {self.worlds} worlds in {self.took_s:.0f} s "
+            f"(of which {self.building_s:.0f} s for tables): {len(self.found)} differences; "
+            f"{self.valid:.1%} have an answer, {self.empty} an empty one"
         )
         yield f"lakelog took {self.lake_s:.0f} s, the plain tables {self.plain_s:.0f} s"
         yield f"slowest: {self.slowest}"
@@ -105,7 +106,7 @@ def world_of(
 
 def made(world: World, seed: int, number: int) -> Query:
     """Return the query of that number; it depends on nothing but the world."""
-    return Queries(random.Random(f"query {seed} {number}"), world.tables).query()
+    return random_query(Queries(random.Random(f"query {seed} {number}"), world.tables))
 
 
 def run(
@@ -114,7 +115,7 @@ def run(
     found: Callable[[World, Catalogs, Found], None] = lambda world, catalogs, found: None, only: int | None = None,
     enough: int | None = None,
 ) -> Report:  # fmt: skip
-    """Run queries. `python` stands for lakelog's side: with something broken in it. `only` is the number of one query."""
+    """Run queries. `python` is run by lakelog's side first, to break something. `only` is the number of one query."""
     report, begun = Report(), time.perf_counter()
     warehouse = str(folder / "warehouse")
     catalogs = Catalogs(spark, warm, folder, warehouse, f"q{time.monotonic_ns()}_")
@@ -177,7 +178,12 @@ def _one(
 
 
 def noticed(
-    spark: SparkSession, warm: WarmPython, folder: Path, plan: Plan, mutations: Mapping[str, str]
+    spark: SparkSession,
+    warm: WarmPython,
+    folder: Path,
+    plan: Plan,
+    mutations: Mapping[str, str],
+    tell: Callable[[str], None] = print,
 ) -> dict[str, tuple[int, int, str]]:
     """Return for each text that breaks something the seed and the number of the first query that differs by it."""
     catalogs = Catalogs(spark, warm, folder, str(folder / "warehouse"), f"m{time.monotonic_ns()}_")
@@ -192,6 +198,7 @@ def noticed(
                     what, _, expected = difference(spark, sides[name], world.plain(), query, expected)
                     if what:
                         first[name] = seed, number, what
+                        tell(f"{name}: noticed by query {number} of seed {seed}: {what[:200]}")
                 if len(first) == len(mutations):
                     return first
     return first

@@ -80,11 +80,12 @@ class Scalars:
             return self.condition(scope, depth - 1)
         if values.is_whole(type):
             choices = [
-                lambda: value(type, f"try_{chance.choice(['add', 'subtract', 'multiply'])}({{}}, {{}})", of(type), of(type),
-                              feature="arithmetic"),
+                lambda: value(
+                    type, f"try_{chance.choice(['add', 'subtract', 'multiply'])}({{}}, {{}})", of(type), of(type),
+                    feature="arithmetic"),
                 lambda: value(type, f"try_cast({{}} AS {type})", of("string"), feature="cast"),
                 lambda: value(type, f"try_cast({{}} AS {type})", of("bigint"), feature="cast"),
-                lambda: value(type, f"CAST(length({{}}) AS {type})", Sql("left({}, 9)", (of("string"),)), feature="text"),
+                lambda: value(type, f"CAST(length(left({{}}, 9)) AS {type})", of("string"), feature="text"),
                 lambda: value(type, f"CAST(coalesce(month({{}}), 1) AS {type})", of("date"), feature="date parts"),
                 lambda: value(type, f"CAST(size({{}}) AS {type})", of("array<int>"), feature="array"),
             ]  # fmt: skip
@@ -240,8 +241,8 @@ class Scalars:
     def _metadata(self, alias: str) -> Sql:
         """Return a condition on metadata columns that holds for each row of a table."""
         text = self.chance.choice([
-            f"{alias}._pos >= 0", f"{alias}._file IS NOT NULL", f"{alias}._file LIKE '%.parquet'", f"{alias}._version >= 1",
-            f"{alias}._row_id >= 0", f"NOT {alias}._pos < 0", f"{alias}._file <> 'nothing'",
+            f"{alias}._pos >= 0", f"{alias}._file IS NOT NULL", f"{alias}._file LIKE '%.parquet'",
+            f"{alias}._version >= 1", f"{alias}._row_id >= 0", f"NOT {alias}._pos < 0", f"{alias}._file <> 'nothing'",
         ])  # fmt: skip
         return value("boolean", text, feature="metadata column", plain="true")
 

@@ -75,7 +75,13 @@ class World:
         return Side("lake", self.lake_table, catalog or self.catalog, (*self.conf, *conf))
 
     def plain(self) -> Side:
-        return Side("plain", self.plain_table, self.catalog, self.conf)
+        """Spark's files are read as they are: its filters on dictionaries take -0.0 for another number than 0.0."""
+        return Side(
+            "plain",
+            self.plain_table,
+            self.catalog,
+            (*self.conf, ("spark.sql.parquet.filterPushdown", "false")),
+        )
 
     def lake_table(self, ref: TableRef) -> str:
         version = f" VERSION AS OF {ref.version!r}" if ref.version is not None else ""
