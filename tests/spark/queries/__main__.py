@@ -35,20 +35,26 @@ def main() -> int:
     parser.add_argument(
         "--a-world", type=int, default=A_WORLD, metavar="N", help=f"queries over the same tables ({A_WORLD})"
     )
+    parser.add_argument("--tables", type=int, default=5, metavar="N", help="how many a world has (5)")
+    parser.add_argument(
+        "--steps", type=int, default=10, metavar="N", help="how many statements a table goes through (10)"
+    )
     parser.add_argument(
         "--query", type=int, metavar="N", help="only the query of that number, of the world of the seed"
     )
     parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with something broken in lakelog")
     arguments = parser.parse_args()
     queries = arguments.queries if arguments.query is None else arguments.query + 1
-    plan = Plan(arguments.seed, queries, max(arguments.a_world, (arguments.query or 0) + 1))
+    a_world = max(arguments.a_world, (arguments.query or 0) + 1)
+    plan = Plan(arguments.seed, queries, a_world, arguments.tables, arguments.steps)
     kept = Path(tempfile.mkdtemp(prefix="lakelog-queries-"))
     os.environ.update(jvm.environment())
     spark = start_session([str(jar_path())], {"spark.ui.showConsoleProgress": "false"})
 
     def keep(world: World, catalogs: Catalogs, found: Found) -> None:
         print(f"\nscripts/queries --seed {found.seed} --query {found.number}: {found.what}")
-        print(f"    ended by: {', '.join(found.ended_by) or 'no switch'}; it is made smaller …", flush=True)
+        print(f"    ended by: {', '.join(found.ended_by) or 'no switch'}; it is made smaller:")
+        print(f"    {world.lake().text(found.query.sql)}", flush=True)
         text = Smaller(world, found, catalogs.with_text(MUTATIONS.get(arguments.mutation, ""))).program()
         program = kept / f"seed-{found.seed}-query-{found.number}.py"
         program.write_text(text)

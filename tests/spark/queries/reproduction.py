@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pprint
 import re
+import time
 from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JJavaError
@@ -13,7 +14,7 @@ from tests.spark.queries.comparing import difference
 from tests.spark.queries.lives import Life
 from tests.spark.queries.running import Found
 from tests.spark.queries.selects import Query
-from tests.spark.queries.shrinking import TRIES, renumbered, shorter, shrunk, tables_of
+from tests.spark.queries.shrinking import PATIENCE_S, TRIES, renumbered, shorter, shrunk, tables_of
 from tests.spark.queries.world import World
 
 _PROGRAM = '''"""{what}
@@ -90,7 +91,7 @@ class Smaller:
         query_there = renumbered(query, _versions(self.world, world, lives, lives))
         if not self.differs(world, query_there):
             return self._written(self.world, query)
-        smaller = True
+        smaller, ends = True, time.monotonic() + PATIENCE_S
         while smaller and tries > 0:
             smaller = False
             for candidate in shorter(lives):
@@ -100,7 +101,8 @@ class Smaller:
                     world.drop()
                     (world, query_there), lives, smaller = made, candidate, True
                     break
-                if tries <= 0:
+                if tries <= 0 or time.monotonic() > ends:
+                    tries = 0
                     break
         query = shrunk(query_there, lambda each: self.differs(world, each), TRIES // 3)
         text = self._written(world, query)

@@ -183,7 +183,7 @@ def noticed(
     folder: Path,
     plan: Plan,
     mutations: Mapping[str, str],
-    tell: Callable[[str], None] = print,
+    tell: Callable[[str], None] = lambda line: print(line, flush=True),
 ) -> dict[str, tuple[int, int, str]]:
     """Return for each text that breaks something the seed and the number of the first query that differs by it."""
     catalogs = Catalogs(spark, warm, folder, str(folder / "warehouse"), f"m{time.monotonic_ns()}_")
@@ -193,9 +193,11 @@ def noticed(
             sides = {name: world.lake(catalogs.with_text(text)) for name, text in mutations.items()}
             for number in range(plan.a_world):
                 query = made(world, seed, number)
-                expected = None
+                what, _, expected = difference(spark, world.lake(), world.plain(), query)
+                if what:
+                    continue  # as it is without any break
                 for name in mutations.keys() - first.keys():
-                    what, _, expected = difference(spark, sides[name], world.plain(), query, expected)
+                    what = difference(spark, sides[name], world.plain(), query, expected)[0]
                     if what:
                         first[name] = seed, number, what
                         tell(f"{name}: noticed by query {number} of seed {seed}: {what[:200]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -10,14 +11,17 @@ from tests.spark.queries.selects import Query
 from tests.spark.queries.sql import Sql, TableRef
 
 TRIES = 300
-"""How many smaller queries are tried, and half as many lives: each costs some tenths of a second."""
+"""How many smaller queries are tried, and half as many lives."""
+
+PATIENCE_S = 120
+"""For how long a query is made smaller, and for how long again its tables are: some queries take seconds."""
 
 
 def shrunk(query: Query, differs: Callable[[Query], bool], tries: int = TRIES) -> Query:
     """Return a query none of whose parts can be left out, or what is left when tries are used up."""
     seen: set[Sql] = set()
-    smaller = True
-    while smaller and tries > 0:
+    smaller, ends = True, time.monotonic() + PATIENCE_S
+    while smaller and tries > 0 and time.monotonic() < ends:
         smaller = False
         for candidate in _smaller(query):
             if candidate.sql in seen or size(candidate) >= size(query):
@@ -27,7 +31,7 @@ def shrunk(query: Query, differs: Callable[[Query], bool], tries: int = TRIES) -
             if differs(candidate):
                 query, smaller = candidate, True
                 break
-            if tries <= 0:
+            if tries <= 0 or time.monotonic() > ends:
                 break
     return query
 

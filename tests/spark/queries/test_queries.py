@@ -19,14 +19,12 @@ from tests.spark.queries.world import World
 
 pytestmark = pytest.mark.adapter
 
-SHORT = Plan(seed=1, queries=160, a_world=80, tables=4, steps=7)
+SEEDS = [1, 2, 3, 4, 5]
 FULL = Plan(seed=1_000, queries=5_000)
 BROKEN = Plan(seed=500, queries=3_000, a_world=100, tables=4)
 
 VALID = 0.85
 """So many queries have an answer, at least. Others fail on both sides, in the same way."""
-
-COVERED = {"filters", "aggregates", "limit"}
 
 
 def no_difference(spark, warm, folder, plan: Plan) -> Report:
@@ -39,18 +37,21 @@ def no_difference(spark, warm, folder, plan: Plan) -> Report:
     assert not programs, f"this program shows it:\n{programs[0]}"
     assert report.queries == plan.queries
     assert report.valid > VALID, report.failed
-    assert report.handed_down.keys() >= COVERED
+    # Where little is handed down, and few rows come back, no difference says little.
+    assert min(report.handed_down[kind] for kind in ("filters", "aggregates")) > plan.queries / 20
+    assert report.empty < plan.queries / 2
     return report
 
 
-def test_hundreds_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_path):
-    no_difference(spark, warm, tmp_path, SHORT)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_hundreds_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_path, seed):
+    no_difference(spark, warm, tmp_path, Plan(seed, queries=40, a_world=40, tables=3, steps=6))
 
 
 @pytest.mark.slow
 def test_thousands_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_path):
     report = no_difference(spark, warm, tmp_path, FULL)
-    print(*report.lines(), sep="\n")
+    assert report.handed_down.keys() >= {"limit", "top-n", "runtime filters", "partitioning"}
 
 
 @pytest.mark.slow
