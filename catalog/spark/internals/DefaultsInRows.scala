@@ -26,7 +26,8 @@ private[lakelog] final class DefaultsInRows private (rows: StructType, values: A
   extends Serializable {
 
   /** The rows of a file, by its reader. */
-  def set(path: Path, configuration: Configuration, reader: PartitionReader[InternalRow]): PartitionReader[InternalRow] = {
+  def set(
+      path: Path, configuration: Configuration, reader: PartitionReader[InternalRow]): PartitionReader[InternalRow] = {
     val there = columnsOf(path, configuration)
     val missing = values.indices.filter(i => values(i) != null && !there(spelled(rows(i).name))).toSet
     if (missing.isEmpty) reader
