@@ -147,7 +147,7 @@ def test_the_row_reader_finds_defaults_of_columns_that_stand_before_others(lake)
         (1, 10, 5, "x", None), (3, 30, 5, "x", None), (11, 110, 6, "x", None), (12, 120, None, "x", None),
         (21, 210, 7, "y", 1), (22, None, None, None, None),
     ]  # fmt: skip
-    queries = {
+    queries: dict[str, list[tuple]] = {
         "SELECT id, z, a, b, c FROM lake.t": rows,
         "SELECT a, id FROM lake.t": [(row[2], row[0]) for row in rows],
         "SELECT c, a, z FROM lake.t": [(row[4], row[2], row[1]) for row in rows],
