@@ -52,7 +52,7 @@ def main() -> int:
     spark = start_session([str(jar_path())], {"spark.ui.showConsoleProgress": "false"})
 
     def keep(world: World, catalogs: Catalogs, found: Found) -> None:
-        print(f"\nscripts/queries --seed {found.seed} --query {found.number}: {found.what}")
+        print(f"\n{found.command}: {found.what}")
         print(f"    ended by: {', '.join(found.ended_by) or 'no switch'}; it is made smaller:")
         print(f"    {world.lake().text(found.query.sql)}", flush=True)
         text = Smaller(world, found, catalogs.with_text(MUTATIONS.get(arguments.mutation, ""))).program()

@@ -6,7 +6,7 @@ import itertools
 import pprint
 import re
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -19,7 +19,7 @@ from tests.spark.queries.world import World
 
 _PROGRAM = '''"""{what}
 
-Found by scripts/queries --seed {seed} --query {number}. Ended by: {ended}.
+Found by {command}. Ended by: {ended}.
 """
 
 import tempfile
@@ -33,6 +33,7 @@ folder = tempfile.mkdtemp()
 builder = SparkSession.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC")
 builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
 spark = configure(builder, folder + "/warehouse").getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
 
 
 def sql(text):
@@ -134,7 +135,7 @@ class Smaller:
             return re.sub(rf"\b{world.catalog}\.", "lake.", text)
 
         return _PROGRAM.format(
-            what=self.found.what.replace('"""', "'"), seed=self.found.seed, number=self.found.number,
+            what=self.found.what.replace('"""', "'"), command=self.found.command,
             ended=", ".join(self.found.ended_by) or "no switch",
             script="\n".join(world.script), lake_conf=pprint.pformat(dict(world.lake().conf)),
             plain_conf=pprint.pformat(dict(world.plain().conf)),
@@ -154,6 +155,3 @@ def _versions(old: World, new: World, before: list[Life], after: list[Life]) -> 
             if (one.name, place) in old.kept and (other.name, there) in new.kept:
                 found[old.kept[one.name, place]] = new.kept[other.name, there]
     return found
-
-
-__all__ = ["Smaller", "replace"]

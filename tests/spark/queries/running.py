@@ -44,6 +44,13 @@ class Found:
     what: str
     ended_by: tuple[str, ...]
     message: str
+    plan: Plan
+
+    @property
+    def command(self) -> str:
+        """What finds it again."""
+        size = f"--tables {self.plan.tables} --steps {self.plan.steps}"
+        return f"scripts/queries --seed {self.seed} --query {self.number} {size}"
 
 
 @dataclass
@@ -133,7 +140,7 @@ def run(
                 if only is not None and number != only:
                     report.queries += 1
                     continue
-                _one(report, world, catalogs, side, seed, number, found)
+                _one(report, world, catalogs, side, plan, seed, number, found)
                 if enough is not None and len(report.found) >= enough:
                     return report
             report.took_s = time.perf_counter() - begun
@@ -145,7 +152,7 @@ def run(
 
 
 def _one(
-    report: Report, world: World, catalogs: Catalogs, side: Side, seed: int, number: int,
+    report: Report, world: World, catalogs: Catalogs, side: Side, plan: Plan, seed: int, number: int,
     found: Callable[[World, Catalogs, Found], None],
 ) -> None:  # fmt: skip
     query = made(world, seed, number)
@@ -172,7 +179,7 @@ def _one(
             name for name, switch in SWITCHES.items()
             if not difference(world.spark, switched(world, catalogs, switch), world.plain(), query, expected)[0]
         )  # fmt: skip
-        different = Found(seed, number, query, what, ended, answer.message or expected.message)
+        different = Found(seed, number, query, what, ended, answer.message or expected.message, plan)
         report.found.append(different)
         found(world, catalogs, different)
 
