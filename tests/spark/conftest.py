@@ -94,6 +94,13 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     ):
         with contextlib.suppress(MavenFailed):  # which the tests that need them report, and only those
             jars += [str(jar) for jar in memory_catalog_jars()]
+    session = start_session(jars, settings)
+    yield session
+    session.stop()
+
+
+def start_session(jars: list[str], settings: dict[str, str]) -> SparkSession:
+    """Start the JVM, and return its session."""
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.jars", ",".join(jars))
@@ -108,8 +115,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     remember_names()
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    return session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

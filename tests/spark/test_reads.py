@@ -133,6 +133,39 @@ def test_the_row_reader_and_the_column_reader_agree(days):
         days.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
+def test_the_row_reader_finds_defaults_of_columns_that_stand_before_others(lake):
+    lake.sql(
+        "CREATE TABLE lake.t (id INT, z INT) TBLPROPERTIES ('lakelog.write.delete.mode' = 'merge-on-read')"
+    )
+    lake.sql("INSERT INTO lake.t SELECT /*+ COALESCE(1) */ int(id), int(id) * 10 FROM range(1, 4)")
+    lake.sql("ALTER TABLE lake.t ADD COLUMN a INT DEFAULT 5 FIRST")
+    lake.sql("INSERT INTO lake.t VALUES (6, 11, 110), (NULL, 12, 120)")
+    lake.sql("ALTER TABLE lake.t ADD COLUMNS (b STRING DEFAULT 'x' AFTER id, c INT FIRST)")
+    lake.sql("INSERT INTO lake.t VALUES (1, 7, 21, 'y', 210), (NULL, NULL, 22, NULL, NULL)")
+    lake.sql("DELETE FROM lake.t WHERE id = 2")
+    rows = [
+        (1, 10, 5, "x", None), (3, 30, 5, "x", None), (11, 110, 6, "x", None), (12, 120, None, "x", None),
+        (21, 210, 7, "y", 1), (22, None, None, None, None),
+    ]  # fmt: skip
+    queries: dict[str, list[tuple]] = {
+        "SELECT id, z, a, b, c FROM lake.t": rows,
+        "SELECT a, id FROM lake.t": [(row[2], row[0]) for row in rows],
+        "SELECT c, a, z FROM lake.t": [(row[4], row[2], row[1]) for row in rows],
+        "SELECT b, z, _pos >= 0, _row_id IS NULL FROM lake.t": [
+            (row[3], row[1], True, False) for row in rows
+        ],
+        "SELECT id FROM lake.t WHERE a = 5 AND b = 'x'": [(1,), (3,)],
+        "SELECT id FROM lake.t WHERE a = 6 OR b = 'y'": [(11,), (21,)],
+    }
+    for reader in ("true", "false"):
+        lake.sql(f"SET spark.sql.parquet.enableVectorizedReader = {reader}")
+        try:
+            for query, expected in queries.items():
+                assert lake.sorted(query) == sorted(expected, key=repr), (reader, query)
+        finally:
+            lake.sql("RESET spark.sql.parquet.enableVectorizedReader")
+
+
 def test_a_large_file_is_split(lake):
     lake.sql(
         "CREATE TABLE lake.t AS SELECT id, sha2(CAST(id AS STRING), 256) AS x FROM range(0, 50000, 1, 1)"

@@ -171,6 +171,14 @@ def test_cached_tables_and_chars_are_changed_like_others(lake, mode):
     assert lake.sorted("SELECT * FROM lake.t") == rows
     lake.sql("DELETE FROM lake.t WHERE id >= 0")
     assert lake.sql("SELECT * FROM lake.t") == []
+    for all_rows in (
+        "DELETE FROM lake.t",
+        "DELETE FROM lake.t WHERE true",
+        "DELETE FROM lake.t AS x WHERE 1 = 1",
+    ):
+        lake.sql("INSERT INTO lake.t VALUES (7, 'a', 'b')")
+        lake.sql(all_rows)
+        assert lake.sql("SELECT * FROM lake.t") == []
 
 
 @in_both_modes

@@ -56,13 +56,16 @@ private[lakelog] object ReadInternals {
     if (configuration.getBoolean(ParquetInputFormat.PAGE_VERIFY_CHECKSUM_ENABLED, true)) {
       configuration.setIfUnset(ParquetInputFormat.DICTIONARY_FILTERING_ENABLED, "false")
     }
+    val inColumns = ParquetUtils.isBatchReadSupportedForSchema(conf, StructType(schema.fields ++ constants.fields))
+    val defaults = if (inColumns) None else DefaultsInRows.of(schema, constants)
+    val columns = if (defaults.isEmpty) schema else DefaultsInRows.without(schema)
     val scan = ParquetScan(
-      session, configuration, null, schema, schema, constants, filters,
+      session, configuration, null, columns, columns, constants, filters,
       new CaseInsensitiveStringMap(properCalendar.asJava))
     scan.createReaderFactory() match {
       case files: ParquetPartitionReaderFactory =>
         val broadcast = session.sparkContext.broadcast(new SerializableConfiguration(configuration))
-        new KnownFilesReaderFactory(files, broadcast, position)
+        new KnownFilesReaderFactory(files, broadcast, position, defaults)
       case other => throw new IllegalStateException(s"Spark reads Parquet files by a ${other.getClass}")
     }
   }
@@ -72,7 +75,8 @@ private[lakelog] object ReadInternals {
 
   /** Reads a file only when it has the size and the footer that the log says, and none of its deleted rows. */
   private final class KnownFilesReaderFactory(
-      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration], position: Option[Int])
+      files: ParquetPartitionReaderFactory, configuration: Broadcast[SerializableConfiguration], position: Option[Int],
+      defaults: Option[DefaultsInRows])
     extends FilePartitionReaderFactory {
 
     override def options: FileSourceOptions = files.options
@@ -81,7 +85,9 @@ private[lakelog] object ReadInternals {
 
     override def buildReader(file: PartitionedFile): PartitionReader[InternalRow] = {
       check(file)
-      deleted(file).fold(files.buildReader(file))(new LiveRows(files.buildReader(file), position.get, _))
+      val rows = files.buildReader(file)
+      val whole = defaults.fold(rows)(_.set(file.toPath, configuration.value.value, rows))
+      deleted(file).fold(whole)(new LiveRows(whole, position.get, _))
     }
 
     override def buildColumnarReader(file: PartitionedFile): PartitionReader[ColumnarBatch] = {

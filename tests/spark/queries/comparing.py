@@ -1,0 +1,160 @@
+"""Runs a query on two sides and holds the answers against each other: rows, names, types, or errors."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
+from tests.spark.queries.selects import Query
+from tests.spark.queries.sql import Sql, TableRef
+
+# Errors are answers here.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Where a query runs: how tables are written, which catalog `lake.` stands for, and the session's settings then."""
+
+    kind: str
+    written: Callable[[TableRef], str]
+    catalog: str
+    conf: tuple[tuple[str, str], ...] = ()
+
+    def table(self, ref: TableRef) -> str:
+        return self.written(ref)
+
+    def text(self, sql: Sql) -> str:
+        return re.sub(r"\blake\.", f"{self.catalog}.", sql.write(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query returned: columns with types and rows that can be compared, or the class of its error."""
+
+    columns: tuple[tuple[str, str], ...] = ()
+    rows: tuple[Any, ...] = ()
+    error: str = ""
+    message: str = field(default="", compare=False)
+    plan: str = field(default="", compare=False)
+    took_s: float = field(default=0, compare=False)
+
+
+def run(spark: SparkSession, side: Side, sql: Sql) -> Answer:
+    begun = time.perf_counter()
+    with settings(spark, side.conf):
+        try:
+            frame = spark.sql(side.text(sql))
+            columns = tuple((each.name, each.dataType.simpleString()) for each in frame.schema.fields)
+            rows = tuple(plain(row) for row in frame.collect())
+            took_s = time.perf_counter() - begun
+            return Answer(
+                columns, rows, plan=frame._jdf.queryExecution().executedPlan().toString(), took_s=took_s
+            )
+        except PySparkException as error:
+            return Answer(error=error.getCondition() or type(error).__name__, message=str(error))
+        except Py4JJavaError as error:
+            return Answer(error=error.java_exception.getClass().getName(), message=str(error.java_exception))
+
+
+@contextmanager
+def settings(spark: SparkSession, conf: tuple[tuple[str, str], ...]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key, _ in conf}
+    for key, setting in conf:
+        spark.conf.set(key, setting)
+    try:
+        yield
+    finally:
+        for key, setting in before.items():
+            spark.conf.unset(key) if setting is None else spark.conf.set(key, setting)
+
+
+def plain(value: Any) -> Any:
+    """Return a value that is equal and hashable where Spark's is the same: NaN too, and the two zeros are two."""
+    match value:
+        case Row() | tuple() | list():
+            return tuple(plain(each) for each in value)
+        case dict():
+            return tuple(sorted(((plain(key), plain(each)) for key, each in value.items()), key=repr))
+        case float():
+            return repr(value)
+        case bytearray():
+            return bytes(value)
+        case dt.datetime() | dt.date():
+            return value.isoformat()
+    return value
+
+
+def difference(
+    spark: SparkSession, one: Side, other: Side, query: Query, expected: Answer | None = None
+) -> tuple[str, Answer, Answer]:
+    """Return what is different, or nothing, and both answers. `other` is the side that is right."""
+    found, expected = run(spark, one, query.sql), expected or run(spark, other, query.sql)
+    if found.error or expected.error:
+        if found.error == expected.error:
+            return "", found, expected
+        return f"errors: {found.error or 'none'}, where {expected.error or 'none'} is due", found, expected
+    if found.columns != expected.columns:
+        return f"columns: {found.columns}, where {expected.columns} are due", found, expected
+    if query.whole is not None:
+        of = run(spark, other, query.whole)
+        return _within(found.rows, of.rows) or _within(expected.rows, of.rows), found, expected
+    if query.total:
+        same = found.rows == expected.rows
+        return "" if same else _multisets(found.rows, expected.rows) or "the order of rows", found, expected
+    if query.limit is None and query.offset is None:
+        return _multisets(found.rows, expected.rows) or _order(query, found, expected), found, expected
+    # Which of the rows that are equal by the order come first is not said. How many, and their keys, are.
+    if len(found.rows) != len(expected.rows):
+        return f"{len(found.rows)} rows, where {len(expected.rows)} are due", found, expected
+    every = run(spark, other, query.body)
+    return _within(found.rows, every.rows) or _order(query, found, expected), found, expected
+
+
+def _multisets(found: tuple[Any, ...], expected: tuple[Any, ...]) -> str:
+    more, less = Counter(found) - Counter(expected), Counter(expected) - Counter(found)
+    if not more and not less:
+        return ""
+    return f"rows: {list(more.elements())[:3]} too many, {list(less.elements())[:3]} are missing"
+
+
+def _within(found: tuple[Any, ...], every: tuple[Any, ...]) -> str:
+    more = Counter(found) - Counter(every)
+    return f"rows that there are not: {list(more.elements())[:3]}" if more else ""
+
+
+def _order(query: Query, found: Answer, expected: Answer) -> str:
+    """Compare the sequence of what a query is ordered by. The two zeros have one place in an order."""
+    places = [int(name[1:]) for name, _ in query.order if name.startswith("c")]
+
+    def keys(answer: Answer) -> list[Any]:
+        return [
+            tuple("0.0" if row[place] == "-0.0" else row[place] for place in places) for row in answer.rows
+        ]
+
+    return "" if keys(found) == keys(expected) else f"the order by {query.order}"
+
+
+def handed_down(plan: str) -> set[str]:
+    """Return the kinds of push-down that a plan of lakelog's side shows."""
+    shown = {
+        "filters": ", filters: ",
+        "limit": ", limit ",
+        "top-n": ", first ",
+        "aggregates": "LocalTableScan",
+        "runtime filters": "dynamicpruning",
+    }
+    found = {kind for kind, text in shown.items() if text in plan}
+    if plan.count("BatchScan") > 1 and "SortMergeJoin" in plan and "Exchange hashpartitioning" not in plan:
+        found.add("partitioning")
+    return found

@@ -1,0 +1,112 @@
+"""What is handed down to a scan, each kind switched off by itself; and each kind broken, which has to be noticed.
+
+Python decides most of what a scan leaves out, so that a switch is a catalog of the same warehouse whose Python side was
+started with a few lines of its own. The rest are Spark's settings, or another text of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from tests.spark.hooks import HOOK
+from tests.spark.queries.comparing import Side
+from tests.spark.queries.sql import TableRef
+from tests.spark.queries.world import World
+from tests.spark.warm import WarmPython
+
+from lakelog.spark import spark_conf
+from lakelog.spark.configure import LISTS
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """`python` runs in a catalog's Python side, `conf` are settings of the session. `kind` is the text of the query,
+    `barrier` what a table is read through, in whose place it stands."""
+
+    python: str = ""
+    conf: tuple[tuple[str, str], ...] = ()
+    kind: str = "lake"
+    barrier: bool = False
+
+
+_PLAN = (
+    HOOK
+    + """
+from msgspec.structs import replace as struct_replace
+from lakelog.catalog.schema.predicate import Predicate
+def without(**values):
+    def wrap(original):
+        return lambda at, asked: original(at, struct_replace(asked, **values))
+    return wrap
+"""
+)
+
+SWITCHES: dict[str, Switch] = {
+    "filters": Switch(
+        _PLAN + "hook('plan', without(predicate=Predicate.from_json('[]')))\n",
+        (("spark.sql.parquet.filterPushdown", "false"),),
+    ),
+    "limit": Switch(kind="unlimited"),
+    "top-n": Switch(_PLAN + "hook('plan', without(top=None))\n"),
+    "aggregates": Switch(
+        HOOK
+        + """
+from lakelog.spark.requests.plans import Known
+hook("aggregate", lambda original: lambda at, asked: (Known(known=False), b""))
+"""
+    ),
+    "runtime filters": Switch(
+        conf=(
+            ("spark.sql.optimizer.dynamicPartitionPruning.enabled", "false"),
+            ("spark.sql.optimizer.runtime.bloomFilter.enabled", "false"),
+        )
+    ),
+    "partitioning": Switch(conf=(("spark.sql.sources.v2.bucketing.enabled", "false"),)),
+    "nested columns": Switch(conf=(("spark.sql.optimizer.nestedSchemaPruning.enabled", "false"),)),
+    "columns in batches": Switch(conf=(("spark.sql.parquet.enableVectorizedReader", "false"),)),
+    "everything": Switch(barrier=True),
+}
+"""`everything`: filters, limit, top-n and aggregates at once, by a filter that only Spark can apply."""
+
+
+class Catalogs:
+    """Catalogs of one warehouse, which differ in what their Python sides do."""
+
+    def __init__(
+        self, spark: SparkSession, warm: WarmPython, folder: Path, warehouse: str, first: str
+    ) -> None:
+        self._spark = spark
+        self._warm = warm
+        self._folder = folder
+        self._warehouse = warehouse
+        self._first = first
+        self._made: dict[str, str] = {}
+
+    def with_text(self, text: str) -> str:
+        """Return the name of the catalog whose Python side runs that text first."""
+        if text not in self._made:
+            name = f"{self._first}{len(self._made)}"
+            folder = self._folder / name
+            folder.mkdir()
+            program = self._warm.program(folder, text)
+            conf = spark_conf(self._warehouse, name=name, jar="unused", fsync=False, python=program)
+            for key, value in conf.items():
+                if key not in LISTS:
+                    self._spark.conf.set(key, value)
+            self._made[text] = name
+        return self._made[text]
+
+
+def switched(world: World, catalogs: Catalogs, switch: Switch) -> Side:
+    """Return lakelog's side with something switched off."""
+    table: Callable[[TableRef], str] = world.lake_table
+    if switch.barrier:
+
+        def table(ref: TableRef) -> str:
+            return f"(SELECT * FROM {world.lake_table(ref)} WHERE monotonically_increasing_id() >= 0)"
+
+    catalog = catalogs.with_text(switch.python) if switch.python else world.catalog
+    return Side(switch.kind, table, catalog, (*world.conf, *switch.conf))

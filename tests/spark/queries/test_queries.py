@@ -1,0 +1,109 @@
+"""Random queries over tables of many lives have the answers of plain Parquet tables; and where something that is handed
+down to scans is broken, some query notices. `scripts/queries` runs any other seeds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.spark.queries.forms import random_query
+from tests.spark.queries.lives import life
+from tests.spark.queries.mutations import MUTATIONS
+from tests.spark.queries.reproduction import Smaller
+from tests.spark.queries.running import Found, Plan, Report, noticed, run
+from tests.spark.queries.selects import Queries, Query, Table
+from tests.spark.queries.shrinking import shrunk
+from tests.spark.queries.sql import TableRef, features
+from tests.spark.queries.switches import Catalogs
+from tests.spark.queries.world import World
+
+pytestmark = pytest.mark.adapter
+
+SEEDS = [1, 2, 3, 4, 5]
+FULL = Plan(seed=1_000, queries=5_000)
+BROKEN = Plan(seed=500, queries=3_000, a_world=100, tables=4)
+
+VALID = 0.85
+"""So many queries have an answer, at least. Others fail on both sides, in the same way."""
+
+
+def no_difference(spark, warm, folder, plan: Plan) -> Report:
+    programs: list[str] = []
+
+    def keep(world: World, catalogs: Catalogs, found: Found) -> None:
+        programs.append(Smaller(world, found, world.catalog).program())
+
+    report = run(spark, warm, folder, plan, found=keep, enough=1)
+    assert not programs, f"this program shows it:\n{programs[0]}"
+    assert report.queries == plan.queries
+    assert report.valid > VALID, report.failed
+    # Where little is handed down, and few rows come back, no difference says little.
+    assert min(report.handed_down[kind] for kind in ("filters", "aggregates")) > plan.queries / 20
+    assert report.empty < plan.queries / 2
+    return report
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_hundreds_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_path, seed):
+    no_difference(spark, warm, tmp_path, Plan(seed, queries=40, a_world=40, tables=3, steps=6))
+
+
+@pytest.mark.slow
+def test_thousands_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_path):
+    report = no_difference(spark, warm, tmp_path, FULL)
+    assert report.handed_down.keys() >= {"limit", "top-n", "runtime filters", "partitioning"}
+
+
+@pytest.mark.slow
+def test_each_break_of_what_is_handed_down_makes_some_query_differ(spark, warm, tmp_path):
+    found = noticed(spark, warm, tmp_path, BROKEN, MUTATIONS)
+    assert found.keys() == MUTATIONS.keys()
+
+
+COLUMNS = (("id", "bigint"), ("i", "int"), ("k", "string"), ("n", "struct<x:int,y:string>"), ("x", "double"))
+TABLES = [
+    Table(TableRef("t0"), COLUMNS, ("i", "k")),
+    Table(TableRef("t1", 3), (("id", "bigint"), ("i", "int"), ("ts", "timestamp"), ("m", "map<string,int>"))),
+]
+WANTED = """
+and; array; between; by metadata columns; case; cast; comparison; constant outputs; correlated; count;
+cross join; cte; cte used; cube; derived table; distinct; distinct aggregate; error; except; except all;
+exists; field; filter of aggregate; full join; global aggregate of constants; group by; grouping sets;
+having with group by; having without group by; in list; in subquery; inner limit; intersect; intersect
+all; is null; join; join using; lateral; left anti join; left join; left semi join; like; limit; metadata
+column; natural join; not; not exists; not in list; not in subquery; null-safe equality; offset; or;
+order by limit; right join; rollup; sample; scalar subquery; time travel; transform function; union;
+union all; where; window
+"""
+
+
+def test_a_seed_always_makes_the_same_queries_and_tables():
+    def made(seed: int):
+        chance = random.Random(seed)
+        return [random_query(Queries(chance, TABLES)) for _ in range(50)], life(chance, "t", 10)
+
+    assert made(1) == made(1)
+    assert made(1) != made(2)
+
+
+def test_queries_have_all_that_is_wanted_of_them():
+    chance = random.Random(7)
+    found: set[str] = set()
+    for _ in range(3_000):
+        found |= features(random_query(Queries(chance, TABLES)).sql).keys()
+    assert not {each.strip() for each in WANTED.split(";")} - found
+
+
+def test_a_query_is_made_smaller_as_long_as_it_differs():
+    chance = random.Random(3)
+    made = 0
+    while made < 20:
+        query = random_query(Queries(chance, TABLES))
+        if refs(query) == {table.ref for table in TABLES} and query.sql.size > 20:
+            smaller = shrunk(query, lambda each: len(refs(each)) == 2, 1_000)
+            assert smaller.sql.size < query.sql.size / 2
+            made += 1
+
+
+def refs(query: Query) -> set[TableRef]:
+    return {part.ref for part in query.sql.walk() if part.ref is not None}
