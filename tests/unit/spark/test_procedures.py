@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -219,7 +220,9 @@ def test_fsck_reports_and_repairs_as_rows(fresh, tmp_path):
     side = fresh()
     create(side, "t")
     create(side, "u")
-    check = {"table": None, "namespace": None, "repair": False, "deep": True, "all_versions": True}
+    check: dict[str, Any] = {
+        "table": None, "namespace": None, "repair": False, "deep": True, "all_versions": True,
+    }  # fmt: skip
     check["result"] = {"kind": "checksums", "files": []}
     assert run(side, "fsck", **check) == []
     [place] = (path for path in tmp_path.glob("lake/t-*") if side_table(side, "t").endswith(path.name))
