@@ -1,6 +1,6 @@
 """Random aggregates and window functions, such that the order of rows does not matter.
 
-Floating point is neither summed nor averaged, and what a window numbers is ordered by all that can be told apart.
+Floating point is neither summed nor averaged, and what a window numbers is ordered by all that can be distinguished.
 """
 
 from __future__ import annotations
