@@ -63,7 +63,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, warm_python() as warm:
         report = run(
             spark, warm, Path(folder), plan, python=MUTATIONS.get(arguments.mutation, ""),
-            report=lambda line: print(line, flush=True), found=keep, only=arguments.query, enough=ENOUGH,
+            say=lambda line: print(line, flush=True), found=keep, only=arguments.query, enough=ENOUGH,
         )  # fmt: skip
         spark.stop()
     for line in report.lines():

@@ -118,7 +118,7 @@ def made(world: World, seed: int, number: int) -> Query:
 
 def run(
     spark: SparkSession, warm: WarmPython, folder: Path, plan: Plan, *,
-    python: str = "", report: Callable[[str], None] = lambda line: None,
+    python: str = "", say: Callable[[str], None] = lambda line: None,
     found: Callable[[World, Catalogs, Found], None] = lambda world, catalogs, found: None, only: int | None = None,
     enough: int | None = None,
 ) -> Report:  # fmt: skip
@@ -144,7 +144,7 @@ def run(
                 if enough is not None and len(report.found) >= enough:
                     return report
             report.took_s = time.perf_counter() - begun
-            report(
+            say(
                 f"seed {seed}: {report.queries} queries, {len(report.found)} differences, {report.took_s:.0f} s"
             )
         seed += 1
@@ -190,7 +190,7 @@ def noticed(
     folder: Path,
     plan: Plan,
     mutations: Mapping[str, str],
-    report: Callable[[str], None] = lambda line: print(line, flush=True),
+    say: Callable[[str], None] = lambda line: print(line, flush=True),
 ) -> dict[str, tuple[int, int, str]]:
     """Return for each text that breaks something the seed and the number of the first query that differs by it.
 
@@ -213,8 +213,8 @@ def noticed(
                     what = difference(spark, side, world.plain(), query, expected)[0]
                     if what:
                         first[name] = seed, number, what
-                        report(f"{name}: noticed by query {number} of seed {seed}: {what[:200]}")
+                        say(f"{name}: noticed by query {number} of seed {seed}: {what[:200]}")
                 if len(first) == len(mutations):
                     return first
-            report(f"seed {seed}: {len(first)} of {len(mutations)} noticed")
+            say(f"seed {seed}: {len(first)} of {len(mutations)} noticed")
     return first
