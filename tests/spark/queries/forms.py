@@ -30,7 +30,9 @@ def _where(queries: Queries, scope: Scope, keys: list[Column], often: float) -> 
     if chance.random() >= often:
         return NOTHING
     favoured = Scope(tuple(keys)) if keys and chance.random() < 0.5 else scope
-    return clause(" WHERE {}", queries.scalars.condition(favoured, chance.choice([0, 0, 1])), feature="where")
+    bare = queries.scalars.bare(favoured) if chance.random() < 0.6 else None
+    condition = bare or queries.scalars.condition(favoured, chance.choice([0, 0, 1]))
+    return clause(" WHERE {}", condition, feature="where")
 
 
 def _scan(queries: Queries) -> Query:

@@ -94,7 +94,7 @@ def life(chance: random.Random, name: str, steps: int) -> Life:
         steps = 0
         features.append("empty table")
     else:
-        living.add(Step("insert", rows=_rows(living, chance.choice([2, 15, 30]))))
+        living.add(Step("insert", rows=_rows(living, chance.choice([2, 10, 20]))))
     while len(living.steps) < steps:
         _grow(living)
     kept = chance.sample(range(len(living.steps)), min(chance.choice([0, 1, 1, 2]), len(living.steps)))
@@ -149,7 +149,7 @@ def _insert(living: _Living) -> Step:
 
 
 def _add_insert(living: _Living) -> None:
-    if living.chance.random() < 0.3:
+    if living.chance.random() < 0.4:
         for _ in range(4):
             living.add(_insert(living), "small files")
     else:

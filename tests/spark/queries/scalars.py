@@ -224,6 +224,25 @@ class Scalars:
                 op = chance.choice(["=", "=", "<", "<=", ">", ">=", "<>", "<>"])
                 return value("boolean", f"{{}} {op} {{}}", left, right, feature="comparison")
 
+    def bare(self, scope: Scope) -> Sql | None:
+        """Return a comparison of a column with literals, of which statistics and partitions say most."""
+        chance = self.chance
+        able = [column for column in scope.columns if not values.is_nested(column[1])]
+        if not able:
+            return None
+        name, type = chance.choice(able)
+        left = value(type, name)
+        match chance.randrange(6):
+            case 0:
+                items = listed([self.literal(type, 0) for _ in range(chance.choice([2, 3]))])
+                return value("boolean", "{} IN ({})", left, items, feature="in list")
+            case 1:
+                ends = self.literal(type, 0), self.literal(type, 0)
+                return value("boolean", "{} BETWEEN {} AND {}", left, *ends, feature="between")
+            case _:
+                op = chance.choice(["=", "=", "<", "<=", ">", ">=", "<=>"])
+                return value("boolean", f"{{}} {op} {{}}", left, self.literal(type, 0), feature="comparison")
+
     def _subquery_condition(self, scope: Scope, depth: int) -> Sql | None:
         chance = self.chance
         if chance.random() < 0.5:
