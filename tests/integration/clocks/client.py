@@ -1,7 +1,7 @@
 """What a client does in a process of its own, whose clock may be another one: python -m …client URL OPTIONS STEPS.
 
-STEPS is Python that has `catalog`, `open_catalog` and `rows`, and calls `tell` with what the test wants to know; it is
-printed as JSON. With LAKELOG_TEST_LOCAL_DISK the files' stamps are of the process's own clock, as on a local disk.
+STEPS is Python that has `catalog`, `open_catalog` and `rows`. It calls `report` with what the test wants to know; that
+is printed as JSON. With LAKELOG_TEST_LOCAL_DISK the files' stamps are of the process's own clock, as on a local disk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lakelog.log.stores import local_store
 def main(url: str, options: str, steps: str) -> None:
     if os.environ.get("LAKELOG_TEST_LOCAL_DISK"):
         local_store.stamp_us = lambda fd: time.time_ns() // 1000
-    told: dict[str, Any] = {"clock_us": time.time_ns() // 1000}
+    reported: dict[str, Any] = {"clock_us": time.time_ns() // 1000}
 
     def open_catalog(**more: Any) -> Catalog:
         return Catalog(url, options=json.loads(options), **more)
@@ -33,13 +33,13 @@ def main(url: str, options: str, steps: str) -> None:
         "open_catalog": open_catalog,
         "rows": pa.table({"id": [1, 2]}),
         "dt": dt,
-        "tell": told.update,
+        "report": reported.update,
     }
     try:
         exec(steps, known)
     except LakelogError as error:
-        told |= {"error": error.kind, "message": error.message}
-    print(json.dumps(told))
+        reported |= {"error": error.kind, "message": error.message}
+    print(json.dumps(reported))
 
 
 if __name__ == "__main__":

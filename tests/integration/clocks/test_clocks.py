@@ -76,8 +76,8 @@ class Place:
             env=environment, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return told
+        reported: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return reported
 
 
 @pytest.fixture(scope="module", params=["folder", pytest.param("versitygw", marks=pytest.mark.s3)])
@@ -122,16 +122,16 @@ def check_nothing_was_lost(place: Place) -> None:
 
 def test_a_host_that_is_ahead_deletes_nothing_that_is_young(place: Place) -> None:
     dropped_and_replaced(place)
-    told = place.client(
+    reported = place.client(
         f"+{place.far}",
         f"""
         age = dt.timedelta({"days=7" if place.far == "8d" else "minutes=7"})
         catalog.expire(older_than=age, dry_run=False)
         found = catalog.vacuum(older_than=age, dropped_older_than=age, dry_run=False)
-        tell({{"places": [each.kind for each in found]}})
+        report({{"places": [each.kind for each in found]}})
         """,
     )
-    assert "error" not in told and "dropped-table" not in told["places"]
+    assert "error" not in reported and "dropped-table" not in reported["places"]
     check_nothing_was_lost(place)
 
 
@@ -150,7 +150,7 @@ def test_a_catalog_as_of_a_time_goes_by_the_stores_clock(place: Place) -> None:
     catalog = place.catalog()
     catalog.create_table("t", ROWS.schema)
     moment_us = catalog.load_table("t").append(ROWS).timestamp_us
-    look = "tell({'rows': open_catalog(as_of=%d).load_table('t').to_arrow().num_rows})"
+    look = "report({'rows': open_catalog(as_of=%d).load_table('t').to_arrow().num_rows})"
     behind = place.client(f"-{place.far}", look % moment_us)
     assert behind.get("rows") == 2, behind
     ahead = place.client(f"+{place.far}", look % (moment_us + 5 * MINUTE_US))
@@ -185,28 +185,28 @@ def test_where_only_the_hosts_clock_makes_things_old_they_stay_until_it_is_said_
     dropped_and_replaced(disk)
     for call in ("catalog.expire({})", "catalog.vacuum({})"):
         # What is only looked at is shown as it would be.
-        steps = f"tell({{'looked': len({call.format('')})}}); {call.format('dry_run=False')}"
-        told = disk.client("+8d", steps, local_disk=True)
-        assert told["looked"] >= 2 and told["error"] == "clock-not-trusted", told
-        assert "--trust-clock" in told["message"]
+        steps = f"report({{'looked': len({call.format('')})}}); {call.format('dry_run=False')}"
+        reported = disk.client("+8d", steps, local_disk=True)
+        assert reported["looked"] >= 2 and reported["error"] == "clock-not-trusted", reported
+        assert "--trust-clock" in reported["message"]
     check_nothing_was_lost(disk)
     disk.catalog().drop_table("gone")
-    told = disk.client(
+    reported = disk.client(
         "+8d",
         """
         [kept] = [each for each in catalog.expire(dry_run=False, trust_clock=True) if each.name == "`kept`"]
         gone = [each.name for each in catalog.vacuum(dry_run=False, trust_clock=True) if "dropped" in each.kind]
-        tell({"first": kept.first, "gone": gone})
+        report({"first": kept.first, "gone": gone})
         """,
         local_disk=True,
     )
-    assert told["first"] == 3 and told["gone"] == ["`gone`"], told
+    assert reported["first"] == 3 and reported["gone"] == ["`gone`"], reported
 
 
 def test_a_gap_that_decides_nothing_needs_no_trust(disk: Place) -> None:
     """No version is old enough by any clock, or the age is 0, or no age was asked for; or the gap is of hours."""
     dropped_and_replaced(disk)
-    told = disk.client(
+    reported = disk.client(
         "+8d",
         """
         catalog.expire(older_than=dt.timedelta(days=30), dry_run=False)
@@ -214,7 +214,7 @@ def test_a_gap_that_decides_nothing_needs_no_trust(disk: Place) -> None:
         """,
         local_disk=True,
     )
-    assert "error" not in told
+    assert "error" not in reported
     check_nothing_was_lost(disk)
     hours = "catalog.expire(older_than=dt.timedelta(hours=1), dry_run=False)"
     assert "error" not in disk.client("+20h", hours, local_disk=True)
@@ -233,7 +233,7 @@ def test_a_commit_anywhere_in_the_warehouse_shows_that_the_time_has_come(disk: P
     catalog = disk.catalog()
     catalog.create_namespace("far")
     catalog.create_table("far.t", ROWS.schema)
-    one_table = "tell({'first': catalog.expire('kept', dry_run=False)[0].first})"
+    one_table = "report({'first': catalog.expire('kept', dry_run=False)[0].first})"
     assert disk.client("+8d", one_table, local_disk=True)["error"] == "clock-not-trusted"
     assert "error" not in disk.client("+188h", "catalog.load_table('far.t').append(rows)", local_disk=True)
     assert disk.client("+8d", one_table, local_disk=True)["first"] == 3
@@ -255,7 +255,7 @@ def test_the_command_refuses_and_takes_the_word_of_its_user(
     assert "dropped table" in capsys.readouterr().out
 
 
-def test_a_store_that_may_not_be_written_tells_no_time_and_an_unset_clock_is_asked_again(
+def test_a_store_that_may_not_be_written_has_no_time_and_a_host_whose_clock_was_set_takes_a_new_stamp(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = LocalStore(str(tmp_path / "none" / "yet"))
@@ -279,7 +279,7 @@ def _denied(**_: Any) -> Any:
 
 
 @pytest.mark.s3
-def test_s3_tells_its_time_by_any_answer_and_is_asked_only_where_there_was_none(
+def test_s3_reports_its_time_in_any_answer_and_is_asked_only_where_there_was_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from s3fs import S3FileSystem

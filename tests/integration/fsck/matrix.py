@@ -129,7 +129,7 @@ def _swapped(world: World, key: str, kinds: dict[str, str]) -> Iterator[Case]:
 
 
 def run(world: World, case: Case) -> Outcome:
-    """Break what the case breaks, ask everything, check, repair what can be, ask again, and mend it again."""
+    """Break what the case breaks, check, ask all questions, repair what can be, repeat the questions, and restore."""
     case.do()
     try:
         findings = check_warehouse(world.logs(), deep=True, all_versions=True)
@@ -144,7 +144,7 @@ def run(world: World, case: Case) -> Outcome:
         worse = cost_of_repair(world, asked) if findings.of(Severity.REPAIRABLE) else None
     finally:
         world.restore()
-    wrong = [question for question, told in asked.items() if lies(world.answers[question], told)]
+    wrong = [question for question, answer in asked.items() if lies(world.answers[question], answer)]
     wrong += [f"a reader wrote {key}" for key in sorted(changed)]
     named = [finding for finding in findings.found if names_one_of(finding, case)]
     return Outcome(case, named, wrong, findings.found, worse)
@@ -156,9 +156,9 @@ def cost_of_repair(world: World, asked: dict[str, Answer]) -> list[str]:
     repaired = check_warehouse(world.logs(), repair=True).repaired
     questions = world.questions()
     cost = [
-        f"{question}: {told} before, {now} after the repair: {repaired}"
-        for question, told in asked.items()
-        if not as_readable(told, now := questions[question]())
+        f"{question}: {answer} before, {now} after the repair: {repaired}"
+        for question, answer in asked.items()
+        if not as_readable(answer, now := questions[question]())
     ]
     after = {key: world.store.get(key) for key in world.store.list_after("")}
     kept = set(after.values())

@@ -205,7 +205,7 @@ def test_a_deep_check_believes_checksums_that_others_have_taken(folder: Folder) 
     }
     one, other = sorted(taken)
     assert folder.catalog.fsck(deep=True, checksums=taken).found == []
-    # Of a byte that no footer is about, only a read of the whole file tells, here by others.
+    # A flipped byte that no footer covers is found only by a read of the whole file, which others did here.
     flip(Path(one), 20)
     assert kinds(folder.catalog.fsck(deep=True)) == {"data-file-altered"}
     assert folder.catalog.fsck(deep=True, checksums=taken).found == []

@@ -37,8 +37,8 @@ def test_the_warehouse_is_clean(busy: Busy) -> None:
     assert worse_than_notes(busy.check()) == []
 
 
-def told(busy: Busy, every: int) -> tuple[int, list[str]]:
-    """Do each kind of work ahead of some of the requests. Returns how many checks that were, and what they told."""
+def reported(busy: Busy, every: int) -> tuple[int, list[str]]:
+    """Do each kind of work ahead of some of the requests. Returns how many checks that were, and what they reported."""
     tried, wrong = 0, []
     for n, (name, action) in enumerate(actions(busy.elsewhere).items()):
         at, inside = 1 + n % every, True
@@ -50,18 +50,18 @@ def told(busy: Busy, every: int) -> tuple[int, list[str]]:
     return tried, wrong
 
 
-def test_no_work_between_two_requests_is_told_as_damage(busy: Busy) -> None:
-    tried, wrong = told(busy, EVERY)
+def test_no_work_between_two_requests_is_reported_as_damage(busy: Busy) -> None:
+    tried, wrong = reported(busy, EVERY)
     assert tried > 50 and wrong == [], "\n".join(wrong)
 
 
 @pytest.mark.slow
-def test_no_work_between_any_two_requests_is_told_as_damage(busy: Busy) -> None:
-    tried, wrong = told(busy, 1)
+def test_no_work_between_any_two_requests_is_reported_as_damage(busy: Busy) -> None:
+    tried, wrong = reported(busy, 1)
     assert tried > 1000 and wrong == [], "\n".join(wrong)
 
 
-def test_a_check_in_a_loop_beside_writers_in_a_loop_tells_no_damage() -> None:
+def test_a_check_in_a_loop_beside_writers_in_a_loop_reports_no_damage() -> None:
     """Unlike above, work is seen half done here: what is undecided is repairable, and no damage."""
     busy, stop, done, wrong = Busy(), threading.Event(), Counter[str](), list[str]()
 

@@ -118,7 +118,7 @@ class Truncating(Chance):
 
 
 @pytest.mark.parametrize("breaks", [1, s3_store.ATTEMPTS_MAX - 1, s3_store.ATTEMPTS_MAX])
-def test_an_answer_that_breaks_off_is_asked_for_again_also_where_it_says_that_nothing_is_there(
+def test_a_read_whose_answer_breaks_off_is_retried_also_where_nothing_is_there(
     spoilt: tuple[FaultyProxy, S3Server], breaks: int
 ) -> None:
     proxy, server = spoilt

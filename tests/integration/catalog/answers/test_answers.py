@@ -91,7 +91,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int | None, fault: Fault) -> An
 
 
 @pytest.mark.parametrize("title", OPERATIONS)
-def test_what_is_told_is_what_is_there(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_returned_or_raised_is_what_is_there(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operation = OPERATIONS[title]
     problems: list[str] = []
     with prepared() as put_back:
@@ -122,26 +122,26 @@ def _disturbed(
     with failing(monkeypatch, at, fault):
         try:
             _run(operation, warehouse, token)
-            told: BaseException | None = None
+            raised: BaseException | None = None
         except (LakelogError, Death) as error:
-            told = error
+            raised = error
     found = seen(warehouse)
-    if told is None and found != everything:
+    if raised is None and found != everything:
         return f"it returned, and did not happen: {_difference(found, everything)}"
-    is_refusal = told is not None and not isinstance(told, CommitUnknown | DoneInPart | Death)
+    is_refusal = raised is not None and not isinstance(raised, CommitUnknown | DoneInPart | Death)
     if is_refusal and found != nothing and not operation.reports:
-        return f"{type(told).__name__}: {told}, but it happened: {_difference(found, nothing)}"
-    if isinstance(told, DoneInPart) and found == nothing:
-        return f"{told}, but nothing happened"
+        return f"{type(raised).__name__}: {raised}, but it happened: {_difference(found, nothing)}"
+    if isinstance(raised, DoneInPart) and found == nothing:
+        return f"{raised}, but nothing happened"
     if found not in (nothing, everything) and not operation.in_steps:
         return f"it is half done: {_difference(found, nothing)}"
     if token is not None and not operation.in_steps:
         try:
             _run(operation, warehouse, token)
         except LakelogError as error:
-            return f"asked again: {type(error).__name__}: {error}"
+            return f"retried: {type(error).__name__}: {error}"
         if seen(warehouse) != everything:
-            return f"asked again, it is not as after one request: {_difference(seen(warehouse), everything)}"
+            return f"retried, it is not as after one request: {_difference(seen(warehouse), everything)}"
     return None
 
 
