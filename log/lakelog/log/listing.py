@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from lakelog.log.grammar import is_blob, is_sidecar
 from lakelog.log.keys import Keys
 from lakelog.log.stores import ObjectStore
 
-_VERSION = re.compile(r"(\d{20})\.json")
-_BASE = re.compile(r"bases/(\d{20})\.json")
-_SNAPSHOT = re.compile(r"snapshots/\d{20}-[0-9a-f]{16}\.json")
-_MANIFEST = re.compile(r"manifests/(\d{20}-.+)")
-_SIDECAR = re.compile(r"sidecars/((?:\d{20}-)?[a-z2-7]{26}-[0-9a-f]{16}\.bin)")
+_VERSION = re.compile(r"([0-9]{20})\.json")
+_BASE = re.compile(r"bases/([0-9]{20})\.json")
+_SNAPSHOT = re.compile(r"snapshots/[0-9]{20}-[0-9a-f]{16}\.json")
 
 
 @dataclass(slots=True)
@@ -44,10 +43,10 @@ def list_log(store: ObjectStore, keys: Keys) -> Listing:
             listing.bases.append(int(match[1]))
         elif _SNAPSHOT.fullmatch(name):
             listing.snapshots.append(key)
-        elif match := _MANIFEST.fullmatch(name):
-            listing.manifests.add(match[1])
-        elif match := _SIDECAR.fullmatch(name):
-            listing.sidecars.add(match[1])
+        elif key.startswith(keys.manifests) and is_blob(own := key.removeprefix(keys.manifests)):
+            listing.manifests.add(own)
+        elif key.startswith(keys.sidecar("")) and is_sidecar(own := key.removeprefix(keys.sidecar(""))):
+            listing.sidecars.add(own)
         elif key == keys.latest:
             listing.hint = True
         elif not _VERSION.fullmatch(name):

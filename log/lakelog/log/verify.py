@@ -17,8 +17,8 @@ from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tom
 from lakelog.log.listing import Listing, list_log
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
-from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, UNREADABLE, Derived, Judge, said
-from lakelog.log.view import S, View, advance, effective, empty_view
+from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, Judge, said
+from lakelog.log.view import UNREADABLE, S, View, advance, effective, empty_view
 
 ALL_TOGETHER = "restore the objects of this log from one backup"
 
@@ -313,11 +313,11 @@ class _Verification(Generic[S]):
     def _leave_undecided(self, commit: Commit) -> Commit:
         if commit.version == self.result.head:
             self.result.undecided = commit
-            assert commit.intent is not None
+            txn = commit.intent.txn if commit.intent is not None else ""
             self.findings.repairable(
                 "transaction-undecided",
                 self._at(commit.version),
-                f"transaction {commit.intent.txn} has no decision here: its writer is still working, or died, or "
+                f"transaction {txn} has no decision here: its writer is still working, or died, or "
                 f"{read_decision(self.log, commit).where} is lost",
                 "the next writer of this log aborts it, and so does lakelog fsck --repair of the whole warehouse",
             )
@@ -331,13 +331,13 @@ class _Verification(Generic[S]):
             self.view = self.derived.before(commit)
         effect = effective(commit, settled)
         blobs = [] if effect is None else self._sidecars(commit)
-        if effect is not None:
-            self.judge.passed(effect, blobs)
-        if self.view is None or blobs is None:
-            self.view, self.replayed = None, False
-            return
+        where = self._at(commit.version)
         try:
-            where = self._at(commit.version)
+            if effect is not None:
+                self.judge.passed(effect, blobs)
+            if self.view is None or blobs is None:
+                self.view, self.replayed = None, False
+                return
             self.view = advance(self.view, commit, commit.hash, blobs, self.log.projection, where, settled)
         except UNREADABLE as error:
             kind = "unsupported" if isinstance(error, UnsupportedFormat) else "commit-disagrees"

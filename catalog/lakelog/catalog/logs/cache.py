@@ -139,6 +139,7 @@ class LogCache:
                 writer=Facts(self.writer),
                 options=self.log_options,
                 open_url=self.places.open_url,
+                opened=self.places.warehouse,
             )
             with self._lock:
                 tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix, self._saw))

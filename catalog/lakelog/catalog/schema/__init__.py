@@ -63,6 +63,7 @@ from lakelog.catalog.schema.literals import (
 )
 from lakelog.catalog.schema.metadata import (
     Metadata,
+    check_metadata,
     leave_out_empty,
 )
 from lakelog.catalog.schema.partitioning import (
@@ -209,6 +210,7 @@ __all__ = [
     "as_predicate",
     "assign_ids",
     "changes_from",
+    "check_metadata",
     "check_alterable",
     "check_defined",
     "check_definition",

@@ -26,6 +26,7 @@ from lakelog.catalog.schema.types import (
     walk,
 )
 from lakelog.log.errors import InvalidInput
+from lakelog.log.grammar import Int32
 
 NAME_LIMIT_BYTES = 255
 DEPTH_LIMIT = 64
@@ -38,7 +39,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Columns in their order. Immutable; a table's changes make new schemas (see `schema_changes`)."""
 
     fields: tuple[Field, ...]
-    last_id: int
+    last_id: Int32
 
     def find(self, path: Sequence[str], case_sensitive: bool = False) -> Field:
         """Return the field at `path`, through structs and the parts `element`, `key` and `value`.

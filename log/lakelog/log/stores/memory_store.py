@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, ClassVar
 
 from lakelog.log.errors import NotFound
+from lakelog.log.grammar import check_key, check_prefix
 from lakelog.log.options import system_clock_us
-from lakelog.log.stores.store import check_key
 
 
 class MemoryStore:
@@ -30,9 +30,12 @@ class MemoryStore:
             return cls._named.setdefault(url, cls(url))
 
     def get(self, key: str) -> bytes | None:
+        check_key(key)
         return self._objects.get(key)
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        for key in keys:
+            check_key(key)
         return [self._objects.get(key) for key in keys]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -49,6 +52,7 @@ class MemoryStore:
             self._objects[key] = data
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        check_prefix(prefix)
         with self._lock:
             keys = [key for key in self._objects if key.startswith(prefix)]
         keys.sort(key=str.encode)
@@ -68,12 +72,14 @@ class MemoryStore:
         return iter(())
 
     def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            check_key(key)
         with self._lock:
             for key in keys:
                 self._objects.pop(key, None)
 
     def open_input(self, key: str) -> BinaryIO:
-        data = self._objects.get(key)
+        data = self.get(key)
         if data is None:
             raise NotFound(f"{self.url}/{key} does not exist")
         return io.BytesIO(data)

@@ -124,7 +124,7 @@ def _holds_a_table(logs: LogCache, location: str) -> bool:
         break
     for key in store.list_after(f"{keys.log}/bases/"):
         try:
-            return "metadata" in decode_base(store.get(key) or b"", key, features).root.state
+            return "metadata" in decode_base(store.get(key) or b"", key, features, number=1).root.state
         except LakelogError:
             continue
     if not versions:

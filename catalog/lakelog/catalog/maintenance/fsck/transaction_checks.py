@@ -6,9 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from itertools import islice
 
-import msgspec
-
-from lakelog.catalog.ddl import CutVersions
+from lakelog.catalog.ddl import decode_cut
 from lakelog.catalog.maintenance.fsck.walk import Walk
 from lakelog.catalog.state import NamespaceState
 from lakelog.log.errors import FormatError
@@ -171,9 +169,9 @@ def check_cuts(walk: Walk) -> None:
 
 def _check_versions(walk: Walk, url: str, name: str, data: bytes) -> None:
     try:
-        versions = msgspec.json.decode(data, type=CutVersions).logs
-    except msgspec.DecodeError as error:
-        walk.findings.damage("cut-altered", url, f"cannot be read: {error}", RESTORE)
+        versions = decode_cut(data, url)
+    except FormatError as error:
+        walk.findings.damage("cut-altered", url, said(error, url), RESTORE)
         return
     for location, version in versions.items():
         checked = walk.checked.get(location)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import given_twice, joined
+from lakelog.catalog.files import given_twice, is_elsewhere, joined
 from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
 from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, DataCheck, unreferenced
 from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
@@ -23,9 +23,11 @@ from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
 from lakelog.catalog.maintenance.reachable import named_by, paths
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
-from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.errors import LakelogError, NotFound, StorageError
 from lakelog.log.findings import Findings
+from lakelog.log.grammar import shortened
 from lakelog.log.verify import Verified, verify
+from lakelog.log.view import UNREADABLE
 
 T = TypeVar("T")
 LOGS_AT_ONCE = 4
@@ -75,7 +77,38 @@ class Walk:
     _linked: dict[tuple[str, str], str] = field(default_factory=dict)
     _places: set[str] = field(default_factory=set)
 
-    def namespace(
+    def namespace(self, location: str, *arguments: Any, **named: Any) -> None:
+        """Check the namespace at `location` and all that is below it (see `_namespace`)."""
+        self._each(self._namespace, location, *arguments, **named)
+
+    def table(self, location: str, *arguments: Any, **named: Any) -> None:
+        """Check the table at `location`: its log, and its data files (see `_table`)."""
+        self._each(self._table, location, *arguments, **named)
+
+    def _each(self, check: Callable[..., None], location: str, *arguments: Any, **named: Any) -> None:
+        """Check one log. What cannot be checked, for whatever reason, does not keep the rest from being checked."""
+        try:
+            check(location, *arguments, **named)
+        except StorageError as error:
+            if not is_elsewhere(location):
+                raise
+            self.findings.damage(
+                "log-unreachable",
+                self.logs.url(location),
+                str(error),
+                "check the place and the right to read it",
+            )
+        except UNREADABLE as error:
+            if not arguments or arguments[0] is None or not location:
+                raise
+            self.findings.damage(
+                "log-unreadable",
+                self.logs.url(location),
+                f"it was not checked to its end: {shortened(str(error) or repr(error))}",
+                RESTORE,
+            )
+
+    def _namespace(
         self,
         location: str,
         path: Identifier | None,
@@ -84,7 +117,6 @@ class Walk:
         *,
         dropped: bool = False,
     ) -> None:
-        """Check the namespace at `location` and all that is below it."""
         tracked, judge = self.logs.namespace(location), NamespaceJudge()
         verified = self._verify(tracked, judge, entry, path)
         self.findings.count("namespaces")
@@ -94,7 +126,7 @@ class Walk:
         if state is not None:
             self._below(state, location, path, gone=dropped or verified.view is None or verified.view.sealed)
 
-    def table(
+    def _table(
         self,
         location: str,
         path: Identifier | None,
@@ -103,7 +135,6 @@ class Walk:
         *,
         dropped: bool = False,
     ) -> None:
-        """Check the table at `location`: its log, and its data files."""
         tracked = self.logs.table(location)
         judge = TableJudge(tracked.log.read_blobs)
         verified = self._verify(tracked, judge, entry, path)
