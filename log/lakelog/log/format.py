@@ -30,6 +30,7 @@ from lakelog.log.grammar import (
     Number,
     SidecarName,
     TimeUs,
+    shortened,
 )
 
 # msgspec cannot resolve a recursive alias, so the type is not checked below this depth.
@@ -229,7 +230,13 @@ def encode(stored: Commit | Tombstone | Root | Base | Decision) -> bytes:
     """Return the object's bytes, its hash appended; `stored.hash` must be empty."""
     if stored.hash:
         raise InvalidInput("an object that was read from a log is not written again: make a new one")
-    plain = _ENCODER.encode(stored)
+    try:
+        plain = _ENCODER.encode(stored)
+    except (RecursionError, OverflowError, UnicodeEncodeError, TypeError) as error:
+        raise InvalidInput(
+            f"an object of a log cannot have this: {shortened(str(error))}; give texts of Unicode, numbers of 64 bits, "
+            f"and JSON of at most {DEPTH_MAX} levels"
+        ) from error
     return b"".join((plain[:-1], _HASH_MEMBER, hash_of(plain).encode("ascii"), b'"}'))
 
 

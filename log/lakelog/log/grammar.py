@@ -15,8 +15,8 @@ from lakelog.log.errors import InvalidInput
 
 KEY_SIZE_MAX = 1024
 NUMBER_MAX = 2**63 - 1
-TIME_MAX_US = 253_402_300_799_999_999
-"""The last microsecond of the year 9999: no later time can be shown."""
+TIME_MAX_US = 253_402_300_799_000_000
+"""The last second of the year 9999: no later time can be shown."""
 FEATURE_SIZE_MAX = 64
 
 # Without the last part, Python's `$` would let a line feed pass at the end; `\\Z` is no part of a JSON Schema.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lakelog.log.grammar import is_blob, is_sidecar
@@ -12,6 +13,10 @@ from lakelog.log.stores import ObjectStore
 _VERSION = re.compile(r"([0-9]{20})\.json")
 _BASE = re.compile(r"bases/([0-9]{20})\.json")
 _SNAPSHOT = re.compile(r"snapshots/[0-9]{20}-[0-9a-f]{16}\.json")
+
+
+HOLE_MAX = 1000
+"""In a hole of at most so many versions, each that is missing is reported; behind a longer one, a key may be forged."""
 
 
 @dataclass(slots=True)
@@ -55,3 +60,17 @@ def list_log(store: ObjectStore, keys: Keys) -> Listing:
         if match := _VERSION.fullmatch(key.removeprefix(f"{keys.log}/")):
             listing.versions.append(int(match[1]))
     return listing
+
+
+def ranges(versions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last version of each part, from version 1 on, between which there are only short holes.
+
+    The first part is empty, and ends with 0, where version 1 and many after it are missing.
+    """
+    first, last = 1, 0
+    for version in sorted(versions):
+        if version - last > HOLE_MAX:
+            yield first, last
+            first = version
+        last = version
+    yield first, last

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.format import encode
 from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
@@ -43,7 +43,10 @@ def write(replay: Replay[S], view: View[S]) -> None:
 
 def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
     """Make the blobs of `view` durable and return its dump."""
-    dump = replay.projection.dump(view.state, view.version)
+    try:
+        dump = replay.projection.dump(view.state, view.version)
+    except FormatError as error:
+        raise type(error)(f"{replay.location}: {error.message}") from error
     for name, blob in dump.blobs.items():
         if not is_blob(name) or blob_version(name) > view.version or name not in (dump.uses or (name,)):
             raise InvalidInput(

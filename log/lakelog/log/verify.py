@@ -14,7 +14,7 @@ from lakelog.log import snapshots
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
 from lakelog.log.findings import Findings
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
-from lakelog.log.listing import Listing, list_log
+from lakelog.log.listing import Listing, list_log, ranges
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
 from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, Judge, said
@@ -130,7 +130,6 @@ class _Verification(Generic[S]):
         self.view: View[S] | None = empty_view(log.projection)
         self.replayed = True
         self.time_us = 0
-        self.version = 0
         self.result = Verified[S](
             log_id="", head=max(listing.versions, default=0), first=1, view=None, complete=False
         )
@@ -141,13 +140,13 @@ class _Verification(Generic[S]):
         if not self.listing.versions:
             where = self._at(1)
             self.findings.damage("commit-missing", where, "all commits of this log are missing", RESTORE)
-        entries = list[Commit | Tombstone | None]()
-        for entry in self._entries():
-            entries.append(entry)
-            if len(entries) == 2:
-                before = self._step(before, entries.pop(0), entries[0])
-        for entry in entries:
-            before = self._step(before, entry, None)
+        last: tuple[int, Commit | Tombstone | None] | None = None
+        for version, entry in self._entries():
+            if last is not None:
+                before = self._step(*last, before, entry)
+            last = version, entry
+        if last is not None:
+            self._step(*last, before, None)
         decided = result.head - (result.undecided is not None)
         result.view = self.view
         result.complete = self.view is not None and self.view.version == decided
@@ -163,16 +162,28 @@ class _Verification(Generic[S]):
             )
         return result
 
-    def _entries(self) -> Iterator[Commit | Tombstone | None]:
-        """Yield what is at each version from 1 on, None for what is missing or broken, which is reported."""
+    def _entries(self) -> Iterator[tuple[int, Commit | Tombstone | None]]:
+        """Yield what is at each version from 1 on, None for what is missing or broken, which is reported.
+
+        Of a long hole only the first version is yielded: a key can be forged that has any number.
+        """
         head, log = self.result.head, self.log
-        for start in range(1, head + 1, OBJECTS_AT_ONCE):
-            self.findings.progress(f"{log.location}: version {start:,} of {head:,}")
-            versions = range(start, min(start + OBJECTS_AT_ONCE, head + 1))
-            for version, data in zip(
-                versions, log.store.get_many([log.keys.commit(v) for v in versions]), strict=True
-            ):
-                yield self._decoded(version, data)
+        for first, last in ranges(self.listing.versions):
+            for start in range(first, last + 1, OBJECTS_AT_ONCE):
+                self.findings.progress(f"{log.location}: version {start:,} of {head:,}")
+                versions = range(start, min(start + OBJECTS_AT_ONCE, last + 1))
+                for version, data in zip(
+                    versions, log.store.get_many([log.keys.commit(v) for v in versions]), strict=True
+                ):
+                    yield version, self._decoded(version, data)
+            if last < head:
+                self.findings.damage(
+                    "commit-missing",
+                    self._at(last + 1),
+                    f"version {last + 1} and many after it are missing, and version {head} is there",
+                    RESTORE,
+                )
+                yield last + 1, None
 
     def _decoded(self, version: int, data: bytes | None) -> Commit | Tombstone | None:
         where = self._at(version)
@@ -202,14 +213,14 @@ class _Verification(Generic[S]):
 
     def _step(
         self,
-        before: Commit | Tombstone | None,
+        version: int,
         entry: Commit | Tombstone | None,
+        before: Commit | Tombstone | None,
         following: Commit | Tombstone | None,
     ) -> Commit | Tombstone | None:
         """Take one entry: `before` is the sound one before it, `following` that after it. Returns it if it is sound."""
-        self.version += 1
         if entry is None or not self._continues(before, entry, following):
-            self.result.unread.add(self.version)
+            self.result.unread.add(version)
             self.view, self.replayed = None, False
             return None
         if not self.result.log_ids or self.result.log_ids[-1] != entry.log_id:

@@ -134,8 +134,12 @@ def advance(
         return replace(view, version=commit.version, hash=commit_hash, settles=settled)
     try:
         state = projection.apply(projection.initial() if effect.reopens else view.state, effect, blobs)
-    except LakelogError:
-        raise
+    except InvalidInput:
+        raise  # it may be a log of another kind
+    except FormatError as error:
+        if location in error.message:
+            raise
+        raise type(error)(f"{location}: {error.message}") from error
     except UNREADABLE as error:
         raise FormatError(
             f"{location} holds an event that cannot be applied ({shortened(repr(error))}): find out which client wrote "

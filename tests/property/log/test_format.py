@@ -26,7 +26,7 @@ OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
 IDS = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
 HASHES = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
 NUMBERS = st.integers(0, 2**62)
-TIMES_STORED = st.integers(0, 253_402_300_799_999_999)
+TIMES_STORED = st.integers(0, 253_402_300_799_000_000)
 DECISIONS = st.builds(
     "{}_txn/{}.json".format, st.sampled_from(["", "../", "../../", "/w/", "s3://b/w/"]), IDS
 )

@@ -7,7 +7,7 @@ it, with its hash. Expiry keeps the versions that saved cuts need.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -197,17 +197,17 @@ def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: 
     while level:
         _choose_all(logs, cut, level, views)
         states = [views[each.location].state for each in level]
-        tables = [
-            logs.table(entry.location)
-            for state in states
-            for entry in state.entries.get(RELATION, {}).values()
-        ]
+        # Each once: a namespace can be forged that leads to itself, or to another log twice.
+        tables = [logs.table(location) for location in _below(states, RELATION) if location not in views]
         _choose_all(logs, cut, tables, views)
-        level = [
-            logs.namespace(entry.location)
-            for state in states
-            for entry in state.entries.get(NAMESPACE, {}).values()
-        ]
+        level = [logs.namespace(location) for location in _below(states, NAMESPACE) if location not in views]
+
+
+def _below(states: Iterable[NamespaceState], space: str) -> dict[str, None]:
+    """Return the locations that these namespaces lead to, in order."""
+    return dict.fromkeys(
+        entry.location for state in states for entry in state.entries.get(space, {}).values()
+    )
 
 
 def _choose_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any]]) -> None:

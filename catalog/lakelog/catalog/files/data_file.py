@@ -18,7 +18,7 @@ the file was written; readers convert them before comparing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -167,6 +167,14 @@ def constants_to_json(constants: Mapping[int, Constant]) -> str:
 def constants_from_json(text: str) -> dict[int, Constant]:
     """Return what `constants_to_json` wrote. FormatError for another text."""
     return decoded(_CONSTANTS, text.encode(), "an entry of constants of columns", size_max=JSON_MAX)
+
+
+_READ: dict[str, Callable[[str], object]] = {
+    NAMES: names_from_json,
+    CONSTANTS: constants_from_json,
+    DELETES: deletes_from_json,
+}
+"""How the columns that hold JSON are read: all of them with their list, so that what follows expects no others."""
 
 
 def started_at(path: str) -> int | None:
@@ -370,6 +378,9 @@ def decode_files(blob: bytes) -> pa.Table:
     for name in table.column_names:
         if split_name(name)[0] in ("nulls", "nans"):
             check_list(table.select([name]), {name: pa.int64()})
+    for name, read in _READ.items():
+        for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
+            read(text)
     return table
 
 

@@ -116,7 +116,10 @@ class Manifests:
                     f"the manifest {manifest.stored.name} does not have the content that its snapshot names: it was "
                     "altered or truncated. Delete the snapshot's hint to replay the log instead"
                 )
-            manifest.table = _removed_paths(blob) if manifest in self.removed else decode_files(blob)
+            try:
+                manifest.table = _removed_paths(blob) if manifest in self.removed else decode_files(blob)
+            except FormatError as error:
+                raise FormatError(f"the manifest {manifest.stored.name}: {error.message}") from error
 
     def _available(self, manifests: Sequence[Manifest], fetch: Fetch | None) -> bool:
         if fetch is not None:

@@ -213,12 +213,15 @@ class _Counter:
                 return type
 
 
+def too_deep(path: Sequence[str]) -> InvalidInput:
+    return InvalidInput(
+        f"the column {dotted(path[:4])}… is nested deeper than the limit of {DEPTH_LIMIT} levels: flatten it"
+    )
+
+
 def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int) -> int:
     if depth > DEPTH_LIMIT:
-        raise InvalidInput(
-            f"the column {dotted(parent[:4])}… is nested deeper than the limit of {DEPTH_LIMIT} levels: "
-            "flatten it"
-        )
+        raise too_deep(parent)
     check_names(fields, parent)
     count = len(fields)
     for field in fields:

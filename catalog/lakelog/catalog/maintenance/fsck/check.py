@@ -111,7 +111,7 @@ def _holds_a_table(logs: LogCache, location: str) -> bool:
     """Return, from the oldest readable object, whether the log at a place is a table's or a namespace's."""
     tracked = logs.unread(location)
     keys, store, features = tracked.log.keys, tracked.store, logs.log_options.features
-    versions = [key for key in store.list_after(f"{keys.log}/0") if re.search(r"/\d{20}\.json$", key)]
+    versions = [key for key in store.list_after(f"{keys.log}/0") if re.search(r"/[0-9]{20}\.json$", key)]
     for key in versions[:100]:
         data = store.get(key)
         try:

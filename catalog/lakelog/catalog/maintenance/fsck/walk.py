@@ -21,9 +21,9 @@ from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, DataCheck, unr
 from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
 from lakelog.catalog.maintenance.reachable import named_by, paths
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.names import WALK_DEPTH_LIMIT, Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
-from lakelog.log.errors import LakelogError, NotFound, StorageError
+from lakelog.log.errors import FormatError, LakelogError, NotFound, StorageError
 from lakelog.log.findings import Findings
 from lakelog.log.grammar import shortened
 from lakelog.log.verify import Verified, verify
@@ -76,6 +76,7 @@ class Walk:
     """Whether all that the root namespace leads to was checked."""
     _linked: dict[tuple[str, str], str] = field(default_factory=dict)
     _places: set[str] = field(default_factory=set)
+    _entered: set[str] = field(default_factory=set)
 
     def namespace(self, location: str, *arguments: Any, **named: Any) -> None:
         """Check the namespace at `location` and all that is below it (see `_namespace`)."""
@@ -117,6 +118,11 @@ class Walk:
         *,
         dropped: bool = False,
     ) -> None:
+        if location in self._entered:
+            return  # a dropped one can be forged that leads to itself
+        if path is not None and len(path) > WALK_DEPTH_LIMIT:
+            raise FormatError(f"namespaces are more than {WALK_DEPTH_LIMIT} levels deep there")
+        self._entered.add(location)
         tracked, judge = self.logs.namespace(location), NamespaceJudge()
         verified = self._verify(tracked, judge, entry, path)
         self.findings.count("namespaces")
