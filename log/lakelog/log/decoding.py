@@ -40,6 +40,11 @@ def decoded(
 ) -> T:
     """Return what `data`, the object at `location`, contains. FormatError where it is something else, or too much."""
     check_shape(data, location, size_max=size_max, depth_max=depth_max)
+    return decoded_of_known_shape(decoder, data, location)
+
+
+def decoded_of_known_shape(decoder: Decoder[T], data: bytes, location: str) -> T:
+    """As `decoded`, after `check_shape`."""
     try:
         return decoder.decode(data)
     except UNREADABLE as error:

@@ -18,6 +18,7 @@ from lakelog.log.decoding import (
     UNREADABLE,
     check_shape,
     decoded,
+    decoded_of_known_shape,
 )
 from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
 from lakelog.log.grammar import (
@@ -325,7 +326,7 @@ def _decode(
             "restore this object from a backup or from an older version of it"
         )
     try:
-        stored = decoded(decoder, data, location, size_max=size_max, depth_max=depth_max)
+        stored = decoded_of_known_shape(decoder, data, location)
     except FormatError:
         _refuse_the_future(data, location, features)
         raise

@@ -32,7 +32,7 @@ class Keys:
         self._head = f"{self.log}/"
 
     def commit(self, version: int) -> str:
-        return f"{self._head}{number(version)}.json"
+        return f"{self._head}{version:020d}.json"
 
     def base(self, base_number: int) -> str:
         return f"{self.log}/bases/{number(base_number)}.json"

@@ -2,8 +2,8 @@
 
 A case replaces one object of a small warehouse (`forged_world`) by one with a valid hash and hostile members, or
 damages it at random. Then everything is asked, here and through the command, and each answer has to come within
-`TIME_MAX_S` and `MEMORY_MAX_BYTES` of what the same question costs without the forgery. An error is one of lakelog's, one line that
-names the object's log; and the rest of the warehouse is still checked, audited and vacuumed.
+`TIME_MAX_S` and `MEMORY_MAX_BYTES` of what the same question costs without the forgery. An error is one of lakelog's,
+one line that names the object's log; and the rest of the warehouse is still checked, audited and vacuumed.
 
 `python -m tests.integration.forging.fuzz [--seed S] [--cases N] [--only TEXT]` runs the cases that were thought of and
 N random ones, and prints what failed; it is a process of its own, since a case may take all memory.
@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 from tests.integration.forging import hostile, thought_of
 from tests.integration.forging.forged_world import OPTIONS, World, build, kind_of, rows
@@ -95,6 +96,8 @@ def questions(world: World) -> dict[str, Callable[[], Any]]:
         "history": command("history", "a.t"),
         "history of a namespace": command("history", "a"),
         "files": command("files", "a.t"),
+        "cat": command("cat", "a.t", "3"),
+        "refs": command("inspect", "a.t", "refs"),
         "inspect": command("inspect", "a.t", "files"),
         "inspect the log": command("inspect", "a.t", "log"),
         "dropped": command("dropped", "a"),
@@ -259,7 +262,7 @@ def random_cases(world: World, seed: int, count: int) -> Iterator[Case]:
 
 
 def _of_json(world: World, rng: random.Random, key: str, name: str) -> Case:
-    plain = world.plain(key)
+    plain = msgspec.json.decode(world.objects[key])
     plain.pop("hash", None)
     path = rng.choice(hostile.paths_of(plain))
     shown = ".".join(map(str, path))

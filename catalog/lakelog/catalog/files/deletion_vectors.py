@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakelog.catalog.files.roaring import is_portable
 from lakelog.log import WriteRef
 from lakelog.log.decoding import JSON_MAX, decoded
 from lakelog.log.errors import FormatError, InvalidInput
@@ -79,14 +78,11 @@ def bitmap_of(encoded: str) -> BitMap:
     from pyroaring import BitMap
 
     try:
-        blob = base64.b64decode(encoded, validate=True)
-    except (ValueError, binascii.Error):
-        blob = b""
-    if not is_portable(blob):
+        return BitMap.deserialize(base64.b64decode(encoded, validate=True))
+    except (ValueError, IndexError, binascii.Error):
         raise InvalidInput(
             "the positions of deleted rows are not a Roaring bitmap: send its portable form as Base64"
-        )
-    return BitMap.deserialize(blob)
+        ) from None
 
 
 def packed_vectors(
@@ -148,9 +144,10 @@ def decoded_vector(deletes: Deletes, blob: bytes, physical_rows: int) -> BitMap:
     where = deletes.path or "the file's entry"
     if len(blob) != deletes.size_bytes or zlib.crc32(blob) != deletes.crc:
         raise FormatError(f"the vector of its deleted rows in {where} is not the one that was written")
-    if not is_portable(blob):
-        raise FormatError(f"the vector of its deleted rows in {where} is not a Roaring bitmap")
-    vector = BitMap.deserialize(blob)
+    try:
+        vector = BitMap.deserialize(blob)
+    except (ValueError, IndexError):
+        raise FormatError(f"the vector of its deleted rows in {where} is not a Roaring bitmap") from None
     if len(vector) != deletes.rows:
         raise FormatError(
             f"the vector in {where} deletes {len(vector):,} of its rows, and the log says {deletes.rows:,}"

@@ -29,6 +29,7 @@ TEXT_TESTS = ("STARTS_WITH", "ENDS_WITH", "CONTAINS")
 NULL_TESTS = ("IS_NULL", "IS_NOT_NULL")
 _SPELLINGS = {"==": "=", "!=": "<>", "not in": "NOT IN", "in": "IN"}
 _DEPTH_LIMIT = 200
+_CONDITIONS_LIMIT = 10_000
 TOO_DEEP = f"nested deeper than the limit of {_DEPTH_LIMIT} levels"
 
 
@@ -89,7 +90,10 @@ class Predicate:
         raise InvalidInput("a filter is not a bool: combine filters with &, | and ~, each in parentheses")
 
     def __str__(self) -> str:
-        return f"a condition {TOO_DEEP}" if _is_too_deep(self) else self._text()
+        try:
+            return _of_limited_depth(self)._text()
+        except InvalidInput:
+            return f"a condition {TOO_DEEP}, or of too many conditions"
 
     def _text(self) -> str:
         match self.op, self.args:
@@ -220,9 +224,8 @@ def as_predicate(filter: Filter, depth: int = 0) -> Predicate:
 
 
 def _of_limited_depth(predicate: Predicate) -> Predicate:
-    if _is_too_deep(predicate):
-        raise _too_deep()
-    return predicate
+    """Return the condition, in less deep a form where it is too deep. InvalidInput where that is too deep too."""
+    return _flattened(predicate) if _is_too_deep(predicate) else predicate
 
 
 def _is_too_deep(predicate: Predicate) -> bool:
@@ -232,6 +235,30 @@ def _is_too_deep(predicate: Predicate) -> bool:
         if not level:
             return False
     return True
+
+
+def _flattened(predicate: Predicate, depth: int = 0) -> Predicate:
+    """Return the same condition with chains of AND, and of OR, in one level: Python nests each `&` and `|` in the next.
+
+    InvalidInput for what is nested too deeply all the same, or has too many conditions.
+    """
+    if depth > _DEPTH_LIMIT:
+        raise _too_deep()
+    operands: list[Operand] = []
+    waiting: list[Operand] = list(reversed(predicate.args))
+    is_chain = predicate.op in ("AND", "OR")
+    while waiting:
+        each = waiting.pop()
+        if is_chain and isinstance(each, Predicate) and each.op == predicate.op:
+            waiting += reversed(each.args)
+        else:
+            operands.append(_flattened(each, depth + 1) if isinstance(each, Predicate) else each)
+    if is_chain and len(operands) > _CONDITIONS_LIMIT:
+        raise InvalidInput(
+            f"a filter has {len(operands):,} conditions, and the limit is {_CONDITIONS_LIMIT:,}: compare one column "
+            "with many values by is_in"
+        )
+    return Predicate(predicate.op, tuple(operands))
 
 
 def _too_deep() -> InvalidInput:

@@ -124,8 +124,9 @@ def _holds_a_table(logs: LogCache, location: str) -> bool:
         break
     for key in store.list_after(f"{keys.log}/bases/"):
         try:
-            return "metadata" in decode_base(store.get(key) or b"", key, features, number=1).root.state
-        except LakelogError:
+            base = decode_base(store.get(key) or b"", key, features, number=int(key[-25:-5]))
+            return isinstance(base.root.state, dict) and "metadata" in base.root.state
+        except (LakelogError, ValueError):
             continue
     if not versions:
         raise NotFound(f"there is no log at {logs.url(location)}: check the path")
