@@ -179,7 +179,7 @@ def _check_hints(found: Warehouse) -> None:
             if root.version > len(chain.entries):
                 found.wrong.append(f"{key} is of version {root.version}, which its log does not have")
         elif "/_log/bases/" in f"/{key}":
-            decode_base(found.store.get(key) or b"", key)
+            decode_base(found.store.get(key) or b"", key, number=int(key[-25:-5]))
 
 
 def lone_transactions(found: Warehouse) -> list[str]:

@@ -306,7 +306,7 @@ def vacuumer(world: World, name: str, times: int) -> Callable[[], None]:
             world.scheduler.stall(world.rng.randint(1, 150))
             try:
                 view = log.load()
-                fence = view.version - world.rng.randint(0, 2)
+                fence = max(0, view.version - world.rng.randint(0, 2))
                 done = log.commit(view, lambda view, passed, fence=fence: Draft(fence=fence))  # type: ignore[misc]
                 world.newest_acknowledged = max(world.newest_acknowledged, done.version)
                 for key in log.store.list_after("data/"):

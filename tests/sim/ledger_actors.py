@@ -291,12 +291,17 @@ def founder(world: Ledgers) -> None:
             commit_id=world.new_id(),
             deltas={},
             bases={},
-            log_ids={name: f"log {name}"},
+            log_ids={name: log_id_of(name)},
             created=True,
             asked=1,
         )
         world.operations.append(operation)
         calm.create(
-            Draft(events=({"op": operation.id},)), log_id=f"log {name}", commit_id=operation.commit_id
+            Draft(events=({"op": operation.id},)), log_id=log_id_of(name), commit_id=operation.commit_id
         )
         world.acknowledge(operation, {name: 1})
+
+
+def log_id_of(name: str) -> str:
+    """Return the id of a log that is founded; a name can have folders."""
+    return f"log-{name.replace('/', '-')}"

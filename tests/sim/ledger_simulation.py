@@ -193,7 +193,7 @@ def check_snapshots(world: Ledgers, name: str) -> list[str]:
             roots.append((key, decode_root(data, key)))
     number = 1
     while (data := world.truth.get(keys.base(number))) is not None:
-        roots.append((keys.base(number), decode_base(data, "base").root))
+        roots.append((keys.base(number), decode_base(data, "base", number=number).root))
         number += 1
     problems = []
     for key, root in roots:

@@ -12,6 +12,7 @@ from tests.sim import stores
 
 from lakelog.log import ConflictError, StorageError, expiry, format, history, log, placing, replay, writing
 from lakelog.log.format import Commit, Sidecar, Tombstone, hash_of
+from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
 
 Mutation = Callable[[], AbstractContextManager[None]]
@@ -254,4 +255,4 @@ def manifests_come_after_the_base(real: Any, log: Any, before: Any, view: Any) -
 
 @removes(expiry, "given_up_by")
 def sweeping_takes_all_that_is_old(real: Any, base: Any, names: Any) -> set[str]:
-    return {name for name in names if expiry.is_blob(name) and blob_version(name) <= base.root.version}
+    return {name for name in names if is_blob(name) and blob_version(name) <= base.root.version}

@@ -157,7 +157,7 @@ def check_snapshots(world: World) -> list[str]:
             roots.append((key, decode_root(data, key)))
     number, last = 1, 0
     while (data := world.truth.get(world.keys.base(number))) is not None:
-        root = decode_base(data, f"base {number}").root
+        root = decode_base(data, f"base {number}", number=number).root
         roots.append((f"base {number}", root))
         if root.version <= last:
             problems.append(f"base {number} at version {root.version} does not come after {last}")

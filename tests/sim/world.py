@@ -137,7 +137,7 @@ class World:
         """Return the version of the last base, 0 for none."""
         version, number = 0, 1
         while (data := self.truth.created.get(self.keys.base(number))) is not None:
-            version = decode_base(data, "base").root.version
+            version = decode_base(data, "base", number=number).root.version
             number += 1
         return version
 

@@ -14,6 +14,7 @@ from lakelog.catalog.errors import FunctionExists, ViewExists
 from lakelog.catalog.logs import LogCache, NameTree, Token
 from lakelog.catalog.names import Identifier, Name, identifier, table_identifier
 from lakelog.catalog.schema import FUNCTION, SPACES, VIEW, Definition, FunctionDefinition, ViewDefinition
+from lakelog.log.errors import FormatError
 
 
 class DefinedNames:
@@ -55,7 +56,10 @@ class DefinedNames:
     def load_view(self, name: Name) -> ViewDefinition:
         """Return a view. NoSuchView."""
         found = load_definition(self._tree, VIEW, table_identifier(name)).definition
-        assert isinstance(found, ViewDefinition)
+        if not isinstance(found, ViewDefinition):
+            raise FormatError(
+                f"the log has a function where views are, under {name!r}: find out which client wrote it"
+            )
         return found
 
     def view_exists(self, name: Name) -> bool:
@@ -101,7 +105,10 @@ class DefinedNames:
     def load_function(self, name: Name) -> FunctionDefinition:
         """Return a function. NoSuchFunction."""
         found = load_definition(self._tree, FUNCTION, table_identifier(name)).definition
-        assert isinstance(found, FunctionDefinition)
+        if not isinstance(found, FunctionDefinition):
+            raise FormatError(
+                f"the log has a view where functions are, under {name!r}: find out which client wrote it"
+            )
         return found
 
     def function_exists(self, name: Name) -> bool:

@@ -14,6 +14,8 @@ from lakelog.log.errors import InvalidInput
 
 NAME_LIMIT_BYTES = 255
 DEPTH_LIMIT = 32
+WALK_DEPTH_LIMIT = 4 * DEPTH_LIMIT
+"""No walk goes deeper: namespaces that are moved with what is below them may pass the limit of a name, but not this."""
 
 Identifier: TypeAlias = tuple[str, ...]
 """A namespace (possibly the root, `()`) or a table (its last part is the table's name)."""
@@ -27,9 +29,19 @@ def identifier(value: Name) -> Identifier:
     if not isinstance(value, str | list | tuple):
         raise InvalidInput(f"{value!r} is not an identifier: give text or a list of its parts")
     parts = split(value) if isinstance(value, str) else tuple(value)
+    if len(parts) > WALK_DEPTH_LIMIT:
+        raise InvalidInput(
+            f"a name has {len(parts):,} parts; namespaces are at most {DEPTH_LIMIT} levels deep"
+        )
     for part in parts:
         if not isinstance(part, str):
             raise InvalidInput(f"{value!r} is not an identifier: its parts must be text")
+        # Far longer than any name that exists: messages show names as they are.
+        if len(part) > 4 * NAME_LIMIT_BYTES or any("\ud800" <= character <= "\udfff" for character in part):
+            raise InvalidInput(
+                f"{part[:40]!r}… of {len(part):,} characters is not a name: that is text of at most {NAME_LIMIT_BYTES} "
+                "bytes"
+            )
     return parts
 
 

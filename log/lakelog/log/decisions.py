@@ -16,11 +16,11 @@ from lakelog.log.format import (
     FORMAT,
     Commit,
     Decision,
-    Intent,
     Settled,
     decode_decision,
     encode,
 )
+from lakelog.log.grammar import check_id
 from lakelog.log.options import LogOptions
 from lakelog.log.settling import place
 from lakelog.log.stores import ObjectStore
@@ -30,7 +30,7 @@ OpenUrl: TypeAlias = Callable[[str], tuple[ObjectStore, str]]
 
 POLL_FIRST_S = 0.02
 POLL_MAX_S = 0.5
-PARTICIPANTS_MAX = 100  # bounds how long the content of an object can make other clients wait
+PARTICIPANTS_MAX = 28  # bounds how long the content of an object can make other clients wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class DecisionPlace:
     store: ObjectStore
     key: str
     txn: str
+    opened: bool = True
+    """Whether it is in the folder that was opened: else it is only read."""
 
     def read(self) -> Decision | None:
         """Return the decision, None while there is none. One GET."""
@@ -51,6 +53,11 @@ class DecisionPlace:
 
         Raises CommitUnknown when that cannot be determined, StorageError when nothing can have happened.
         """
+        if not self.opened:
+            raise InvalidInput(
+                f"transaction {self.txn} is decided at {self.location}, outside of the folder that was opened; open "
+                "the warehouse that it belongs to"
+            )
         data = encode(decision)
         found = place(
             self.store,
@@ -95,38 +102,69 @@ class Decisions:
         self.prefix = prefix
 
     def place(self, txn: str) -> DecisionPlace:
+        check_id(txn, "the id of a transaction")
         folder = f"{self.prefix}/_txn" if self.prefix else "_txn"
         return DecisionPlace(self.store, f"{folder}/{txn}.json", txn)
 
     def reference(self, txn: str, log_store: ObjectStore, log_folder: str) -> str:
         """Return how an intent of the log in `log_folder` names the decision: relative, so that a warehouse can be
-        moved, or as a URL where the log is in another store."""
+        moved, or as a URL where the log is in another store, or not below the folder that has `_txn`."""
         key = self.place(txn).key
         if log_store is self.store or log_store.url == self.store.url:
-            return posixpath.relpath(key, log_folder or ".")
+            relative = posixpath.relpath(key, log_folder or ".")
+            if set(relative.split("/")[:-2]) <= {".."}:
+                return relative
         return f"{self.store.url}/{key}"
 
 
 def place_of(
-    intent: Intent, log_store: ObjectStore, log_folder: str, open_url: OpenUrl | None, location: str
+    commit: Commit,
+    log_store: ObjectStore,
+    log_folder: str,
+    open_url: OpenUrl | None,
+    opened: str | None,
+    location: str,
 ) -> DecisionPlace:
-    """Return where the decision of an intent in the log in `log_folder` is."""
+    """Return where the decision of an intent in the log in `log_folder` is.
+
+    An intent can be forged, and its decision is written by any client that has to go on: so the grammar allows a
+    reference only up from the log and into `_txn/`, or to a URL, and this function only inside of `opened`. FormatError
+    for another place.
+    """
+    intent = commit.intent
+    if intent is None:
+        raise FormatError(
+            f"{location} is not part of a transaction; restore the log's objects from one backup"
+        )
     reference = intent.decision
     if reference.rpartition("/_txn/")[2] != f"{intent.txn}.json" and reference != f"_txn/{intent.txn}.json":
         raise FormatError(
             f"{location} names the decision {reference!r}, which is not a place of transaction {intent.txn}; "
             "find out which client wrote this object"
         )
-    if not (reference.startswith("/") or "://" in reference):
+    is_relative = not (reference.startswith("/") or "://" in reference)
+    if is_relative:
         key = posixpath.normpath(posixpath.join(log_folder, reference))
-        if not key.startswith("../"):
-            return DecisionPlace(log_store, key, intent.txn)
-        # The store was opened below the warehouse's root: the decision is above it.
         scheme, separator, path = log_store.url.rpartition("://")
-        reference = f"{scheme}{separator}{posixpath.normpath(posixpath.join(path, key))}"
-    inside = reference.removeprefix(log_store.url.rstrip("/") + "/")
-    if inside != reference:
-        return DecisionPlace(log_store, inside, intent.txn)
+        # Where the store was opened below the warehouse's root, the decision is above it.
+        above = posixpath.normpath(posixpath.join(path, key))
+        if above.startswith("../"):
+            raise FormatError(
+                f"{location} names the decision {reference!r}, which is above all folders; find out which client wrote "
+                "this object"
+            )
+        reference = f"{scheme}{separator}{above}"
+    is_inside = opened is None or _is_below(reference, opened)
+    log_url = f"{log_store.url.rstrip('/')}/{log_folder}".rstrip("/")
+    # A log that is itself what was opened shows what its decision says, wherever its warehouse is.
+    if not is_inside and not (is_relative and not _is_below(log_url, opened or "")):
+        raise FormatError(
+            f"{location} is part of a transaction that is decided at {reference}, outside of {opened}; open the "
+            "warehouse that it belongs to, or find out which client wrote this object"
+        )
+    if _is_below(reference, log_store.url):
+        inside = reference.removeprefix(log_store.url.rstrip("/") + "/")
+        return DecisionPlace(log_store, inside, intent.txn, is_inside)
     if open_url is None:
         # With guessed settings of the store, this client could read, and write "aborted", at another place than all
         # others.
@@ -134,7 +172,11 @@ def place_of(
             f"{location} is part of a transaction that is decided at {reference}; open this log through its "
             "catalog, which knows that place"
         )
-    return DecisionPlace(*open_url(reference), intent.txn)
+    return DecisionPlace(*open_url(reference), intent.txn, is_inside)
+
+
+def _is_below(url: str, folder: str) -> bool:
+    return url.startswith(folder.rstrip("/") + "/")
 
 
 def settled_by(decision: Decision, commit: Commit, location: str) -> Settled:
@@ -153,10 +195,8 @@ def wait_or_abort(place: DecisionPlace, commit: Commit, options: LogOptions) -> 
 
     The patience grows with the number of participants. Clocks and chance decide only how long this takes.
     """
-    assert commit.intent is not None
-    patience_s = options.patience_s + options.patience_each_s * min(
-        commit.intent.participants, PARTICIPANTS_MAX
-    )
+    participants = commit.intent.participants if commit.intent is not None else 0
+    patience_s = options.patience_s + options.patience_each_s * min(participants, PARTICIPANTS_MAX)
     waited_s, pause_s = 0.0, POLL_FIRST_S
     while waited_s < patience_s:
         options.sleep_s(pause_s * (0.5 + options.random()))

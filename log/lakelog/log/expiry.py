@@ -9,8 +9,9 @@ late, or by two cleaners at once does no harm.
 from collections.abc import Iterable, Sequence
 
 from lakelog.log.errors import FormatError, Unsupported
-from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, decode_base, encode
-from lakelog.log.keys import VERSION_DIGITS, blob_version
+from lakelog.log.format import COMMITTED, FORMAT, Base, Commit, Settled, Tombstone, encode
+from lakelog.log.grammar import is_blob
+from lakelog.log.keys import blob_version
 from lakelog.log.log import Log
 from lakelog.log.replay import BATCH_MAX
 from lakelog.log.settling import place
@@ -42,11 +43,11 @@ def last_base(log: Log[S]) -> Base | None:
     """Return the last base of the dense sequence, None where there is none."""
     last: Base | None = None
     while True:
-        key = log.keys.base(1 if last is None else last.number + 1)
-        data = log.store.get(key)
+        number = 1 if last is None else last.number + 1
+        data = log.store.get(log.keys.base(number))
         if data is None:
             return last
-        last = decode_base(data, log.replay.at(key), log.options.features)
+        last = log.replay.base(number, data)
 
 
 def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
@@ -63,14 +64,14 @@ def add_base(log: Log[S], before: Base | None, view: View[S]) -> Base:
     if lost or view.base != number - 1:
         created_meanwhile = log.store.get(key)
         if created_meanwhile is not None:
-            return decode_base(created_meanwhile, log.replay.at(key), log.options.features)
+            return log.replay.base(number, created_meanwhile)
         raise FormatError(
             f"{log.replay.at(log.keys.manifest(min(lost, default='')))} is missing, or an earlier base gave it up, but "
             f"version {view.version} needs it; restore it from a backup"
         )
     data = encode(Base(format=FORMAT, log_id=view.log_id, number=number, root=root))
     taken = place(log.store, key, data, lambda found: found == data, log.options, f"base {number}")
-    return decode_base(taken or data, log.replay.at(key), log.options.features)
+    return log.replay.base(number, taken or data)
 
 
 def lost_manifests(log: Log[S], uses: Sequence[str], before: Base | None) -> set[str]:
@@ -127,7 +128,11 @@ def _first_alive(log: Log[S], version: int) -> int:
 def tombstone_of(commit: Commit, settled: Settled | None = None) -> Tombstone:
     """Return the tombstone of a commit: only what settles which commit won its version, and the outcome of an
     intent."""
-    assert (commit.intent is None) == (settled is None), commit.version
+    if (commit.intent is None) != (settled is None):
+        raise FormatError(
+            f"version {commit.version} of log {commit.log_id} is an intent without an outcome, or has one and is none; "
+            "restore the log's objects from one backup"
+        )
     return Tombstone(
         format=FORMAT,
         log_id=commit.log_id,
@@ -156,8 +161,3 @@ def sweep(log: Log[S], base: Base) -> None:
         if found is not None and found <= root.version:
             snapshots.append(key)
     log.store.delete(snapshots)
-
-
-def is_blob(name: str) -> bool:
-    """Return whether a listed name is one of ours; foreign objects are left alone."""
-    return name[:VERSION_DIGITS].isdecimal() and name[VERSION_DIGITS : VERSION_DIGITS + 1] == "-"

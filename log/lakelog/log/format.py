@@ -1,7 +1,8 @@
 """The stored objects of a log and their bytes. Pure: times and ids come in.
 
 Every object is one JSON object whose last member is `"hash"`, the SHA-256 of the object without that member.
-Anything that does not follow the format exactly is refused, by name where a newer lakelog wrote it.
+Anything that does not follow the format exactly is refused, by name where a newer lakelog wrote it. The hash shows
+damage and not intent: members are believed in the forms of `grammar` only, and decoded within the limits of `decoding`.
 """
 
 import hashlib
@@ -10,7 +11,28 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from lakelog.log.errors import FormatError, UnsupportedFormat
+from lakelog.log.decoding import (
+    DEPTH_MAX,
+    DEPTH_MAX_DERIVED,
+    SIZE_MAX_DERIVED,
+    UNREADABLE,
+    check_shape,
+    decoded,
+    decoded_of_known_shape,
+)
+from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
+from lakelog.log.grammar import (
+    BlobName,
+    DecisionPlace,
+    Feature,
+    Hash,
+    HashOrNone,
+    Id,
+    Number,
+    SidecarName,
+    TimeUs,
+    shortened,
+)
 
 # msgspec cannot resolve a recursive alias, so the type is not checked below this depth.
 Json: TypeAlias = Any
@@ -26,16 +48,16 @@ FEATURES_RESERVED = {
 class WriteRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A write: its id, which its files' names carry, and the version of the log that it started from."""
 
-    id: str
-    version: int
+    id: Id
+    version: Number
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bulk of a commit in an object of its own."""
 
-    name: str
-    size_bytes: int
-    hash: str
+    name: SidecarName
+    size_bytes: Number
+    hash: Hash
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,9 +67,9 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     URL. `participants` is the number of logs, which bounds how long other clients wait for the decision.
     """
 
-    txn: str
-    decision: str
-    participants: int
+    txn: Id
+    decision: DecisionPlace
+    participants: Number
 
 
 Outcome: TypeAlias = Literal["committed", "aborted"]
@@ -59,7 +81,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """In the commit after an intent: what became of that, and the transaction's time where it committed."""
 
     outcome: Outcome
-    time_us: int = 0
+    time_us: TimeUs = 0
 
 
 class _Stored(
@@ -82,18 +104,18 @@ class Commit(_Stored, frozen=True, kw_only=True, tag="commit"):
     the commit after it `settles` it.
     """
 
-    format: int
-    log_id: str
-    version: int
-    commit_id: str
-    attempt_id: str
-    base: int
-    prev: str
-    time_us: int
+    format: Number
+    log_id: Id
+    version: Number
+    commit_id: Id
+    attempt_id: Id
+    base: Number
+    prev: HashOrNone
+    time_us: TimeUs
     writer: dict[str, Json] = {}
     write: WriteRef | None = None
-    features: tuple[str, ...] = ()
-    fence: int = 0
+    features: tuple[Feature, ...] = ()
+    fence: Number = 0
     seals: bool = False
     reopens: bool = False
     restores: bool = False
@@ -112,19 +134,19 @@ class Tombstone(_Stored, frozen=True, kw_only=True, tag="tombstone"):
     `time_us` the transaction's time where it committed.
     """
 
-    format: int
-    log_id: str
-    version: int
-    commit_id: str
-    attempt_id: str
-    prev: str
-    time_us: int
+    format: Number
+    log_id: Id
+    version: Number
+    commit_id: Id
+    attempt_id: Id
+    prev: HashOrNone
+    time_us: TimeUs
     seals: bool = False
     reopens: bool = False
     restores: bool = False
     purges: bool = False
     outcome: Literal["", "committed", "aborted"] = ""
-    commit_hash: str
+    commit_hash: Hash
     hash: str = ""
 
 
@@ -137,18 +159,18 @@ class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
     `version`, None where that is a plain commit.
     """
 
-    format: int
-    log_id: str
-    version: int
-    commit_hash: str
-    time_us: int
-    base: int = 0
-    fence: int = 0
+    format: Number
+    log_id: Id
+    version: Number
+    commit_hash: Hash
+    time_us: TimeUs
+    base: Number = 0
+    fence: Number = 0
     sealed: bool = False
     purged: bool = False
     settles: Settled | None = None
-    features: tuple[str, ...] = ()
-    uses: tuple[str, ...] | None = None
+    features: tuple[Feature, ...] = ()
+    uses: tuple[BlobName, ...] | None = None
     state: Json = None
     hash: str = ""
 
@@ -156,9 +178,9 @@ class Root(_Stored, frozen=True, kw_only=True, tag="snapshot"):
 class Base(_Stored, frozen=True, kw_only=True, tag="base"):
     """Base `number`: readers may rely on `root`, and versions up to its own may be tombstones."""
 
-    format: int
-    log_id: str
-    number: int
+    format: Number
+    log_id: Id
+    number: Number
     root: Root
     hash: str = ""
 
@@ -170,12 +192,12 @@ class Decision(_Stored, frozen=True, kw_only=True, tag="decision"):
     transaction's time in all of them; an abort has neither.
     """
 
-    format: int
-    txn: str
-    commit_id: str
+    format: Number
+    txn: Id
+    commit_id: Id
     outcome: Outcome
-    time_us: int = 0
-    positions: dict[str, int] = {}
+    time_us: TimeUs = 0
+    positions: dict[str, Number] = {}
     hash: str = ""
 
     @property
@@ -194,8 +216,11 @@ _DECISION = msgspec.json.Decoder(Decision)
 
 
 class _Peek(msgspec.Struct):
-    format: int
-    features: tuple[str, ...] = ()
+    format: Number
+    features: tuple[Feature, ...] = ()
+
+
+_PEEK = msgspec.json.Decoder(_Peek)
 
 
 def hash_of(data: bytes) -> str:
@@ -204,40 +229,62 @@ def hash_of(data: bytes) -> str:
 
 def encode(stored: Commit | Tombstone | Root | Base | Decision) -> bytes:
     """Return the object's bytes, its hash appended; `stored.hash` must be empty."""
-    assert not stored.hash
-    plain = _ENCODER.encode(stored)
+    if stored.hash:
+        raise InvalidInput("an object that was read from a log is not written again: make a new one")
+    try:
+        plain = _ENCODER.encode(stored)
+    except (RecursionError, OverflowError, UnicodeEncodeError, TypeError) as error:
+        raise InvalidInput(
+            f"an object of a log cannot have this: {shortened(str(error))}; give texts of Unicode, numbers of 64 bits, "
+            f"and JSON of at most {DEPTH_MAX} levels"
+        ) from error
     return b"".join((plain[:-1], _HASH_MEMBER, hash_of(plain).encode("ascii"), b'"}'))
 
 
-def own_commit(data: bytes) -> Commit:
-    """Return what `encode` made of a commit, as a reader will see it."""
-    commit = _ENTRY.decode(data)
-    assert isinstance(commit, Commit)
+def own_commit(data: bytes, location: str) -> Commit:
+    """Return what `encode` made of a commit, as a reader will see it. InvalidInput for one that no reader will take."""
+    try:
+        commit = decoded(_ENTRY, data, f"the commit to {location}", size_max=COMMIT_SIZE_MAX)
+    except FormatError as error:
+        raise InvalidInput(f"nothing was written: {error.message.split('; find out')[0]}") from error
+    if not isinstance(commit, Commit):
+        raise InvalidInput(f"nothing was written to {location}: a {type(commit).__name__} is not a commit")
     return commit
 
 
 def decode_entry(data: bytes, location: str, features: Collection[str] = ()) -> Commit | Tombstone:
     """Return the object at a version. Raises FormatError, UnsupportedFormat; `features` are those known here."""
-    entry = _decode(_ENTRY, data, location, features)
+    entry = _decode(_ENTRY, data, location, features, COMMIT_SIZE_MAX, DEPTH_MAX)
     if isinstance(entry, Commit):
         check_features(entry.features, features, location)
     return entry
 
 
 def decode_root(data: bytes, location: str, features: Collection[str] = ()) -> Root:
-    root = _decode(_ROOT, data, location, features)
+    root = _decode(_ROOT, data, location, features, SIZE_MAX_DERIVED, DEPTH_MAX_DERIVED)
     check_features(root.features, features, location)
     return root
 
 
-def decode_base(data: bytes, location: str, features: Collection[str] = ()) -> Base:
-    base = _decode(_BASE, data, location, features)
+def decode_base(data: bytes, location: str, features: Collection[str] = (), *, number: int) -> Base:
+    """Return base `number`. FormatError also for another one: a walk over bases by what they say would never end."""
+    base = _decode(_BASE, data, location, features, SIZE_MAX_DERIVED, DEPTH_MAX_DERIVED)
     check_features(base.root.features, features, location)
+    if base.number != number or base.root.base != number:
+        raise FormatError(
+            f"{location} says that it is base {base.number} of base {base.root.base}: it was copied or moved; restore "
+            "it from a backup"
+        )
+    if base.log_id != base.root.log_id:
+        raise FormatError(
+            f"{location} is a base of log {base.log_id} with the root of log {base.root.log_id}; restore it from a "
+            "backup"
+        )
     return base
 
 
 def decode_decision(data: bytes, location: str) -> Decision:
-    return _decode(_DECISION, data, location, ())
+    return _decode(_DECISION, data, location, (), COMMIT_SIZE_MAX, DEPTH_MAX)
 
 
 def check_features(needed: Sequence[str], known: Collection[str], location: str) -> None:
@@ -263,8 +310,15 @@ def content_matches(data: bytes) -> bool:
 
 
 def _decode(
-    decoder: msgspec.json.Decoder[_STORED], data: bytes, location: str, features: Collection[str]
+    decoder: msgspec.json.Decoder[_STORED],
+    data: bytes,
+    location: str,
+    features: Collection[str],
+    size_max: int,
+    depth_max: int,
 ) -> _STORED:
+    # Before the hash too: what is refused must not cost more than what is read.
+    check_shape(data, location, size_max=size_max, depth_max=depth_max)
     if not content_matches(data):
         _refuse_the_future(data, location, features)
         raise FormatError(
@@ -272,12 +326,10 @@ def _decode(
             "restore this object from a backup or from an older version of it"
         )
     try:
-        stored = decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        stored = decoded_of_known_shape(decoder, data, location)
+    except FormatError:
         _refuse_the_future(data, location, features)
-        raise FormatError(
-            f"{location} is not what format {FORMAT} has there: {error}; find out which client wrote this object"
-        ) from error
+        raise
     if stored.format != FORMAT:
         _refuse_the_future(data, location, features)
         raise FormatError(
@@ -287,10 +339,10 @@ def _decode(
 
 
 def _refuse_the_future(data: bytes, location: str, features: Collection[str]) -> None:
-    """Raise UnsupportedFormat if that, rather than damage, is why an object cannot be read."""
+    """Raise UnsupportedFormat if that, rather than damage, is why an object of a known shape cannot be read."""
     try:
-        peek = msgspec.json.decode(data, type=_Peek)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        peek = _PEEK.decode(data)
+    except UNREADABLE:
         return
     if peek.format > FORMAT:
         raise UnsupportedFormat(

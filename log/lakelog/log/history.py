@@ -6,7 +6,7 @@ from lakelog.log.errors import FormatError, NotFound
 from lakelog.log.format import Commit, Root, Tombstone
 from lakelog.log.keys import number
 from lakelog.log.replay import BATCH_MAX, COLD_BATCH, Replay, is_outdated, prefix
-from lakelog.log.view import S, View, effective, empty_view, view_of
+from lakelog.log.view import S, View, effective, empty_view
 
 SNAPSHOT_WINDOW = 1024
 PROBES = 7
@@ -60,7 +60,9 @@ def _view_before(replay: Replay[S], version: int) -> View[S] | None:
         if commit is None or is_outdated(newer_base):
             continue
         if replay.names_this(root, replay.entry(root.version, commit)):
-            return view_of(root, replay.projection)
+            view = replay.view_of(root, replay.keys.snapshot(root.version, root.commit_hash))
+            if view is not None:
+                return view
     return None
 
 

@@ -1,11 +1,20 @@
-"""Where a log keeps what, relative to its root. See README.md; names never come from users."""
+"""Where a log keeps what, relative to its root. See README.md; names never come from users, and only in the forms of
+`grammar` from what is stored."""
+
+import re
+
+from lakelog.log.errors import InvalidInput
+from lakelog.log.grammar import check_key
 
 VERSION_DIGITS = 20
+_VERSIONED = re.compile(r"[0-9]{20}-")
+_SNAPSHOT = re.compile(r"([0-9]{20})-[0-9a-f]{16}\.json")
 
 
 def number(value: int) -> str:
     """Return a version as it stands in keys: fixed width, so that the order of keys is the order of versions."""
-    assert 0 <= value < 10**VERSION_DIGITS, value
+    if not 0 <= value < 10**VERSION_DIGITS:
+        raise InvalidInput(f"{value} is not a version: a version has at most {VERSION_DIGITS} digits")
     return f"{value:020d}"
 
 
@@ -13,7 +22,8 @@ class Keys:
     """The keys of one log. `prefix` is the log's root in the store, "" for the store's own."""
 
     def __init__(self, prefix: str) -> None:
-        assert not prefix.startswith("/") and not prefix.endswith("/"), prefix
+        if prefix:
+            check_key(prefix)
         self.folder = prefix
         self.log = f"{prefix}/_log" if prefix else "_log"
         self.latest = f"{self.log}/latest.json"
@@ -33,8 +43,8 @@ class Keys:
 
     def snapshot_version(self, key: str) -> int | None:
         """Return the version of a snapshot's key, None for foreign objects."""
-        digits = key.removeprefix(self.snapshots)[:VERSION_DIGITS]
-        return int(digits) if digits.isdecimal() and len(digits) == VERSION_DIGITS else None
+        match = _SNAPSHOT.fullmatch(key.removeprefix(self.snapshots))
+        return None if match is None else int(match[1])
 
     def manifest(self, name: str) -> str:
         return f"{self.manifests}{name}"
@@ -43,8 +53,13 @@ class Keys:
         return f"{self.log}/sidecars/{name}"
 
 
+def is_versioned(name: str) -> bool:
+    """Return whether a name begins with a version and a dash."""
+    return _VERSIONED.match(name) is not None
+
+
 def blob_version(name: str) -> int:
-    """Return the version that a manifest's name starts with."""
-    digits = name[:VERSION_DIGITS]
-    assert digits.isdecimal() and len(digits) == VERSION_DIGITS and name[VERSION_DIGITS] == "-", name
-    return int(digits)
+    """Return the version that the name of a manifest or sidecar starts with. InvalidInput where it does not."""
+    if not is_versioned(name):
+        raise InvalidInput(f"{name[:80]!r} does not begin with a version: a name of a dump does")
+    return int(name[:VERSION_DIGITS])

@@ -5,8 +5,9 @@ will. Manifests and snapshots are released by a base.
 """
 
 from lakelog.log.expiry import given_up_by
-from lakelog.log.format import Base, Commit, Tombstone, decode_base
-from lakelog.log.keys import VERSION_DIGITS, blob_version
+from lakelog.log.format import Base, Commit, Tombstone
+from lakelog.log.grammar import is_sidecar
+from lakelog.log.keys import blob_version, is_versioned
 from lakelog.log.log import Log
 from lakelog.log.replay import BATCH_MAX
 from lakelog.log.view import S, View
@@ -18,7 +19,7 @@ def last_base_from(log: Log[S], view: View[S]) -> Base | None:
     last: Base | None = None
     number = max(view.base, 1)
     while (data := log.store.get(log.keys.base(number))) is not None:
-        last = decode_base(data, log.replay.at(log.keys.base(number)), log.options.features)
+        last = log.replay.base(number, data)
         number += 1
     return last
 
@@ -69,7 +70,7 @@ def _sidecars(log: Log[S], view: View[S]) -> dict[str, int]:
     by_version: dict[int, dict[str, int]] = {}
     for key, size_bytes in log.store.list_sizes(place):
         name = key.removeprefix(place)
-        if is_versioned(name) and blob_version(name) <= view.version:
+        if is_sidecar(name) and is_versioned(name) and blob_version(name) <= view.version:
             by_version.setdefault(blob_version(name), {})[name] = size_bytes
     found: dict[str, int] = {}
     versions = sorted(by_version)
@@ -84,8 +85,3 @@ def _sidecars(log: Log[S], view: View[S]) -> dict[str, int]:
                 if name not in used:
                     found[log.keys.sidecar(name)] = size_bytes
     return found
-
-
-def is_versioned(name: str) -> bool:
-    """Return whether a listed name begins with a version; foreign objects are left alone."""
-    return name[:VERSION_DIGITS].isdecimal() and name[VERSION_DIGITS : VERSION_DIGITS + 1] == "-"

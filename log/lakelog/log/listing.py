@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from lakelog.log.grammar import is_blob, is_sidecar
 from lakelog.log.keys import Keys
 from lakelog.log.stores import ObjectStore
 
-_VERSION = re.compile(r"(\d{20})\.json")
-_BASE = re.compile(r"bases/(\d{20})\.json")
-_SNAPSHOT = re.compile(r"snapshots/\d{20}-[0-9a-f]{16}\.json")
-_MANIFEST = re.compile(r"manifests/(\d{20}-.+)")
-_SIDECAR = re.compile(r"sidecars/((?:\d{20}-)?[a-z2-7]{26}-[0-9a-f]{16}\.bin)")
+_VERSION = re.compile(r"([0-9]{20})\.json")
+_BASE = re.compile(r"bases/([0-9]{20})\.json")
+_SNAPSHOT = re.compile(r"snapshots/[0-9]{20}-[0-9a-f]{16}\.json")
+
+
+HOLE_MAX = 1000
+"""In a hole of at most so many versions, each that is missing is reported; behind a longer one, a key may be forged."""
 
 
 @dataclass(slots=True)
@@ -46,10 +50,10 @@ def list_log(store: ObjectStore, keys: Keys) -> Listing:
             listing.bases.append(int(match[1]))
         elif _SNAPSHOT.fullmatch(name):
             listing.snapshots.append(key)
-        elif match := _MANIFEST.fullmatch(name):
-            listing.manifests.add(match[1])
-        elif match := _SIDECAR.fullmatch(name):
-            listing.sidecars.add(match[1])
+        elif key.startswith(keys.manifests) and is_blob(own := key.removeprefix(keys.manifests)):
+            listing.manifests.add(own)
+        elif key.startswith(keys.sidecar("")) and is_sidecar(own := key.removeprefix(keys.sidecar(""))):
+            listing.sidecars.add(own)
         elif key == keys.latest:
             listing.hint = True
         elif key.startswith(keys.lost):
@@ -60,3 +64,17 @@ def list_log(store: ObjectStore, keys: Keys) -> Listing:
         if match := _VERSION.fullmatch(key.removeprefix(f"{keys.log}/")):
             listing.versions.append(int(match[1]))
     return listing
+
+
+def ranges(versions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last version of each part, from version 1 on, between which there are only short holes.
+
+    The first part is empty, and ends with 0, where version 1 and many after it are missing.
+    """
+    first, last = 1, 0
+    for version in sorted(versions):
+        if version - last > HOLE_MAX:
+            yield first, last
+            first = version
+        last = version
+    yield first, last

@@ -14,6 +14,7 @@ from lakelog.log import history, snapshots
 from lakelog.log.decisions import OpenUrl
 from lakelog.log.errors import AlreadyExists
 from lakelog.log.format import Commit, Json
+from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
 from lakelog.log.options import LogOptions
 from lakelog.log.placing import Decide, Placing, is_same_commit, or_unknown, refresh_settled
@@ -35,13 +36,16 @@ class Log(Generic[S]):
         writer: Mapping[str, Json] | None = None,
         options: LogOptions | None = None,
         open_url: OpenUrl | None = None,
+        opened: str | None = None,
     ) -> None:
-        """`open_url` finds the decisions of transactions whose warehouse lies in another store than this log."""
+        """`open_url` finds the decisions of transactions whose warehouse lies in another store than this log. `opened`
+        is the URL of the folder that the caller opened: no decision outside of it is written, nor read for a log that
+        lies in one of its folders."""
         self.store = store
         self.projection = projection
         self.options = options or LogOptions()
         self.keys = Keys(prefix)
-        self.replay: Replay[S] = Replay(store, self.keys, projection, self.options, open_url)
+        self.replay: Replay[S] = Replay(store, self.keys, projection, self.options, open_url, opened)
         self.writer: Writer[S] = Writer(self.replay, writer or {})
 
     @property
@@ -102,6 +106,8 @@ class Log(Generic[S]):
         `log_id` is new for every creation: it identifies this one.
         """
         commit_id = commit_id or self.options.new_id()
+        check_id(commit_id, "a commit id")
+        check_id(log_id, "the id of a log")
         view = empty_view(self.projection)
         found = self.writer.put(view, draft, commit_id, base=0, log_id=log_id)
         if isinstance(found, Placed):

@@ -11,6 +11,7 @@ from typing import Generic
 from lakelog.log.decisions import settled_by, wait_or_abort
 from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, LakelogError, StorageError
 from lakelog.log.format import ABORTED, Commit, Intent, Settled, Tombstone
+from lakelog.log.grammar import check_id
 from lakelog.log.replay import BATCH_MAX, Replay
 from lakelog.log.view import Committed, Draft, S, View, effective
 from lakelog.log.writing import Placed, Writer, check_may_follow, log_sealed
@@ -29,7 +30,12 @@ class Placing(Generic[S]):
         self, writer: Writer[S], view: View[S], decide: Decide[S], commit_id: str, base: int | None
     ) -> None:
         self.base = view.version if base is None else base
-        assert 0 <= self.base <= view.version, (self.base, view.version)
+        check_id(commit_id, "a commit id")
+        if not 0 <= self.base <= view.version:
+            raise InvalidInput(
+                f"the change was prepared on version {self.base}, and version {view.version} is the newest that is "
+                "known: give the version that it was prepared on"
+            )
         self.writer = writer
         self.replay: Replay[S] = writer.replay
         self.location = self.replay.location

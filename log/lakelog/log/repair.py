@@ -19,8 +19,7 @@ from lakelog.log.log import Log
 from lakelog.log.overlay import Overlay
 from lakelog.log.standing import Judge, Origin
 from lakelog.log.verify import Verified
-from lakelog.log.verify_derived import UNREADABLE
-from lakelog.log.view import S, View
+from lakelog.log.view import UNREADABLE, S, View
 
 PROBES_MAX = 64
 """A log of at most so many versions is read at each of them, before and after; a longer one around its snapshots."""

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from lakelog.log.decisions import DecisionPlace, OpenUrl, place_of, settled_by
-from lakelog.log.errors import FormatError, NotFound
+from lakelog.log.errors import FormatError, InvalidInput, NotFound, UnsupportedFormat
 from lakelog.log.format import (
     ABORTED,
+    Base,
     Commit,
     Root,
     Settled,
@@ -43,12 +44,14 @@ class Replay(Generic[S]):
         projection: Projection[S],
         options: LogOptions,
         open_url: OpenUrl | None = None,
+        opened: str | None = None,
     ) -> None:
         self.store = store
         self.keys = keys
         self.projection = projection
         self.options = options
         self.open_url = open_url
+        self.opened = opened
 
     def load(self) -> View[S]:
         """Return the head, cold: the hint, then everything after it in one parallel round."""
@@ -100,7 +103,18 @@ class Replay(Generic[S]):
             return None
         if is_outdated(newer_base):
             return self.forward(self.last_base(root.base + 1, at_least=0), batch=COLD_BATCH)
-        return self.forward(view_of(root, self.projection), found=found[1:])
+        view = self.view_of(root, self.keys.latest)
+        return None if view is None else self.forward(view, found=found[1:])
+
+    def view_of(self, root: Root, key: str) -> View[S] | None:
+        """Return the view of a snapshot; None where its state cannot be read: that costs time only, as the commits have
+        it too. UnsupportedFormat where a newer lakelog wrote it."""
+        try:
+            return view_of(root, self.projection, self.at(key))
+        except UnsupportedFormat:
+            raise
+        except (FormatError, InvalidInput):
+            return None
 
     def names_this(self, root: Root, entry: Commit | Tombstone) -> bool:
         """Return whether a snapshot was taken of exactly this commit."""
@@ -217,7 +231,8 @@ class Replay(Generic[S]):
                 yield intent, settled
 
     def _settled_by(self, entry: Commit | Tombstone, intent: Commit | Tombstone) -> Settled | None:
-        assert isinstance(intent, Commit)
+        if isinstance(intent, Tombstone):
+            return None
         if isinstance(entry, Tombstone):  # expiry has overtaken us
             return self.decided(intent)
         if entry.settles is None:
@@ -241,9 +256,8 @@ class Replay(Generic[S]):
         return None if decision is None else settled_by(decision, intent, place.location)
 
     def decision_place(self, intent: Commit) -> DecisionPlace:
-        assert intent.intent is not None
         location = self.at(self.keys.commit(intent.version))
-        return place_of(intent.intent, self.store, self.keys.folder, self.open_url, location)
+        return place_of(intent, self.store, self.keys.folder, self.open_url, self.opened, location)
 
     def effects(self, first: int, last: int) -> Iterator[Commit | Tombstone]:
         """Yield what has an effect from version `first` to `last`, all of which exist and are decided."""
@@ -300,9 +314,9 @@ class Replay(Generic[S]):
                 "(or lost a sidecar); restore it from a backup"
             )
         where = self.at(self.keys.base(number - 1))
-        base = decode_base(last, where, self.options.features)
+        base = self.base(number - 1, last)
         data = self.store.get(self.keys.commit(base.root.version))
-        if base.number != number - 1 or data is None:
+        if data is None:
             raise FormatError(
                 f"{where} holds base {base.number} at version {base.root.version}, which does not belong there: "
                 "it was copied or moved, or that version is lost; restore the log's objects from one backup"
@@ -317,7 +331,10 @@ class Replay(Generic[S]):
                 f"version {at_least} of {self.location} has expired or lost a sidecar, but the last base "
                 f"{self.at(self.keys.base(base.number))} is at version {base.root.version}; restore them from a backup"
             )
-        return view_of(base.root, self.projection)
+        return view_of(base.root, self.projection, where)
+
+    def base(self, number: int, data: bytes) -> Base:
+        return decode_base(data, self.at(self.keys.base(number)), self.options.features, number=number)
 
     def check_links(self, entries: Sequence[Commit | Tombstone]) -> None:
         """Raise FormatError unless each of successive entries continues the one before it."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import FormatError, InvalidInput, NotFound
 from lakelog.log.format import encode
+from lakelog.log.grammar import is_blob
 from lakelog.log.keys import blob_version
 from lakelog.log.replay import Replay, is_aborted, is_outdated
 from lakelog.log.view import Dump, S, View, root_of
@@ -42,9 +43,16 @@ def write(replay: Replay[S], view: View[S]) -> None:
 
 def store_blobs(replay: Replay[S], view: View[S]) -> Dump:
     """Make the blobs of `view` durable and return its dump."""
-    dump = replay.projection.dump(view.state, view.version)
+    try:
+        dump = replay.projection.dump(view.state, view.version)
+    except FormatError as error:
+        raise type(error)(f"{replay.location}: {error.message}") from error
     for name, blob in dump.blobs.items():
-        assert blob_version(name) <= view.version and (dump.uses is None or name in dump.uses), name
+        if not is_blob(name) or blob_version(name) > view.version or name not in (dump.uses or (name,)):
+            raise InvalidInput(
+                f"the projection dumps {name[:80]!r} at version {view.version}: a name begins with the version as 20 "
+                "digits and a dash, has only letters, digits, dots, dashes and underscores after it, and is in `uses`"
+            )
         replay.store.put(replay.keys.manifest(name), blob)
     replay.projection.stored(dump)
     return dump

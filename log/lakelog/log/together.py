@@ -77,8 +77,11 @@ class _Transaction:
         commit_id: str,
         validate: Callable[[], None] | None,
     ) -> None:
-        assert len({part.name for part in parts}) == len(parts), [part.name for part in parts]
-        assert len({part.log.location for part in parts}) == len(parts), [part.log.location for part in parts]
+        for places in ([part.name for part in parts], [part.log.location for part in parts]):
+            if len(set(places)) < len(places):
+                raise InvalidInput(
+                    f"a transaction has the log {max(places, key=places.count)} twice: give each once"
+                )
         self.parts = parts
         self.decisions = decisions
         self.commit_id = commit_id

@@ -14,18 +14,12 @@ from lakelog.log import lost
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
 from lakelog.log.findings import Findings
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
-from lakelog.log.listing import Listing, list_log
+from lakelog.log.listing import Listing, list_log, ranges
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
 from lakelog.log.standing import Broken, Judge, Origin, Standing
-from lakelog.log.verify_derived import (
-    OBJECTS_AT_ONCE,
-    RESTORE,
-    UNREADABLE,
-    Derived,
-    said,
-)
-from lakelog.log.view import S, View, advance, effective, empty_view
+from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
+from lakelog.log.view import UNREADABLE, S, View, advance, effective, empty_view
 
 ALL_TOGETHER = "restore the objects of this log from one backup"
 
@@ -127,7 +121,6 @@ class _Verification(Generic[S]):
         self.own_id = log_id or (None if last_base is None else last_base.log_id)
         self.standing = Standing[S](empty_view(log.projection), Origin.COMMITS)
         self.time_us = 0
-        self.version = 0
         self.result = Verified[S](
             log_id="", head=max(listing.versions, default=0), first=1, view=None, complete=False
         )
@@ -138,13 +131,13 @@ class _Verification(Generic[S]):
         if not self.listing.versions:
             where = self._at(1)
             self.findings.damage("commit-missing", where, "all commits of this log are missing", RESTORE)
-        entries = list[Commit | Tombstone | None]()
-        for entry in self._entries():
-            entries.append(entry)
-            if len(entries) == 2:
-                before = self._step(before, entries.pop(0), entries[0])
-        for entry in entries:
-            before = self._step(before, entry, None)
+        last: tuple[int, Commit | Tombstone | None] | None = None
+        for version, entry in self._entries():
+            if last is not None:
+                before = self._step(*last, before, entry)
+            last = version, entry
+        if last is not None:
+            self._step(*last, before, None)
         decided = result.head - (result.undecided is not None)
         result.view = view = self.standing.view
         result.complete = view is not None and view.version == decided
@@ -160,16 +153,28 @@ class _Verification(Generic[S]):
             )
         return result
 
-    def _entries(self) -> Iterator[Commit | Tombstone | None]:
-        """Yield what is at each version from 1 on, None for what is missing or broken, which is reported."""
+    def _entries(self) -> Iterator[tuple[int, Commit | Tombstone | None]]:
+        """Yield what is at each version from 1 on, None for what is missing or broken, which is reported.
+
+        Of a long hole only the first version is yielded: a key can be forged that has any number.
+        """
         head, log = self.result.head, self.log
-        for start in range(1, head + 1, OBJECTS_AT_ONCE):
-            self.findings.progress(f"{log.location}: version {start:,} of {head:,}")
-            versions = range(start, min(start + OBJECTS_AT_ONCE, head + 1))
-            for version, data in zip(
-                versions, log.store.get_many([log.keys.commit(v) for v in versions]), strict=True
-            ):
-                yield self._decoded(version, data)
+        for first, last in ranges(self.listing.versions):
+            for start in range(first, last + 1, OBJECTS_AT_ONCE):
+                self.findings.progress(f"{log.location}: version {start:,} of {head:,}")
+                versions = range(start, min(start + OBJECTS_AT_ONCE, last + 1))
+                for version, data in zip(
+                    versions, log.store.get_many([log.keys.commit(v) for v in versions]), strict=True
+                ):
+                    yield version, self._decoded(version, data)
+            if last < head:
+                self.findings.damage(
+                    "commit-missing",
+                    self._at(last + 1),
+                    f"version {last + 1} and many after it are missing, and version {head} is there",
+                    RESTORE,
+                )
+                yield last + 1, None
 
     def _decoded(self, version: int, data: bytes | None) -> Commit | Tombstone | None:
         where = self._at(version)
@@ -199,14 +204,14 @@ class _Verification(Generic[S]):
 
     def _step(
         self,
-        before: Commit | Tombstone | None,
+        version: int,
         entry: Commit | Tombstone | None,
+        before: Commit | Tombstone | None,
         following: Commit | Tombstone | None,
     ) -> Commit | Tombstone | None:
         """Take one entry: `before` is the sound one before it, `following` that after it. Returns it if it is sound."""
-        self.version += 1
         if entry is None or not self._continues(before, entry, following):
-            self.result.unread.add(self.version)
+            self.result.unread.add(version)
             self.standing.lose()
             return None
         if not self.result.log_ids or self.result.log_ids[-1] != entry.log_id:
@@ -310,11 +315,11 @@ class _Verification(Generic[S]):
     def _leave_undecided(self, commit: Commit) -> Commit:
         if commit.version == self.result.head:
             self.result.undecided = commit
-            assert commit.intent is not None
+            txn = commit.intent.txn if commit.intent is not None else ""
             self.findings.repairable(
                 "transaction-undecided",
                 self._at(commit.version),
-                f"transaction {commit.intent.txn} has no decision here: its writer is still working, or died, or "
+                f"transaction {txn} has no decision here: its writer is still working, or died, or "
                 f"{read_decision(self.log, commit).where} is lost",
                 "the next writer of this log aborts it, and so does lakelog fsck --repair of the whole warehouse",
             )
@@ -329,13 +334,13 @@ class _Verification(Generic[S]):
             self.derived.before(commit, standing)
         effect = effective(commit, settled)
         blobs = [] if effect is None else self._sidecars(commit)
-        if effect is not None:
-            self.judge.passed(effect, blobs)
-        if standing.view is None or blobs is None:
-            standing.lose()
-            return
+        where = self._at(commit.version)
         try:
-            where = self._at(commit.version)
+            if effect is not None:
+                self.judge.passed(effect, blobs)
+            if standing.view is None or blobs is None:
+                standing.lose()
+                return
             standing.view = advance(
                 standing.view, commit, commit.hash, blobs, self.log.projection, where, settled
             )

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Generic
 
-import msgspec
-
-from lakelog.log.errors import FormatError, LakelogError
+from lakelog.log.errors import FormatError
 from lakelog.log.findings import Findings
 from lakelog.log.format import (
     COMMITTED,
@@ -20,22 +18,19 @@ from lakelog.log.format import (
     Root,
     Settled,
     Tombstone,
-    decode_base,
     decode_root,
     hash_of,
 )
+from lakelog.log.grammar import is_blob, shortened
 from lakelog.log.keys import blob_version
 from lakelog.log.listing import Listing
 from lakelog.log.log import Log
 from lakelog.log.replay import hash_before_expiry
 from lakelog.log.standing import Broken, Judge, Origin, Standing
-from lakelog.log.view import S, View, view_of
+from lakelog.log.view import UNREADABLE, S, View, view_of
 
 OBJECTS_AT_ONCE = 64
 MANIFESTS_AT_ONCE = 8
-
-UNREADABLE = (LakelogError, LookupError, ValueError, TypeError, AssertionError, msgspec.MsgspecError)
-"""The errors of reading a state or an event of another kind of log, or one that a faulty client wrote."""
 
 RESTORE = "restore this object from a backup"
 REWRITE = "lakelog fsck --repair writes it anew from the log"
@@ -89,7 +84,9 @@ class Derived(Generic[S]):
             return dict(self.judge.manifests(self.last_base.root.state))
         except UNREADABLE as error:
             where = self.at(self.log.keys.base(self.last_base.number))
-            self.findings.damage("base-disagrees", where, f"its state cannot be read: {error!r}", RESTORE)
+            self.findings.damage(
+                "base-disagrees", where, f"its state cannot be read: {shortened(repr(error))}", RESTORE
+            )
             self.bases.pop(self.last_base.root.version)
             self.last_base = None
             return {}
@@ -111,22 +108,20 @@ class Derived(Generic[S]):
                 )
                 continue
             try:
-                base = decode_base(data, self.at(key), log.options.features)
+                base = log.replay.base(number, data)
             except FormatError as error:
                 findings.damage("base-altered", self.at(key), said(error, self.at(key)), RESTORE)
                 continue
             findings.count("bases")
-            wrong = self._wrong_base(base, number)
+            wrong = self._wrong_base(base)
             if wrong:
                 findings.damage("base-disagrees", self.at(key), f"base {number} {wrong}", RESTORE)
                 continue
             self.bases[base.root.version] = base
             self.last_base = base
 
-    def _wrong_base(self, base: Base, number: int) -> str | None:
+    def _wrong_base(self, base: Base) -> str | None:
         before = self.last_base
-        if base.number != number or base.root.base != number:
-            return f"says that it is base {base.number}: it was copied or moved"
         if before is not None and base.root.version <= before.root.version:
             return f"is at version {base.root.version}, not after version {before.root.version} of the one before it"
         return None
@@ -162,7 +157,7 @@ class Derived(Generic[S]):
         try:
             named = self.judge.manifests(root.state)
         except UNREADABLE as error:
-            self._bad_root(key, data, "altered", f"its state cannot be read: {error!r}")
+            self._bad_root(key, data, "altered", f"its state cannot be read: {shortened(repr(error))}")
             return
         self.roots.setdefault(root.version, []).append(key)
         if key == keys.latest:
@@ -293,7 +288,7 @@ class Derived(Generic[S]):
 
     def _view_of(self, root: Root) -> View[S] | None:
         try:
-            return view_of(root, self.log.projection)
+            return view_of(root, self.log.projection, self.log.location)
         except UNREADABLE:
             return None
 
@@ -313,7 +308,7 @@ class Derived(Generic[S]):
         log, findings = self.log, self.findings
         for name in sorted(self.listing.manifests - self._used):
             where = self.at(log.keys.manifest(name))
-            if blob_version(name) > head:
+            if is_blob(name) and blob_version(name) > head:
                 findings.damage(
                     "head-lost",
                     where,

@@ -6,12 +6,19 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from lakelog.log.errors import FormatError
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
 from lakelog.log.format import ABORTED, FORMAT, Commit, Json, Root, Settled, Tombstone, WriteRef
+from lakelog.log.grammar import shortened
 
 S = TypeVar("S")
 Entry = TypeVar("Entry", Commit, Tombstone, Commit | Tombstone)
 CLOCK_TOLERANCE_US = 60_000_000
+
+UNREADABLE = (
+    LakelogError, msgspec.MsgspecError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError,
+    RuntimeError, AssertionError, MemoryError,
+)  # fmt: skip
+"""What a projection raises for a state or an event of another kind of log, or of a faulty client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,18 +125,32 @@ def advance(
 
     Raises FormatError where the commit does not continue this log.
     """
-    assert not view.steps, "a commit continues a version, not what an overlay has made of it"
+    if view.steps:
+        raise InvalidInput(f"{location} continues a version, and was given what an overlay has made of one")
     check_succession(view, commit, location)
     check_settled(commit, settled, location)
     effect = effective(commit, settled)
     if effect is None:
         return replace(view, version=commit.version, hash=commit_hash, settles=settled)
+    try:
+        state = projection.apply(projection.initial() if effect.reopens else view.state, effect, blobs)
+    except InvalidInput:
+        raise  # it may be a log of another kind
+    except FormatError as error:
+        if location in error.message:
+            raise
+        raise type(error)(f"{location}: {error.message}") from error
+    except UNREADABLE as error:
+        raise FormatError(
+            f"{location} holds an event that cannot be applied ({shortened(repr(error))}): find out which client wrote "
+            "this object"
+        ) from error
     return View(
         log_id=effect.log_id,
         version=effect.version,
         hash=commit_hash,
         time_us=effect.time_us,
-        state=projection.apply(projection.initial() if effect.reopens else view.state, effect, blobs),
+        state=state,
         fence=max(view.fence, effect.fence),
         sealed=effect.seals or effect.purges,
         features=tuple(sorted({*view.features, *effect.features})) if effect.features else view.features,
@@ -192,13 +213,25 @@ def _as_text(settled: Settled | None) -> str:
     return f"an intent {settled.outcome}" + (f" at {settled.time_us} µs" if settled.time_us else "")
 
 
-def view_of(root: Root, projection: Projection[S]) -> View[S]:
+def view_of(root: Root, projection: Projection[S], location: str) -> View[S]:
+    """Return the view of a root that stands at `location`. FormatError where its state cannot be read, InvalidInput
+    where it may be that of another kind of log."""
+    try:
+        state = projection.load(root.state)
+    except (InvalidInput, UnsupportedFormat):
+        raise
+    except UNREADABLE as error:
+        said = error.message if isinstance(error, LakelogError) else repr(error)
+        raise FormatError(
+            f"{location} has a state that cannot be read ({shortened(said)}): restore it from a backup, or find out "
+            "which client wrote it"
+        ) from error
     return View(
         log_id=root.log_id,
         version=root.version,
         hash=root.commit_hash,
         time_us=root.time_us,
-        state=projection.load(root.state),
+        state=state,
         fence=root.fence,
         sealed=root.sealed,
         features=root.features,
@@ -209,7 +242,8 @@ def view_of(root: Root, projection: Projection[S]) -> View[S]:
 
 
 def root_of(view: View[S], dump: Dump, *, base: int | None = None) -> Root:
-    assert not view.steps, "a snapshot is of a version, not of what an overlay has made of it"
+    if view.steps:
+        raise InvalidInput("a snapshot is of a version, not of what an overlay has made of one")
     return Root(
         format=FORMAT,
         log_id=view.log_id,

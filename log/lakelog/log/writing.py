@@ -92,7 +92,7 @@ class Writer(Generic[S]):
                 "split it into several"
             )
         # Folded before it is put, from the bytes that readers will get: what cannot be read is never committed.
-        commit = own_commit(data)
+        commit = own_commit(data, location)
         assumed = None if intent is None else Settled(outcome=COMMITTED, time_us=commit.time_us)
         after = replay.advance(view, commit, draft.blobs, assumed)
 

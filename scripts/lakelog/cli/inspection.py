@@ -17,7 +17,7 @@ from lakelog.catalog.schema import PartitionSpec, Schema, schema_to_spark
 from lakelog.catalog.state import HistoryEntry
 from lakelog.cli import answer, explain
 from lakelog.cli.options import Place, is_location, takes_place
-from lakelog.log import NotFound, open_store
+from lakelog.log import FormatError, NotFound, open_store
 from lakelog.log.keys import Keys
 
 _on_ref = click.option("--ref", metavar="NAME", help="On that tag or branch.")
@@ -153,7 +153,14 @@ def cat(place: Place, table: str, version: int) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
-        sys.stdout.write(msgspec.json.format(data, indent=2).decode() + "\n")
+        try:
+            text = msgspec.json.format(data, indent=2).decode()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise FormatError(
+                f"version {version} of {table} cannot be shown ({error}): it was truncated or altered; --json prints "
+                "its bytes"
+            ) from error
+        sys.stdout.write(text + "\n")
 
 
 @click.command()

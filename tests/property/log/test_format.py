@@ -23,29 +23,41 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
+IDS = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
+HASHES = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
+NUMBERS = st.integers(0, 2**62)
+TIMES_STORED = st.integers(0, 253_402_300_799_000_000)
+DECISIONS = st.builds(
+    "{}_txn/{}.json".format, st.sampled_from(["", "../", "../../", "/w/", "s3://b/w/"]), IDS
+)
 COMMITS = st.builds(
     Commit,
     format=st.just(FORMAT),
-    log_id=st.text(),
+    log_id=IDS,
     version=st.integers(1, 2**63 - 1),
-    commit_id=st.text(),
-    attempt_id=st.text(),
+    commit_id=IDS,
+    attempt_id=IDS,
     base=st.integers(0, 2**62),
-    prev=st.text(),
-    time_us=st.integers(0, 2**62),
+    prev=st.just("") | HASHES,
+    time_us=TIMES_STORED,
     writer=OBJECTS,
-    write=st.none() | st.builds(WriteRef, id=st.text(), version=st.integers(0, 2**62)),
+    write=st.none() | st.builds(WriteRef, id=IDS, version=NUMBERS),
     fence=st.integers(0, 2**62),
     seals=st.booleans(),
     reopens=st.booleans(),
     restores=st.booleans(),
     purges=st.booleans(),
-    intent=st.none()
-    | st.builds(Intent, txn=st.text(), decision=st.text(), participants=st.integers(0, 2**62)),
+    intent=st.none() | st.builds(Intent, txn=IDS, decision=DECISIONS, participants=NUMBERS),
     settles=st.none()
-    | st.builds(Settled, outcome=st.sampled_from(["committed", "aborted"]), time_us=st.integers(0, 2**62)),
+    | st.builds(Settled, outcome=st.sampled_from(["committed", "aborted"]), time_us=TIMES_STORED),
     sidecars=st.lists(
-        st.builds(Sidecar, name=st.text(), size_bytes=st.integers(0, 2**62), hash=st.text()), max_size=2
+        st.builds(
+            Sidecar,
+            name=st.builds("{:020d}-{}-{:016x}.bin".format, NUMBERS, IDS, NUMBERS),
+            size_bytes=NUMBERS,
+            hash=HASHES,
+        ),
+        max_size=2,
     ).map(tuple),
     events=st.lists(OBJECTS, max_size=3).map(tuple),
     features=st.just(()),
@@ -82,10 +94,10 @@ def test_no_altered_or_cut_commit_is_accepted(commit: Commit, data: st.DataObjec
     st.builds(
         Decision,
         format=st.just(FORMAT),
-        txn=st.text(),
-        commit_id=st.text(),
+        txn=IDS,
+        commit_id=IDS,
         outcome=st.sampled_from(["committed", "aborted"]),
-        time_us=st.integers(0, 2**62),
+        time_us=TIMES_STORED,
         positions=st.dictionaries(st.text(), st.integers(1, 2**62), max_size=3),
     ),
     st.data(),

@@ -14,6 +14,7 @@ from lakelog.log import (
     CommitUnknown,
     ConflictError,
     Draft,
+    FormatError,
     InvalidInput,
     LogSealed,
     MemoryStore,
@@ -341,7 +342,7 @@ def test_of_a_restoring_and_a_purge_one_wins() -> None:
 def test_a_commit_that_its_projection_cannot_apply_is_not_written() -> None:
     log = new_log()
     view = begin(log)
-    with pytest.raises(KeyError):
+    with pytest.raises(FormatError, match="cannot be applied"):
         log.commit(view, lambda view, passed: Draft(events=({"unheard": 1},)))
     assert log.refresh(view) is view
 

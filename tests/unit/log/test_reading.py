@@ -162,6 +162,10 @@ def test_an_object_of_another_log_or_version_is_refused() -> None:
         log.load()
     store.put(log.keys.commit(3), good)
     altered(store, log.keys.commit(3), b'"prev":"', b'"prev":"0')
+    with pytest.raises(FormatError, match=r"Expected `str` of the form that it has - at `\$.prev`"):
+        log.load()
+    store.put(log.keys.commit(3), good)
+    altered(store, log.keys.commit(3), decode_entry(good, "").prev.encode(), b"0" * 64)
     with pytest.raises(FormatError, match="continues another version 2"):
         log.load()
 

@@ -141,10 +141,11 @@ def broken(change: Callable[[MemoryStore, Log[Words]], None], match: str) -> Non
 def test_an_intent_and_the_commit_after_it_that_do_not_fit_are_damage() -> None:
     broken(
         lambda store, log: altered(store, log.keys.commit(3), b'"settles":{', b'"settles":{"x":1,'),
-        "not what format",
+        "not what the format",
     )
     broken(
-        lambda store, log: altered(store, log.keys.commit(3), b'"committed"', b'"perhaps"'), "not what format"
+        lambda store, log: altered(store, log.keys.commit(3), b'"committed"', b'"perhaps"'),
+        "not what the format",
     )
     broken(
         lambda store, log: altered(store, log.keys.commit(3), b'"time_us":17', b'"time_us":16'),
@@ -191,6 +192,9 @@ def test_a_decision_of_another_transaction_commit_or_version_is_refused() -> Non
             a.load()
         store.put(second, good)
     altered(store, a.keys.commit(3), b'"decision":"../_txn', b'"decision":"../_other')
+    with pytest.raises(FormatError, match=r"of the form that it has - at `\$.intent.decision`"):
+        a.load()
+    altered(store, a.keys.commit(3), b'"decision":"../_other/', b'"decision":"../_txn/x')
     with pytest.raises(FormatError, match="is not a place of transaction"):
         a.load()
 

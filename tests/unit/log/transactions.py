@@ -71,7 +71,7 @@ def logs_in(store: ObjectStore, *names: str, every: int = 0, clock: Clock | None
     """Return logs of one word each, created now."""
     logs = [log_in(store, name, every=every, clock=clock) for name in names]
     for name, log in zip(names, logs, strict=True):
-        log.create(Draft(events=({"word": "one"},)), log_id=f"log {name}")
+        log.create(Draft(events=({"word": "one"},)), log_id=f"log-{name.replace('/', '-')}")
     return logs
 
 

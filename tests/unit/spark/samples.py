@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import types
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -41,7 +42,7 @@ _VALID: dict[Any, dict[str, Any]] = {
 
 def sample(struct: type[T], *, full: bool, depth: int = 0) -> T:
     """Return a value that Python reads as it writes it."""
-    hints = get_type_hints(struct)
+    hints = get_type_hints(struct, include_extras=True)
     given = {}
     for field in msgspec.structs.fields(struct):
         names_it = struct is MakeToken or issubclass(struct, base.Named)
@@ -65,6 +66,8 @@ def _value(annotated: Any, name: str, *, full: bool, depth: int) -> Any:
     if annotated is Any or isinstance(annotated, str | TypeVar):
         return {"any": [1, "x", None, True, 2.5, {"deep": []}]} if full else None
     origin, arguments = get_origin(annotated), get_args(annotated)
+    if origin is Annotated:
+        return _within(_value(arguments[0], name, full=full, depth=depth), arguments[1:])
     if origin in (Union, types.UnionType):
         others = [each for each in arguments if each is not type(None)]
         if not full and len(others) < len(arguments):
@@ -84,3 +87,16 @@ def _value(annotated: Any, name: str, *, full: bool, depth: int) -> Any:
     if isinstance(annotated, type) and issubclass(annotated, msgspec.Struct):
         return sample(annotated, full=full, depth=depth)
     raise AssertionError(f"there is no sample of {annotated}")
+
+
+_FORMS = ("x" * 26, "0" * 64, "data/x.parquet", f"data/{1:020d}-x-0.dv", "../_txn/x.json")
+
+
+def _within(value: Any, limits: tuple[Any, ...]) -> Any:
+    """Return the value, or another one that is within the limits of its type."""
+    for limit in limits:
+        if isinstance(value, int) and limit.le is not None:
+            value = min(value, limit.le)
+        if isinstance(value, str) and limit.pattern is not None and not re.search(limit.pattern, value):
+            value = next(form for form in _FORMS if re.search(limit.pattern, form))
+    return value

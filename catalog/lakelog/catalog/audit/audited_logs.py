@@ -61,6 +61,8 @@ def every_log(tree: NameTree) -> list[AuditedLog]:
     if root is None:
         return []
     found: dict[str, AuditedLog] = {}
+    # A namespace can be forged that leads to itself, or to another one many times.
+    met = {root[0].location}
     level = [root]
     while level:
         below: list[tuple[AuditedLog, NameNow]] = []
@@ -69,7 +71,10 @@ def every_log(tree: NameTree) -> list[AuditedLog]:
             for id, link in links.items():
                 now = NameNow((*name.identifier, link.names[-1]), name.dropped or link.dropped)
                 child = AuditedLog(link.location, link.kind, {id: now}, (*log.above, log.location))
-                if link.kind == NAMESPACE:
+                if link.kind == NAMESPACE and link.location in met:
+                    _add(found, child)
+                elif link.kind == NAMESPACE:
+                    met.add(link.location)
                     below.append((child, now))
                 elif link.kind == TABLE:
                     _add(found, child)

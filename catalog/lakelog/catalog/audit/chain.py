@@ -15,10 +15,11 @@ from lakelog.log import Commit, FormatError, Log
 from lakelog.log.errors import InvalidInput
 from lakelog.log.expiry import last_base
 from lakelog.log.format import ABORTED, Settled, Tombstone
+from lakelog.log.listing import HOLE_MAX
 from lakelog.log.replay import hash_before_expiry
 from lakelog.log.view import effective
 
-_VERSION = re.compile(r"(\d{20})\.json")
+_VERSION = re.compile(r"([0-9]{20})\.json")
 _SEARCHED_FROM_VERSIONS = 256
 """Below this number of versions, reading all of them is faster than searching for those of a time."""
 
@@ -62,11 +63,27 @@ def extent_of(log: Log[Any]) -> Extent:
         if base is not None:
             expired = base.root.version
             anchors[expired] = (base.root.commit_hash, log.replay.at(log.keys.base(base.number)))
-    head = max(anchors, default=0)
-    for key in log.store.list_after(f"{log.keys.log}/0", log.keys.commit(head)):
-        if match := _VERSION.fullmatch(key.rpartition("/")[2]):
-            head = max(head, int(match[1]))
+    anchor = max(anchors, default=0)
+    listed = _listed(log, anchor - 1)
+    # An anchor can be forged, and so can a key: neither makes a head that is not there.
+    head = anchor if anchor in listed else 0
+    if anchor and not head:
+        listed = _listed(log, 0)
+    for version in (*listed, *([] if anchor in listed else [anchor])):
+        if version - head > HOLE_MAX:
+            problems.append(
+                f"{log.replay.at(log.keys.commit(version))} is named or there, but no version after {head} is: "
+                "either most of the log is lost, or the object does not belong there"
+            )
+            break
+        head = max(head, version)
     return Extent(head, expired, anchors, tuple(problems))
+
+
+def _listed(log: Log[Any], after: int) -> list[int]:
+    """Return the versions after one whose keys are there, in their order."""
+    found = log.store.list_after(f"{log.keys.log}/0", log.keys.commit(max(after, 0)))
+    return [int(match[1]) for key in found if (match := _VERSION.fullmatch(key.rpartition("/")[2]))]
 
 
 def audited_versions(

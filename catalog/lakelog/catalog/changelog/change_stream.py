@@ -19,7 +19,7 @@ from lakelog.catalog.changelog.stream_positions import Limits, Position, Spent
 from lakelog.catalog.changelog.stream_source import Stream
 from lakelog.catalog.errors import StreamStopped
 from lakelog.catalog.schema import ready
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import InvalidInput, NotFound
 
 
 class ChangePosition(Position, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,7 +72,7 @@ class ChangeStream(Stream):
 
     def next(self, position: Position, limits: Limits, until: Position | None = None) -> Position:
         """As `Stream.next`, but always at the end of a version: one larger than `limits` is a batch of its own."""
-        assert isinstance(position, ChangePosition)
+        position = _of_changes(position)
         self._check_same(position)
         last = self._last if until is None else min(self._last, until.version - 1)
         spent, here = Spent(), position
@@ -96,7 +96,7 @@ class ChangeStream(Stream):
 
     def files(self, start: Position, end: Position) -> pa.Table:
         """Return the files of the changes between two positions, in the form of `Changelog.plan`."""
-        assert isinstance(start, ChangePosition) and isinstance(end, ChangePosition)
+        start, end = _of_changes(start), _of_changes(end)
         self._check_same(end)
         if (start.begun, start.begun_whole) != (end.begun, end.begun_whole):
             # A retry of the first batch, by a process that does not know where it began.
@@ -156,3 +156,12 @@ class ChangeStream(Stream):
             raise StreamStopped(
                 f"{error}. Changes may be lost. Start the query with a new checkpoint, from the present contents"
             ) from error
+
+
+def _of_changes(position: Position) -> ChangePosition:
+    """Return a position that a checkpoint has. InvalidInput for one of a stream of rows."""
+    if not isinstance(position, ChangePosition):
+        raise InvalidInput(
+            "the checkpoint is of a stream of rows, and this one is of changes: begin with a new checkpoint"
+        )
+    return position

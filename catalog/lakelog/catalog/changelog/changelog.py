@@ -42,7 +42,7 @@ from lakelog.catalog.schema import (
     with_children,
 )
 from lakelog.catalog.writes import wider_type
-from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.errors import FormatError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -346,7 +346,10 @@ class Changelog:
         return found.diffs
 
     def _before(self) -> TableHead:
-        assert self.first > 1, "the first version removes nothing"
+        if self.first < 2:
+            raise FormatError(
+                f"the first version of {self.newest.name} removes rows: find out which client wrote it"
+            )
         before = self.newest.at(self.newest.tracked.view_at(self.first - 1))
         if before.id != self.newest.id:
             raise NotFound(f"version {self.first - 1} belongs to another table")
@@ -390,6 +393,6 @@ def _only(entry: Entry, rows: BitMap) -> Entry:
     from pyroaring import BitMap
 
     physical = _physical_rows(entry)
-    others = BitMap(range(physical)) - rows
+    others = rows.flip(0, physical) if physical else BitMap()
     deletes = deletes_to_json(inline_deletes(others)) if others else None
     return {**entry, "rows": len(rows), DELETES: deletes}

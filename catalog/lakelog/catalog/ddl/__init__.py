@@ -33,8 +33,8 @@ from lakelog.catalog.ddl.restore import (
     undrop_table,
 )
 from lakelog.catalog.ddl.saved_cuts import (
-    CutVersions,
     all_cuts,
+    decode_cut,
     drop_cut,
     needed_versions,
     save_cut,
@@ -56,7 +56,7 @@ from lakelog.catalog.ddl.tables import (
 
 __all__ = [
     "CREATE",
-    "CutVersions",
+    "decode_cut",
     "DroppedEntry",
     "Stage",
     "StageRequest",

@@ -135,7 +135,7 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     changes: list[LogChange[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
     changes.append(_sealing_namespace(tree, tracked, view, namespace, cascade, token))
     if cascade:
-        changes.extend(_below(tree, namespace, view.state, token))
+        changes.extend(_below(tree, namespace, tracked, view.state, token))
     try:
         commit_changes(tree.logs, changes, token)
     except (NoSuchTable, NoSuchNamespace, LogSealed, ConflictError) as error:
@@ -152,29 +152,39 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
 
 
 def _below(
-    tree: NameTree, namespace: Identifier, state: NamespaceState, token: Token | None
+    tree: NameTree,
+    namespace: Identifier,
+    tracked: TrackedLog[NamespaceState],
+    state: NamespaceState,
+    token: Token | None,
 ) -> list[LogChange[Any]]:
     """Return the changes that seal all tables and namespaces below one, level by level."""
     changes: list[LogChange[Any]] = []
     level = [(namespace, state)]
+    met = {tracked.location}
     while level:
         below: list[tuple[Identifier, TrackedLog[NamespaceState], Entry]] = []
         tables: list[tuple[Identifier, TrackedLog[TableState], Entry]] = []
         for path, parent in level:
+            # One can be forged that leads to itself, or to another log twice: each is sealed once.
             for name, entry in parent.entries.get(RELATION, {}).items():
-                tables.append(((*path, name), tree.logs.table(entry.location), entry))
+                if entry.location not in met:
+                    met.add(entry.location)
+                    tables.append(((*path, name), tree.logs.table(entry.location), entry))
             for name, entry in parent.entries.get(NAMESPACE, {}).items():
-                below.append(((*path, name), tree.logs.namespace(entry.location), entry))
+                if entry.location not in met:
+                    met.add(entry.location)
+                    below.append(((*path, name), tree.logs.namespace(entry.location), entry))
         _read(tree, [tracked for _, tracked, _ in tables] + [tracked for _, tracked, _ in below])
         for path, table, entry in tables:
             view = _head(table, entry)
             if view is not None and not view.sealed:
                 changes.append(_sealing_table(table, view, entry, path, token))
         level = []
-        for path, tracked, entry in below:
-            child = _head(tracked, entry)
+        for path, log, entry in below:
+            child = _head(log, entry)
             if child is not None and not child.sealed:
-                changes.append(_sealing_namespace(tree, tracked, child, path, True, token))
+                changes.append(_sealing_namespace(tree, log, child, path, True, token))
                 level.append((path, child.state))
     return changes
 

@@ -53,6 +53,7 @@ def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = Fal
     known: list[tuple[Identifier, str, Dropped]] = []
     definitions: list[DroppedEntry] = []
     level: list[tuple[Identifier, NamespaceState]] = [(namespace, found.view.state)]
+    met = {found.tracked.location}  # a namespace can be forged that leads to itself
     while level:
         below: list[tuple[Identifier, str]] = []
         for path, state in level:
@@ -60,7 +61,10 @@ def list_dropped(tree: NameTree, namespace: Identifier, *, recursive: bool = Fal
             definitions += [_defined(path, id, each) for id, each in state.dropped_definitions.items()]
             if recursive:
                 children = state.entries.get(NAMESPACE, {})
-                below += [((*path, name), entry.location) for name, entry in children.items()]
+                for name, entry in children.items():
+                    if entry.location not in met:
+                        met.add(entry.location)
+                        below.append(((*path, name), entry.location))
         # One that was dropped since its parent was read is sealed: the next read of its parent reports it.
         loaded = tree.logs.in_parallel(lambda one: (one[0], tree.logs.namespace(one[1]).current()), below)
         level = [(path, view.state) for path, view in loaded if not view.sealed]

@@ -11,8 +11,8 @@ is undecided. So at least one of the two sees the other, and a cut that was save
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,21 +23,29 @@ from lakelog.catalog.schema import ready
 from lakelog.catalog.state import NAMESPACE, RELATION, CutDropped, CutSaved, NamespaceState, SavedCut, encode
 from lakelog.catalog.times import is_time
 from lakelog.log import Draft, View
+from lakelog.log.decoding import SIZE_MAX_DERIVED, decoded
 from lakelog.log.errors import AlreadyExists, FormatError, InvalidInput, NotFound, StorageError
+from lakelog.log.grammar import Location, Name, Number, check_id
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 COLLECTIONS_MAX = 20
 
 
 class CutVersions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The object of a saved cut: the version of each log by its location."""
 
-    format: int
-    name: str
-    logs: dict[str, int]
+    format: Literal[1]
+    name: Name
+    logs: dict[Location, Number]
 
 
 ready(CutVersions)
+_CUT = msgspec.json.Decoder(CutVersions)
+
+
+def decode_cut(data: bytes, location: str) -> dict[str, int]:
+    """Return the version of each log in a saved cut. FormatError, which names the object at `location`."""
+    return decoded(_CUT, data, location, size_max=SIZE_MAX_DERIVED).logs
 
 
 def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
@@ -54,13 +62,14 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
     root = found.tracked
     versions = collect(tree.logs)
     id = token.commit_id if token is not None else tree.logs.new_id()
+    check_id(id, "a commit id")
     key = _key(f"{id}.json")
     store = tree.logs.places.store(tree.logs.warehouse)
     data = msgspec.json.encode(CutVersions(format=FORMAT, name=name, logs=versions))
     if not store.put_if_absent(key, data):
         # A retry: the commit means the object that the first attempt wrote.
         data = store.get(key) or data
-        versions = msgspec.json.decode(data, type=CutVersions).logs
+        versions = decode_cut(data, f"{tree.logs.warehouse}/{key}")
     saved = CutSaved(name=name, object=f"{id}.json", hash=_hash(data), logs=len(versions))
 
     def decide(view: View[NamespaceState], passed: Any) -> Draft:
@@ -167,7 +176,7 @@ def versions_of_cut(tree: NameTree, name: str) -> dict[str, int]:
         raise FormatError(
             f"{tree.logs.warehouse}/{key}, which has the versions of the cut {name!r}, {what}: restore it from a backup"
         )
-    return msgspec.json.decode(data, type=CutVersions).logs
+    return decode_cut(data, f"{tree.logs.warehouse}/{key}")
 
 
 def needed_versions(tree: NameTree, *, settled: bool = False) -> dict[str, int]:
@@ -216,17 +225,17 @@ def _walk(logs: LogCache, cut: Cut, tracked: TrackedLog[NamespaceState], views: 
     while level:
         _choose_all(logs, cut, level, views)
         states = [views[each.location].state for each in level]
-        tables = [
-            logs.table(entry.location)
-            for state in states
-            for entry in state.entries.get(RELATION, {}).values()
-        ]
+        # Each once: a namespace can be forged that leads to itself, or to another log twice.
+        tables = [logs.table(location) for location in _below(states, RELATION) if location not in views]
         _choose_all(logs, cut, tables, views)
-        level = [
-            logs.namespace(entry.location)
-            for state in states
-            for entry in state.entries.get(NAMESPACE, {}).values()
-        ]
+        level = [logs.namespace(location) for location in _below(states, NAMESPACE) if location not in views]
+
+
+def _below(states: Iterable[NamespaceState], space: str) -> dict[str, None]:
+    """Return the locations that these namespaces lead to, in order."""
+    return dict.fromkeys(
+        entry.location for state in states for entry in state.entries.get(space, {}).values()
+    )
 
 
 def _choose_all(logs: LogCache, cut: Cut, wanted: Any, views: dict[str, View[Any]]) -> None:

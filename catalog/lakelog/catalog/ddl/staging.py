@@ -128,8 +128,7 @@ def _commit(tree: NameTree, stage: Stage, files: Sequence[DataFile]) -> Found[Ta
     if done is not None:
         return done
     if namespace is not None and namespace.view.sealed:
-        assert stage.identifier is not None
-        raise no_such_namespace(stage.identifier[:-1])
+        raise no_such_namespace(_name_of(stage)[:-1])
     if stage.replaced is None:
         return _create_unless_taken(tree, stage, namespace, files)
     if namespace is not None and not _still_linked(stage, namespace):
@@ -180,8 +179,7 @@ def _committed_before(
 
 def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
     """Return whether the name still leads to the table to replace. CommitConflict where it leads to another one."""
-    assert stage.identifier is not None
-    entry = namespace.view.state.entry(RELATION, stage.identifier[-1])
+    entry = namespace.view.state.entry(RELATION, _name_of(stage)[-1])
     if entry is not None and entry.id != stage.table_id:
         raise CommitConflict(
             f"{stage.title} was dropped and re-created, or its name was given to another table, while it was being "
@@ -192,7 +190,8 @@ def _still_linked(stage: Stage, namespace: Found[NamespaceState]) -> bool:
 
 
 def _replace(logs: LogCache, stage: Stage, files: Sequence[DataFile]) -> Found[TableState]:
-    assert stage.replaced is not None
+    if stage.replaced is None:
+        raise InvalidInput(f"{stage.title} was not staged as a replacement: stage it again")
     tracked = logs.table(stage.location)
     written = Written(stage.replaced, stage.schema, no_files)
 
@@ -343,17 +342,23 @@ def _create(
 
 def _check_free(tree: NameTree, stage: Stage, namespace: Found[NamespaceState]) -> None:
     """Fail before anything is written where the commit would certainly fail."""
-    assert stage.identifier is not None
-    check_no_view(namespace.view.state, stage.identifier)
-    taken = namespace.view.state.entry(RELATION, stage.identifier[-1]) is not None
-    if taken and tree.is_taken(stage.identifier):
-        raise table_exists(stage.identifier)
+    identifier = _name_of(stage)
+    check_no_view(namespace.view.state, identifier)
+    taken = namespace.view.state.entry(RELATION, identifier[-1]) is not None
+    if taken and tree.is_taken(identifier):
+        raise table_exists(identifier)
+
+
+def _name_of(stage: Stage) -> Identifier:
+    """Return the name of a stage that is to be linked. A client had the stage meanwhile, and may have changed it."""
+    if stage.identifier is None:
+        raise InvalidInput("a table that was staged in a namespace has lost its name: stage it again")
+    return stage.identifier
 
 
 def _link(stage: Stage, namespace: Found[NamespaceState]) -> None:
     """Link the new table: the moment of its creation."""
-    identifier = stage.identifier
-    assert identifier is not None
+    identifier = _name_of(stage)
     linked = EntryLinked(
         space=RELATION, name=identifier[-1], kind=TABLE, id=stage.table_id, location=stage.location
     )

@@ -4,6 +4,7 @@ Rule: pure. A file's entry is never changed in place; a set of files is a value,
 It must not know how files are read or written, which files a query needs, or that there are commits.
 """
 
+from lakelog.catalog.files.arrow_lists import encode_table
 from lakelog.catalog.files.column_statistics import (
     ColumnEstimates,
     TableEstimates,
@@ -30,7 +31,6 @@ from lakelog.catalog.files.data_file import (
     decode_removed,
     encode_files,
     encode_removed,
-    encode_table,
     file_path,
     files_from_arrow,
     files_to_arrow,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from lakelog.catalog.schema import ready
+from lakelog.log.grammar import Int32, Number
 
 
 class ColumnEstimates(
@@ -20,12 +21,12 @@ class ColumnEstimates(
     """
 
     type: str
-    distinct: int | None = None
-    nulls: int | None = None
+    distinct: Number | None = None
+    nulls: Number | None = None
     min: bool | int | float | str | None = None
     max: bool | int | float | str | None = None
-    average_bytes: int | None = None
-    most_bytes: int | None = None
+    average_bytes: Number | None = None
+    most_bytes: Number | None = None
 
 
 class TableEstimates(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,11 +36,11 @@ class TableEstimates(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     bounds.
     """
 
-    version: int
-    rows: int
-    size_bytes: int
-    columns: dict[int, ColumnEstimates]
-    added_since: int = 0
+    version: Number
+    rows: Number
+    size_bytes: Number
+    columns: dict[Int32, ColumnEstimates]
+    added_since: Number = 0
 
     def with_added(self, rows: int) -> TableEstimates:
         """Return these estimates after so many rows were added."""

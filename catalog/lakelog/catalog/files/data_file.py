@@ -18,17 +18,20 @@ the file was written; readers convert them before comparing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
 from lakelog.catalog.files.deletion_vectors import Deletes, deletes_from_json, deletes_to_json
 from lakelog.catalog.schema import PartitionSpec, Scalar, Schema, from_arrow, to_arrow, value_type
 from lakelog.log import WriteRef
+from lakelog.log.decoding import JSON_MAX, decoded
 from lakelog.log.errors import FormatError, InvalidInput
+from lakelog.log.grammar import FilePath, Int32, Number
 
 BASE_SCHEMA = pa.schema(
     [
@@ -52,7 +55,12 @@ DELETED, DELETES = "deleted", "deletes"
 FIRST_ROW, VERSION = "first_row", "version"
 """The columns of `DataFile.first_row` and `version`, each left out where it is not known of any file."""
 
-_OWN = re.compile(r"data/(\d{20})-([a-z2-7]{26})-[^/]+\.(?:parquet|dv)")
+_COLUMNS = {field.name: field.type for field in BASE_SCHEMA} | {
+    **dict.fromkeys((CRC, FOOTER, FIRST_ROW, VERSION, DELETED), pa.int64()),
+    **dict.fromkeys((NAMES, CONSTANTS, DELETES), pa.string()),
+}
+
+_OWN = re.compile(r"data/([0-9]{20})-([a-z2-7]{26})-[^/\\\x00-\x1f\x7f]+\.(?:parquet|dv)")
 
 _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())])
 
@@ -60,10 +68,10 @@ _REMOVED_SCHEMA = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size
 class ColumnStats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What is known of one column in one file; None: not known. `min` and `max` are JSON literals (see `literals`)."""
 
-    nulls: int | None = None
+    nulls: Number | None = None
     min: Scalar = None
     max: Scalar = None
-    nans: int | None = None
+    nans: Number | None = None
 
 
 class Constant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,20 +98,20 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     first one, and `version` the version that added the file (see `row_ids`); None for files from before there were ids.
     """
 
-    path: str
-    size_bytes: int = msgspec.field(name="size")
-    rows: int
-    spec_id: int = msgspec.field(name="spec", default=0)
-    partition: dict[int, Scalar] = {}
-    stats: dict[int, ColumnStats] = {}
+    path: FilePath
+    size_bytes: Number = msgspec.field(name="size")
+    rows: Number
+    spec_id: Int32 = msgspec.field(name="spec", default=0)
+    partition: dict[Int32, Scalar] = {}
+    stats: dict[Int32, ColumnStats] = {}
     write_id: str = msgspec.field(name="write", default="")
-    crc: int | None = None
-    footer_crc: int | None = msgspec.field(name="footer", default=None)
-    names: dict[int, str] | None = None
-    constants: dict[int, Constant] = {}
+    crc: Number | None = None
+    footer_crc: Number | None = msgspec.field(name="footer", default=None)
+    names: dict[Int32, str] | None = None
+    constants: dict[Int32, Constant] = {}
     deletes: Deletes | None = None
-    first_row: int | None = None
-    version: int | None = None
+    first_row: Number | None = None
+    version: Number | None = None
 
     @property
     def physical_rows(self) -> int:
@@ -114,9 +122,13 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class RemovedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A data file that a commit removes from the table, with its rows and size, so that totals stay exact."""
 
-    path: str
-    rows: int
-    size_bytes: int = msgspec.field(name="size")
+    path: FilePath
+    rows: Number
+    size_bytes: Number = msgspec.field(name="size")
+
+
+_NAMES = msgspec.json.Decoder(dict[Int32, str])
+_CONSTANTS = msgspec.json.Decoder(dict[Int32, Constant])
 
 
 def removed_file(file: DataFile) -> RemovedFile:
@@ -143,7 +155,8 @@ def names_to_json(names: Mapping[int, str]) -> str:
 
 
 def names_from_json(text: str) -> dict[int, str]:
-    return {int(id): name for id, name in msgspec.json.decode(text, type=dict[str, str]).items()}
+    """Return what `names_to_json` wrote. FormatError for another text."""
+    return decoded(_NAMES, text.encode(), "an entry of names of columns", size_max=JSON_MAX)
 
 
 def constants_to_json(constants: Mapping[int, Constant]) -> str:
@@ -152,7 +165,16 @@ def constants_to_json(constants: Mapping[int, Constant]) -> str:
 
 
 def constants_from_json(text: str) -> dict[int, Constant]:
-    return {int(id): each for id, each in msgspec.json.decode(text, type=dict[str, Constant]).items()}
+    """Return what `constants_to_json` wrote. FormatError for another text."""
+    return decoded(_CONSTANTS, text.encode(), "an entry of constants of columns", size_max=JSON_MAX)
+
+
+_READ: dict[str, Callable[[str], object]] = {
+    NAMES: names_from_json,
+    CONSTANTS: constants_from_json,
+    DELETES: deletes_from_json,
+}
+"""How the columns that hold JSON are read: all of them with their list, so that what follows expects no others."""
 
 
 def started_at(path: str) -> int | None:
@@ -345,13 +367,20 @@ def encode_files(
 
 
 def decode_files(blob: bytes) -> pa.Table:
-    """Return the table that `encode_files` wrote. FormatError when it is broken or lacks a column."""
+    """Return the table that `encode_files` wrote. FormatError when it is broken, or has other columns or values."""
     table = decode_table(blob)
     missing = [field.name for field in BASE_SCHEMA if field.name not in table.column_names]
     if missing:
         raise FormatError(
             f"a list of data files lacks the columns {', '.join(missing)}: another program wrote it"
         )
+    check_list(table, _COLUMNS)
+    for name in table.column_names:
+        if split_name(name)[0] in ("nulls", "nans"):
+            check_list(table.select([name]), {name: pa.int64()})
+    for name, read in _READ.items():
+        for text in table[name].drop_null().to_pylist() if name in table.column_names else ():
+            read(text)
     return table
 
 
@@ -371,41 +400,20 @@ def decode_removed(blob: bytes) -> list[RemovedFile]:
     table = decode_table(blob)
     if table.schema.names != _REMOVED_SCHEMA.names:
         raise FormatError("a list of removed files has other columns than path, rows and size")
+    check_list(table, _COLUMNS)
     columns = (column.to_pylist() for column in table.columns)
     return [
         RemovedFile(path=path, rows=rows, size_bytes=size) for path, rows, size in zip(*columns, strict=True)
     ]
 
 
-def encode_table(table: pa.Table) -> bytes:
-    """Return `table` as an Arrow IPC stream in zstd."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(table.combine_chunks())
-    blob: bytes = sink.getvalue().to_pybytes()
-    return blob
-
-
-def decode_table(blob: bytes) -> pa.Table:
-    """Return the table that `encode_table` wrote. FormatError when the bytes are broken."""
-    try:
-        table = pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
-        table.validate()
-        return table
-    except (pa.ArrowInvalid, OSError) as error:
-        raise FormatError(
-            f"a list of files cannot be read ({error}): the object was truncated or altered"
-        ) from None
-
-
 def split_name(name: str) -> tuple[str, int]:
     """Return kind and id of a flat column (`lo12` → `lo`, 12); the kind is empty for columns of another shape."""
-    kind = name.rstrip("0123456789")
-    if kind == "p" or kind in _STATS:
-        return kind, int(name[len(kind) :] or -1)
-    return "", -1
+    match = _FLAT.fullmatch(name)
+    return ("", -1) if match is None else (match[1], int(match[2]))
 
 
+_FLAT = re.compile(r"(p|lo|hi|nulls|nans)([0-9]{1,10})")
 _STATS = {"lo": "min", "hi": "max", "nulls": "nulls", "nans": "nans"}
 
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakelog.log import WriteRef
+from lakelog.log.decoding import JSON_MAX, decoded
 from lakelog.log.errors import FormatError, InvalidInput
+from lakelog.log.grammar import Number, WrittenPath
 
 if TYPE_CHECKING:
     # Loaded where there is a vector: most tables have none.
@@ -34,12 +36,15 @@ class Deletes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     `size_bytes` and `crc` (a CRC-32) are of the vector itself; `path` is relative to the table's location.
     """
 
-    rows: int
-    size_bytes: int = msgspec.field(name="size")
-    crc: int
+    rows: Number
+    size_bytes: Number = msgspec.field(name="size")
+    crc: Number
     inline: str | None = None
-    path: str | None = None
-    offset: int | None = None
+    path: WrittenPath | None = None
+    offset: Number | None = None
+
+
+_DELETES = msgspec.json.Decoder(Deletes)
 
 
 def deletes_to_json(deletes: Deletes) -> str:
@@ -48,7 +53,8 @@ def deletes_to_json(deletes: Deletes) -> str:
 
 
 def deletes_from_json(text: str) -> Deletes:
-    return msgspec.json.decode(text, type=Deletes)
+    """Return what `deletes_to_json` wrote. FormatError for another text."""
+    return decoded(_DELETES, text.encode(), "an entry of deleted rows", size_max=JSON_MAX)
 
 
 class Positions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ from lakelog.catalog.files.data_file import DataFile, RemovedFile, files_to_arro
 from lakelog.catalog.files.file_tables import joined, tiered, without
 from lakelog.catalog.files.manifests import Fetch, Manifest, Manifests, StoredList
 from lakelog.catalog.schema import PartitionSpec, Schema, ready
+from lakelog.log.grammar import Number
 
 Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 
@@ -26,9 +27,9 @@ Specs = Mapping[int, PartitionSpec] | Sequence[PartitionSpec]
 class Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a snapshot holds of a set of files: exact totals of the live ones, and where the entries are."""
 
-    files: int
-    rows: int
-    bytes: int
+    files: Number
+    rows: Number
+    bytes: Number
     manifests: list[StoredList]
     removed: list[StoredList] = []
 

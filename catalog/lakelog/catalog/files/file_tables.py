@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files.data_file import BASE_SCHEMA
+from lakelog.log.errors import FormatError
+from lakelog.log.grammar import shortened
 
 TIER_RATIO = 2
 """A table that is kept is at least this many times as long as the next one; so there are log2(n) of them."""
@@ -73,7 +75,14 @@ def _converted(table: pa.Table, types: dict[str, pa.DataType]) -> pa.Table:
     for index, field in enumerate(table.schema):
         wanted = types[field.name]
         if field.type != wanted:
-            table = table.set_column(index, field.name, converted(table.column(index), wanted))
+            try:
+                column = converted(table.column(index), wanted)
+            except pa.ArrowException as error:
+                raise FormatError(
+                    f"lists of files have {field.type} and {wanted} in their columns {field.name} "
+                    f"({shortened(str(error))}): find out which client wrote them"
+                ) from error
+            table = table.set_column(index, field.name, column)
     return table
 
 

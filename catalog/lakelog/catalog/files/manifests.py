@@ -17,9 +17,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files.data_file import decode_files, decode_table, encode_table
+from lakelog.catalog.files.arrow_lists import check_list, decode_table, encode_table
+from lakelog.catalog.files.data_file import decode_files
 from lakelog.catalog.files.file_tables import TIER_RATIO, joined, without
 from lakelog.log.errors import FormatError
+from lakelog.log.grammar import BlobName, Hash, Number
 
 Fetch = Callable[[Sequence[str]], list[bytes]]
 """Reads manifests by name, in one parallel round."""
@@ -35,10 +37,10 @@ REMOVED_MINIMUM = 1000
 class StoredList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a root names a manifest or the list of removed paths."""
 
-    name: str
-    entries: int
-    seq: int
-    sha256: str
+    name: BlobName
+    entries: Number
+    seq: Number
+    sha256: Hash
 
 
 class Manifest:
@@ -114,7 +116,10 @@ class Manifests:
                     f"the manifest {manifest.stored.name} does not have the content that its snapshot names: it was "
                     "altered or truncated. Run lakelog fsck --repair, which writes it anew where the log allows that"
                 )
-            manifest.table = decode_table(blob) if manifest in self.removed else decode_files(blob)
+            try:
+                manifest.table = _removed_paths(blob) if manifest in self.removed else decode_files(blob)
+            except FormatError as error:
+                raise FormatError(f"the manifest {manifest.stored.name}: {error.message}") from error
 
     def _available(self, manifests: Sequence[Manifest], fetch: Fetch | None) -> bool:
         if fetch is not None:
@@ -158,8 +163,17 @@ class Manifests:
         return tuple(kept), tables
 
 
+def _removed_paths(blob: bytes) -> pa.Table:
+    table = decode_table(blob)
+    if table.column_names != ["path", "seq"]:
+        raise FormatError("a list of removed paths has other columns than path and seq")
+    check_list(table, {"path": pa.string(), "seq": pa.int64()})
+    return table
+
+
 def _live_of(manifest: Manifest, gone: pa.Table | None) -> pa.Table:
-    assert manifest.table is not None, "a manifest is read before it is used"
+    if manifest.table is None:
+        raise FormatError(f"the manifest {manifest.stored.name} was not read before it was used")
     if gone is None:
         return manifest.table
     return without(

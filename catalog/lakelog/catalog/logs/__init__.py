@@ -58,6 +58,7 @@ from lakelog.catalog.logs.name_tree import (
     no_such_namespace,
     no_such_table,
 )
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.outcome import (
     has_happened,
     was_committed,
@@ -158,4 +159,5 @@ __all__ = [
     "with_deletes",
     "writer_facts",
     "writing_as",
+    "naming",
 ]

@@ -161,6 +161,7 @@ class LogCache:
                 writer=Facts(self.writer),
                 options=replace(self.log_options, clock_us=partial(self._time_us, location)),
                 open_url=self.places.open_url,
+                opened=self.places.warehouse,
             )
             with self._lock:
                 tracked = cache.setdefault(location, TrackedLog(log, location, store, prefix, self._saw))

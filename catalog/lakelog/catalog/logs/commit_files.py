@@ -9,11 +9,12 @@ import msgspec
 import pyarrow as pa
 
 from lakelog.catalog.files import RemovedFile, decode_files, decode_removed, files_to_arrow, with_version
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Schema
 from lakelog.catalog.state import FilesChanged, TableEvent, TableState, table_events
 from lakelog.log import Commit
-from lakelog.log.errors import NotFound
+from lakelog.log.errors import FormatError, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class CommitFiles:
     def added(self, event: FilesChanged) -> pa.Table:
         """Return the files that an event adds, without statistics and partitions where the event itself has them."""
         if event.added_sidecar is not None:
-            assert self._blobs is not None
-            return with_version(decode_files(self._blobs[event.added_sidecar]), self.commit.version)
+            with naming(self._name):
+                return with_version(decode_files(self._blob(event.added_sidecar)), self.commit.version)
         # Statistics and partition values are of no use to a reader of all rows.
         plain = [msgspec.structs.replace(file, stats={}, partition={}) for file in event.added]
         return files_to_arrow(with_version(plain, self.commit.version), Schema(fields=(), last_id=0), ())
@@ -36,8 +37,20 @@ class CommitFiles:
     def removed(self, event: FilesChanged) -> list[RemovedFile]:
         if event.removed_sidecar is None:
             return list(event.removed)
-        assert self._blobs is not None
-        return decode_removed(self._blobs[event.removed_sidecar])
+        with naming(self._name):
+            return decode_removed(self._blob(event.removed_sidecar))
+
+    @property
+    def _name(self) -> str:
+        return f"version {self.commit.version} of the log {self.commit.log_id}"
+
+    def _blob(self, index: int) -> bytes:
+        if self._blobs is None or index >= len(self._blobs):
+            raise FormatError(
+                f"version {self.commit.version} of the log {self.commit.log_id} names its sidecar {index}, and "
+                "has none of that number: find out which client wrote it"
+            )
+        return self._blobs[index]
 
 
 def files_of_commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[CommitFiles]:

@@ -21,6 +21,7 @@ from lakelog.catalog.files import (
     split_name,
 )
 from lakelog.catalog.logs.live_files import chunks_of
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.stored_vectors import write_vectors
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.schema import Metadata, value_type
@@ -37,7 +38,13 @@ def entries_of(
     """Return those of `paths` that are live in a view, as files that can be added again in a commit on it."""
     if not paths:
         return {}
-    wanted = pa.array(sorted(paths), pa.string())
+    with naming(tracked.log.location):
+        return _entries(tracked, view, pa.array(sorted(paths), pa.string()))
+
+
+def _entries(
+    tracked: TrackedLog[TableState], view: View[TableState], wanted: pa.Array
+) -> dict[str, DataFile]:
     metadata = view.state.current
     chunks = chunks_of(tracked, view)
     found = joined([chunk.filter(pc.is_in(chunk["path"], value_set=wanted)) for chunk in chunks])

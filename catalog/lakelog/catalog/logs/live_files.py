@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import DELETES, RemovedFile, empty, joined
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.state import TableState
 from lakelog.log import View
@@ -18,7 +19,8 @@ def chunks_of(tracked: TrackedLog[TableState], view: View[TableState]) -> list[p
 
 def all_files(tracked: TrackedLog[TableState], view: View[TableState]) -> pa.Table:
     """Return the live files of a view, in the form of `FileSet.chunks`."""
-    return joined(chunks_of(tracked, view))
+    with naming(tracked.log.location):
+        return joined(chunks_of(tracked, view))
 
 
 def files_only_in(

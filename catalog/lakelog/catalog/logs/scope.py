@@ -111,9 +111,11 @@ def of_namespace(tree: NameTree, path: Identifier, progress: Progress) -> Scope:
     name = quoted(path) if path else tree.logs.warehouse
     scope = Scope(namespaces=[Target(name, path, found.tracked, found.view)])
     level = scope.namespaces
+    met = {found.tracked.location}
     while level:
         scope.tables += _loaded(tree.logs, "table", tree.logs.table, _entries(level, RELATION), scope)
-        level = _loaded(tree.logs, "namespace", tree.logs.namespace, _entries(level, NAMESPACE), scope)
+        below = _each_once(tree.logs, _entries(level, NAMESPACE), met, scope)
+        level = _loaded(tree.logs, "namespace", tree.logs.namespace, below, scope)
         scope.namespaces += level
         progress(f"found {len(scope.namespaces):,} namespaces and {len(scope.tables):,} tables")
     return scope
@@ -126,6 +128,19 @@ def _entries(level: Iterable[Target[NamespaceState]], space: str) -> Iterator[tu
         for name, entry in sorted(names.items()):
             if entry.kind in (TABLE, NAMESPACE):
                 yield (*target.path, name), entry
+
+
+def _each_once(
+    logs: LogCache, entries: Iterable[tuple[Identifier, Entry]], met: set[str], scope: Scope
+) -> Iterator[tuple[Identifier, Entry]]:
+    """Yield the namespaces that were not `met` yet: one can be forged that leads to itself, or to another one twice."""
+    for path, entry in entries:
+        if entry.location in met:
+            what = "another name leads to this namespace too: run `lakelog fsck` for details"
+            scope.unreadable.append(Unreadable("namespace", quoted(path), logs.url(entry.location), what))
+        else:
+            met.add(entry.location)
+            yield path, entry
 
 
 def _loaded(

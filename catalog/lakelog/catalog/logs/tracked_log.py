@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar, cast
 
 from lakelog.catalog.logs.in_transaction import InTransaction, NoTransaction
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.state import TableState
 from lakelog.log import Commit, Committed, Draft, Log, View
 from lakelog.log.errors import NotFound
@@ -95,14 +96,16 @@ class TrackedLog(Generic[S]):
         """Return what `look` returns for a view whose parts are still in the store; where expiry has replaced them, for
         the same version read anew. NotFound, which names the versions that exist, when that has expired."""
         try:
-            return look(view)
+            with naming(self.log.location):
+                return look(view)
         except NotFound:
             fresh = self.anew()
             if not fresh.is_same(view):
                 fresh = self.log.view_at(view.version)
             if not fresh.is_same(view):
                 raise
-            return look(as_seen_in(view, fresh))
+            with naming(self.log.location):
+                return look(as_seen_in(view, fresh))
 
     # Changes
 

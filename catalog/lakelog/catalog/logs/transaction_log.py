@@ -17,6 +17,7 @@ from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo
 from lakelog.catalog.logs.consistent_cut import Cut
 from lakelog.catalog.logs.name_path import known_on_path
+from lakelog.catalog.logs.named_errors import naming
 from lakelog.catalog.logs.tracked_log import TrackedLog, as_seen_in
 from lakelog.catalog.logs.transaction_steps import (
     Step,
@@ -98,7 +99,8 @@ class TransactionLog(TrackedLog[S]):
 
     def read(self, view: View[S], look: Callable[[View[S]], T]) -> T:
         try:
-            return look(view)
+            with naming(self.log.location):
+                return look(view)
         except NotFound:
             # Expiry has replaced parts of the view: the same version, read anew, has the same steps on top.
             fresh = self.log.view_at(view.version)
@@ -329,8 +331,12 @@ class TransactionLogs(LogCache):
         if not log.location:
             return "the root namespace"
         level: list[tuple[Identifier, str]] = [((), "")]
+        met: set[str] = set()
         while level:
             path, location = level.pop()
+            if location in met:
+                continue
+            met.add(location)
             parent = self._seen_namespaces.get(location)
             for view in (parent.start, parent.known) if parent is not None else ():
                 for space, names in view.state.entries.items() if view is not None else ():

@@ -43,7 +43,7 @@ from lakelog.catalog.state import (
     table_events,
 )
 from lakelog.log import Commit, Draft, Log, View
-from lakelog.log.errors import LakelogError, LogSealed, NotFound
+from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
 
 BATCH = 64
 
@@ -204,7 +204,11 @@ def home_of(log: Log[Any], last: int, kind: str) -> str | None:
 
 def _created_us(tracked: TrackedLog[Any]) -> int:
     data = tracked.log.replay.get_versions([1])[0]
-    assert data is not None, "a log has a first version"
+    if data is None:
+        raise FormatError(
+            f"{tracked.log.replay.at(tracked.log.keys.commit(1))} is missing although later versions exist; restore it "
+            "from a backup"
+        )
     return tracked.log.replay.entry(1, data).time_us
 
 

@@ -19,7 +19,7 @@ from lakelog.catalog.files import started_at
 from lakelog.catalog.logs import NameTree, Target, TrackedLog
 from lakelog.catalog.maintenance.expire import refresh_snapshot
 from lakelog.catalog.maintenance.reachable import DATA
-from lakelog.catalog.names import quoted
+from lakelog.catalog.names import WALK_DEPTH_LIMIT, quoted
 from lakelog.catalog.state import (
     NAMESPACE,
     RELATION,
@@ -37,7 +37,7 @@ from lakelog.catalog.state import (
     encode,
 )
 from lakelog.log import Commit, Draft, View, expiry
-from lakelog.log.errors import ConflictError, LakelogError, LogSealed, NotFound
+from lakelog.log.errors import ConflictError, FormatError, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import unreferenced
 from lakelog.log.placing import Decide
 from lakelog.log.stores import ObjectStore
@@ -90,13 +90,25 @@ def data_of(store: ObjectStore, prefix: str) -> Content:
 
 
 def plan_purge(
-    tree: NameTree, kind: str, name: str, entry: Entry, *, only_look: bool = False
+    tree: NameTree,
+    kind: str,
+    name: str,
+    entry: Entry,
+    *,
+    only_look: bool = False,
+    above: tuple[str, ...] = (),
 ) -> Purge | None:
     """Return what a purge of `entry` deletes, with all that is below it; None where it has nothing left.
 
     An entry whose place another log has taken, or that a user chose, has nothing left. `only_look` aborts no
-    transaction.
+    transaction. `above` are the places of what it is planned with: a namespace can be forged that leads to itself.
     """
+    if entry.location in above:
+        return None
+    if len(above) > WALK_DEPTH_LIMIT:
+        raise FormatError(
+            f"{tree.logs.url(above[0])} has namespaces more than {WALK_DEPTH_LIMIT} levels deep: run `lakelog fsck`"
+        )
     logs, location = tree.logs, entry.location
     tracked: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
     try:
@@ -111,7 +123,7 @@ def plan_purge(
         content = Content()
         for child_kind, child_name, child in _below(view.state):
             title = f"{name}.{quoted((child_name,))}"
-            found = plan_purge(tree, child_kind, title, child, only_look=only_look)
+            found = plan_purge(tree, child_kind, title, child, only_look=only_look, above=(*above, location))
             children += [] if found is None else [found]
     else:
         content = data_of(tracked.store, folder(tracked))

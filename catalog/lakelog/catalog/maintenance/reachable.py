@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakelog.catalog.files import DELETES, Deletes, decode_files, deletes_from_json, joined
-from lakelog.catalog.logs import TrackedLog
+from lakelog.catalog.logs import TrackedLog, naming
 from lakelog.catalog.state import FileChange, TableState, table_events
 from lakelog.log import Commit, NotFound, View
 from lakelog.log.errors import ConflictError
@@ -60,7 +60,8 @@ def ever_in(tracked: TrackedLog[TableState], first: int, last: int) -> pa.Table:
 def all_chunks(tracked: TrackedLog[TableState], view: View[TableState]) -> list[pa.Table]:
     """Return the files of the table and of all its tags and branches (see `FileSet.chunks`), some more than once."""
     fetch = tracked.log.read_blobs
-    return [chunk for line in view.state.lines() for chunk in line.files.chunks(fetch)]
+    with naming(tracked.log.location):
+        return [chunk for line in view.state.lines() for chunk in line.files.chunks(fetch)]
 
 
 def _commits(tracked: TrackedLog[TableState], first: int, last: int) -> Iterator[Commit]:

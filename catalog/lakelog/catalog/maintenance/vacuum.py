@@ -31,7 +31,7 @@ from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
 from lakelog.catalog.state import FilesVacuumed, NamespaceState, TableState, encode
 from lakelog.log import Commit, Draft, View, expiry
-from lakelog.log.errors import LakelogError, LogSealed, NotFound
+from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
 
 VACUUM_DEFAULT_AGE = dt.timedelta(days=3)
@@ -213,7 +213,8 @@ def _table(tree: NameTree, target: Target[TableState], asked: Wish, now_us: int)
 
 def _started_at(key: str, prefix: str) -> int:
     version = started_at(key.removeprefix(prefix))
-    assert version is not None, f"{key} is not one of ours, and was left out"
+    if version is None:
+        raise FormatError(f"{key} is not one of lakelog's data files: it must not be deleted")
     return version
 
 

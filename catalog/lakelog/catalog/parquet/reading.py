@@ -208,7 +208,7 @@ class _Reading:
                     f"the data file {file.path} is outside of its table: open it through a catalog"
                 )
             store, key = self._open_url(file.path)
-        names, constants = file.names, file.constants
+        names, constants = self._said(file)
         with store.open_input(key) as source:
             try:
                 opened = open_parquet(source, file.size_bytes, file.footer_crc, pre_buffer=True)
@@ -227,7 +227,7 @@ class _Reading:
                 if done != live.count:
                     # Arrow skips pages whose header was altered to a type that it does not know.
                     raise FormatError(f"{live.count - done:,} of its rows are missing")
-            except (pa.ArrowInvalid, OSError, FormatError) as error:
+            except (pa.ArrowException, OSError, FormatError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     # Arrow's own errors about a file's content are OSErrors without a number.
                     raise StorageError(
@@ -237,6 +237,12 @@ class _Reading:
                 raise FormatError(
                     f"the data file {key} in {store.url} cannot be read ({error}): it was truncated or altered"
                 ) from error
+
+    def _said(self, file: _Source) -> tuple[dict[int, str] | None, dict[int, Constant]]:
+        try:
+            return file.names, file.constants
+        except FormatError as error:
+            raise FormatError(f"the data file {file.path} in {self._store.url}: {error.message}") from error
 
     def _live(self, file: _Source, footer: pq.FileMetaData, groups: Sequence[int]) -> LiveRows:
         """Return the live rows of the row groups that are read."""

@@ -68,6 +68,7 @@ from lakelog.catalog.schema.literals import (
 )
 from lakelog.catalog.schema.metadata import (
     Metadata,
+    check_metadata,
     leave_out_empty,
 )
 from lakelog.catalog.schema.partitioning import (
@@ -223,6 +224,7 @@ __all__ = [
     "as_predicate",
     "assign_ids",
     "changes_from",
+    "check_metadata",
     "check_alterable",
     "check_defined",
     "check_definition",

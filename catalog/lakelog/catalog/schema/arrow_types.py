@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lakelog.catalog.schema.literals import VALUE_TYPES
-from lakelog.catalog.schema.schema import Schema, assign_ids, dotted
+from lakelog.catalog.schema.schema import DEPTH_LIMIT, Schema, assign_ids, dotted, too_deep
 from lakelog.catalog.schema.types import (
     ELEMENT,
     KEY,
@@ -100,6 +100,8 @@ def schema_from_arrow(schema: pa.Schema, last_id: int = 0) -> Schema:
 
 def type_from_arrow(type: pa.DataType, path: tuple[str, ...]) -> Type:
     """Return the type, without ids, that holds Arrow's `type`. `path` is the column that messages name."""
+    if len(path) > DEPTH_LIMIT + 1:
+        raise too_deep(path)
     types = pa.types
     if isinstance(type, pa.BaseExtensionType):
         return type_from_arrow(type.storage_type, path)

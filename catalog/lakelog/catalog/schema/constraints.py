@@ -20,6 +20,7 @@ from lakelog.catalog.schema.schema import Schema, dotted
 from lakelog.catalog.schema.stored_types import ready
 from lakelog.catalog.schema.types import StructType, children, walk
 from lakelog.log.errors import InvalidInput
+from lakelog.log.grammar import Int32
 
 SQL_LIMIT_BYTES = 64 * 1024
 LIMIT = 1000
@@ -33,7 +34,7 @@ class _Constraint(
     """`columns` are ids. `rely` lets an optimiser assume that the constraint holds."""
 
     name: str
-    columns: tuple[int, ...]
+    columns: tuple[Int32, ...]
     rely: bool = False
 
 

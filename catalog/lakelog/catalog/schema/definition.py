@@ -121,7 +121,13 @@ def check_definition(definition: Definition) -> None:
                 f"the property {key} is not known: names under {RESERVED} are reserved, and a "
                 f"{kind_of(definition)} has no such properties"
             )
-    size = len(msgspec.json.encode(definition))
+    try:
+        size = len(msgspec.json.encode(definition))
+    except (RecursionError, OverflowError, UnicodeEncodeError, TypeError) as error:
+        raise InvalidInput(
+            f"the {kind_of(definition)} cannot be stored: {error}; give texts of Unicode, and JSON that is not "
+            "nested deeply"
+        ) from error
     if size > DEFINITION_LIMIT_BYTES:
         raise InvalidInput(
             f"the {kind_of(definition)} takes {size:,} bytes; the limit is {DEFINITION_LIMIT_BYTES:,}: make it shorter"

@@ -73,7 +73,7 @@ def to_arrow(values: Sequence[Any], type: pa.DataType) -> pa.Array:
         if pa.types.is_binary(type):
             return pa.array([None if value is None else base64.b64decode(value) for value in values], type)
         return pa.array(values, type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, ArithmeticError, KeyError) as error:
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError, KeyError) as error:
         raise InvalidInput(f"a partition value or statistic is not of the type {type}: {error}") from None
 
 

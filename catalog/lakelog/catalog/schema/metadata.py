@@ -7,9 +7,12 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.schema.constraints import Constraint
-from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder
-from lakelog.catalog.schema.schema import Schema
+from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, Transform, result_type
+from lakelog.catalog.schema.schema import DEPTH_LIMIT, FIELD_LIMIT, Schema
 from lakelog.catalog.schema.stored_types import ready
+from lakelog.catalog.schema.types import children
+from lakelog.log.errors import FormatError, LakelogError
+from lakelog.log.grammar import Int32, Number
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,9 +30,9 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     provider: str | None = None
     comment: str | None = None
     own_location: bool = False
-    generation: int = 0
+    generation: Number = 0
     constraints: tuple[Constraint, ...] = ()
-    clustering: tuple[int, ...] = ()
+    clustering: tuple[Int32, ...] = ()
 
     @property
     def spec(self) -> PartitionSpec:
@@ -38,6 +41,59 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def specs_by_id(self) -> dict[int, PartitionSpec]:
         return {spec.id: spec for spec in self.specs}
+
+
+def check_metadata(metadata: Metadata) -> None:
+    """Raise FormatError for stored metadata that no change of a table can have made: all rooms rely on these rules.
+
+    Ids are given once, columns are within their limits, and partitions and orders are of single values.
+    """
+    schema = metadata.schema
+    problem = _problem_of(schema)
+    for spec in metadata.specs:
+        for part in spec.fields:
+            problem = problem or _misfit(schema, part.source_id, part.transform)
+    for order in metadata.sort_order.fields:
+        problem = problem or _misfit(schema, order.source_id, order.transform)
+    if problem is None and (not metadata.specs or len(metadata.specs_by_id) < len(metadata.specs)):
+        problem = "it has no partition spec, or two of one id"
+    if problem is not None:
+        raise FormatError(
+            f"the log has metadata of a table that cannot be: {problem}; find out which client wrote it"
+        )
+
+
+def _problem_of(schema: Schema) -> str | None:
+    ids: set[int] = set()
+    level, depth = [schema.fields], 0
+    while level:
+        depth += 1
+        if depth > DEPTH_LIMIT:
+            return f"its columns are nested deeper than {DEPTH_LIMIT} levels"
+        fields = [field for each in level for field in each]
+        new = {field.id for field in fields}
+        if (
+            len(new) < len(fields)
+            or new & ids
+            or min(new, default=1) < 1
+            or max(new, default=0) > schema.last_id
+        ):
+            return f"an id is given twice, or is not from 1 to {schema.last_id}"
+        ids |= new
+        if len(ids) > FIELD_LIMIT:
+            return f"it has more than {FIELD_LIMIT} columns and nested fields"
+        level = [below for field in fields if (below := children(field.type))]
+    return None
+
+
+def _misfit(schema: Schema, source_id: int, transform: Transform) -> str | None:
+    if not schema.has_id(source_id):
+        return None  # of a column that was dropped
+    try:
+        result_type(transform, schema.field_by_id(source_id).type)
+    except LakelogError as error:
+        return error.message
+    return None
 
 
 def leave_out_empty(metadata: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ import msgspec
 from lakelog.catalog.schema.schema import Schema, dotted
 from lakelog.catalog.schema.types import DECIMAL_PRECISION_LIMIT, AtomicType, ListType, MapType, Type
 from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.grammar import Int32
 
 FIRST_FIELD_ID = 1000
 """Ids of partition fields start here, so that they never look like the ids of columns."""
@@ -48,7 +49,7 @@ class Transform(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """A function of one column: identity, bucket (of `argument`), truncate (to `argument`), year … hour."""
 
     name: str
-    argument: int | None = None
+    argument: Int32 | None = None
 
     def __post_init__(self) -> None:
         if self.name not in _SOURCES:
@@ -107,8 +108,8 @@ Written: TypeAlias = str | StatedField | Mapping[str, Any]
 class PartitionField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One value of a file's partition. `result` is the value's type, known even when the column is gone."""
 
-    id: int
-    source_id: int
+    id: Int32
+    source_id: Int32
     name: str
     transform: Transform
     result: AtomicType
@@ -117,12 +118,12 @@ class PartitionField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class PartitionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the files of one period of a table's life are partitioned; no fields: not at all."""
 
-    id: int = 0
+    id: Int32 = 0
     fields: tuple[PartitionField, ...] = ()
 
 
 class SortField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    source_id: int
+    source_id: Int32
     transform: Transform = IDENTITY
     direction: Literal["asc", "desc"] = "asc"
     nulls: Literal["first", "last"] = "first"

@@ -32,6 +32,8 @@ TEXT_TESTS = ("STARTS_WITH", "ENDS_WITH", "CONTAINS")
 NULL_TESTS = ("IS_NULL", "IS_NOT_NULL")
 _SPELLINGS = {"==": "=", "!=": "<>", "not in": "NOT IN", "in": "IN"}
 _DEPTH_LIMIT = 200
+_CONDITIONS_LIMIT = 10_000
+TOO_DEEP = f"nested deeper than the limit of {_DEPTH_LIMIT} levels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,12 @@ class Predicate:
         raise InvalidInput("a filter is not a bool: combine filters with &, | and ~, each in parentheses")
 
     def __str__(self) -> str:
+        try:
+            return _of_limited_depth(self)._text()
+        except InvalidInput:
+            return f"a condition {TOO_DEEP}, or of too many conditions"
+
+    def _text(self) -> str:
         match self.op, self.args:
             case (("AND" | "OR"), _):
                 return "(" + f" {self.op} ".join(map(str, self.args)) + ")"
@@ -109,14 +117,19 @@ class Predicate:
         raise AssertionError("every predicate has a text")
 
     def to_json(self) -> dict[str, Any]:
-        return _to_json(self)
+        """Return the JSON form. InvalidInput where it is nested too deeply."""
+        return _to_json(_of_limited_depth(self))
 
     @staticmethod
     def from_json(data: str | Mapping[str, Any] | Expression) -> Predicate:
         """Read the JSON form. InvalidInput where it is malformed; unknown operations are kept as they are."""
         if isinstance(data, Expression):
             data = msgspec.to_builtins(data)
-        parsed = _from_json(json.loads(data) if isinstance(data, str) else data, 0)
+        try:
+            read = json.loads(data) if isinstance(data, str) else data
+        except RecursionError:
+            raise _too_deep() from None
+        parsed = _from_json(read, 0)
         return _predicate(parsed, "a filter")
 
 
@@ -193,20 +206,70 @@ def col(*path: str) -> Reference:
     return Reference(Column(path))
 
 
-def as_predicate(filter: Filter) -> Predicate:
-    """Return what a user gave as a predicate: one already, its JSON, tuples (all have to hold), or lists of tuples."""
+def as_predicate(filter: Filter, depth: int = 0) -> Predicate:
+    """Return what a user gave as a predicate: one already, its JSON, tuples (all have to hold), or lists of tuples.
+
+    InvalidInput for something else, and for what is nested too deeply.
+    """
+    if depth > _DEPTH_LIMIT:
+        raise _too_deep()
     if isinstance(filter, Predicate):
-        return filter
+        return _of_limited_depth(filter)
     if isinstance(filter, Mapping | Expression):
         return Predicate.from_json(filter)
     if isinstance(filter, tuple) and len(filter) == 3 and isinstance(filter[0], str):
         return _from_tuple(filter)
     if isinstance(filter, Sequence) and not isinstance(filter, str) and filter:
         if all(isinstance(part, list) for part in filter):
-            return _combined("OR", [as_predicate(part) for part in filter])
-        return _combined("AND", [as_predicate(part) for part in filter])
+            return _combined("OR", [as_predicate(part, depth + 1) for part in filter])
+        return _combined("AND", [as_predicate(part, depth + 1) for part in filter])
     raise InvalidInput(
         f"{filter!r} is not a filter: write one like col('a') > 5, or tuples like [('a', '>', 5)]"
+    )
+
+
+def _of_limited_depth(predicate: Predicate) -> Predicate:
+    """Return the condition, in less deep a form where it is too deep. InvalidInput where that is too deep too."""
+    return _flattened(predicate) if _is_too_deep(predicate) else predicate
+
+
+def _is_too_deep(predicate: Predicate) -> bool:
+    level: list[Predicate] = [predicate]
+    for _ in range(_DEPTH_LIMIT):
+        level = [each for above in level for each in above.args if isinstance(each, Predicate)]
+        if not level:
+            return False
+    return True
+
+
+def _flattened(predicate: Predicate, depth: int = 0) -> Predicate:
+    """Return the same condition with chains of AND, and of OR, in one level: Python nests each `&` and `|` in the next.
+
+    InvalidInput for what is nested too deeply all the same, or has too many conditions.
+    """
+    if depth > _DEPTH_LIMIT:
+        raise _too_deep()
+    operands: list[Operand] = []
+    waiting: list[Operand] = list(reversed(predicate.args))
+    is_chain = predicate.op in ("AND", "OR")
+    while waiting:
+        each = waiting.pop()
+        if is_chain and isinstance(each, Predicate) and each.op == predicate.op:
+            waiting += reversed(each.args)
+        else:
+            operands.append(_flattened(each, depth + 1) if isinstance(each, Predicate) else each)
+    if is_chain and len(operands) > _CONDITIONS_LIMIT:
+        raise InvalidInput(
+            f"a filter has {len(operands):,} conditions, and the limit is {_CONDITIONS_LIMIT:,}: compare one column "
+            "with many values by is_in"
+        )
+    return Predicate(predicate.op, tuple(operands))
+
+
+def _too_deep() -> InvalidInput:
+    return InvalidInput(
+        f"a filter is {TOO_DEEP}: compare one column with many values by is_in, and write many conditions as a list of "
+        "lists of tuples, of which one has to hold"
     )
 
 
@@ -226,6 +289,10 @@ def literal(value: Any) -> Literal:
         case float():
             return Literal(float_to_json(value), "double")
         case str():
+            if any("\ud800" <= character <= "\udfff" for character in value):
+                raise InvalidInput(
+                    f"cannot compare a column with {value[:40]!r}, which has half a surrogate pair: remove it"
+                )
             return Literal(value, "string")
         case bytes():
             return Literal(base64.b64encode(value).decode("ascii"), "binary")
@@ -291,7 +358,7 @@ def _to_json(operand: Operand) -> dict[str, Any]:
 def _from_json(data: Any, depth: int) -> Operand:
     if depth > _DEPTH_LIMIT:
         # It is not evaluated: a scan reads all that it might match, and a delete refuses it.
-        return Predicate(f"what is nested deeper than {_DEPTH_LIMIT} levels")
+        return Predicate(f"what is {TOO_DEEP}")
     match data:
         case {"op": str(op), **rest}:
             args = rest.get("args", [])

@@ -26,6 +26,7 @@ from lakelog.catalog.schema.types import (
     walk,
 )
 from lakelog.log.errors import InvalidInput
+from lakelog.log.grammar import Int32
 
 NAME_LIMIT_BYTES = 255
 DEPTH_LIMIT = 64
@@ -38,7 +39,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Columns in their order. Immutable; a table's changes make new schemas (see `schema_changes`)."""
 
     fields: tuple[Field, ...]
-    last_id: int
+    last_id: Int32
 
     def find(self, path: Sequence[str], case_sensitive: bool = False) -> Field:
         """Return the field at `path`, through structs and the parts `element`, `key` and `value`.
@@ -212,12 +213,15 @@ class _Counter:
                 return type
 
 
+def too_deep(path: Sequence[str]) -> InvalidInput:
+    return InvalidInput(
+        f"the column {dotted(path[:4])}… is nested deeper than the limit of {DEPTH_LIMIT} levels: flatten it"
+    )
+
+
 def _check_level(fields: Sequence[Field], parent: tuple[str, ...], depth: int) -> int:
     if depth > DEPTH_LIMIT:
-        raise InvalidInput(
-            f"the column {dotted(parent[:4])}… is nested deeper than the limit of {DEPTH_LIMIT} levels: "
-            "flatten it"
-        )
+        raise too_deep(parent)
     check_names(fields, parent)
     count = len(fields)
     for field in fields:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from lakelog.catalog.schema.schema import Schema, assign_ids, check_fields, dotted
+from lakelog.catalog.schema.schema import DEPTH_LIMIT, Schema, assign_ids, check_fields, dotted, too_deep
 from lakelog.catalog.schema.types import (
     AtomicType,
     Default,
@@ -27,6 +27,7 @@ from lakelog.catalog.schema.types import (
     children,
 )
 from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.grammar import shortened
 
 SparkType: TypeAlias = str | dict[str, Any]
 """A type in Spark's JSON: a name, or an object with `type` struct, array or map."""
@@ -62,8 +63,8 @@ def schema_from_spark(json: str | Mapping[str, Any], last_id: int = 0) -> Schema
     if isinstance(json, str):
         try:
             json = json_text.loads(json)
-        except ValueError as error:
-            raise InvalidInput(f"the schema is not JSON: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"the schema is not JSON, or nested too deeply: {error}") from None
     type = type_from_spark(json)  # type: ignore[arg-type]
     if not isinstance(type, StructType):
         raise InvalidInput(f"the schema is of type {type}: it must be a struct")
@@ -83,6 +84,8 @@ def schema_to_spark(schema: Schema, *, internal: bool = False) -> dict[str, Any]
 
 def type_from_spark(json: SparkType, path: tuple[str, ...] = ()) -> Type:
     """Return a type without ids. `path` is the column that messages name."""
+    if len(path) > DEPTH_LIMIT + 1:
+        raise too_deep(path)
     where = dotted(path) or "the schema"
     if isinstance(json, str):
         return _atomic(json, where)
@@ -109,7 +112,7 @@ def type_from_spark(json: SparkType, path: tuple[str, ...] = ()) -> Type:
                 )
     except (KeyError, TypeError, AttributeError):
         pass
-    raise InvalidInput(f"the type of {where} is not a type in Spark's JSON: {json!r}")
+    raise InvalidInput(f"the type of {where} is not a type in Spark's JSON: {shortened(repr(json))}")
 
 
 def type_to_spark(type: Type, *, internal: bool = False) -> SparkType:

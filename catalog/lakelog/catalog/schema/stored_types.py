@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from lakelog.log import Json
-from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
+from lakelog.log.decoding import said
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
+from lakelog.log.grammar import shortened
 
 T = TypeVar("T")
 
@@ -29,19 +31,21 @@ def state_of(root: Json, stored: type[T], kind: str, other: str) -> T:
     """
     try:
         return msgspec.convert(root, stored, str_keys=True)
-    except msgspec.ValidationError as error:
+    except LakelogError as error:
+        raise FormatError(f"a snapshot of the {kind} cannot be read ({shortened(error.message)})") from error
+    except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         fields = msgspec.structs.fields(stored)  # type: ignore[arg-type]
         if not isinstance(root, dict) or not {each.name for each in fields if each.required} <= root.keys():
             raise InvalidInput(
-                f"the log there is not a {kind}'s, but perhaps a {other}'s ({error})"
+                f"the log there is not a {kind}'s, but perhaps a {other}'s ({said(error)})"
             ) from None
-        unknown = ", ".join(sorted(root.keys() - {each.name for each in fields}))
+        unknown = shortened(", ".join(sorted(root.keys() - {each.name for each in fields})))
         if unknown:
             raise UnsupportedFormat(
                 f"a snapshot of the {kind} has {unknown}, which this version of lakelog does not know: upgrade "
                 "lakelog to read it"
             ) from None
         raise FormatError(
-            f"a snapshot of the {kind} cannot be read ({error}): it was written by a faulty client, or by a newer one: "
-            "upgrade lakelog, or find out which client wrote it"
+            f"a snapshot of the {kind} cannot be read ({said(error)}): it was written by a faulty client, or by a "
+            "newer one: upgrade lakelog, or find out which client wrote it"
         ) from None

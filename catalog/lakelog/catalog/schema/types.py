@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 
 from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.grammar import Int32, Int64
 
 ELEMENT, KEY, VALUE = "element", "key", "value"
 """The path parts (and the names in data files) of a list's elements and of a map's keys and values."""
@@ -53,19 +54,23 @@ class AtomicType(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     @property
     def precision(self) -> int:
         """Of a decimal (total digits) or a time (digits of a second)."""
-        assert self.family in ("decimal", "time")
+        self._check_family("decimal", "time")
         return _checked(self.name)[1]
 
     @property
     def scale(self) -> int:
-        assert self.family == "decimal"
+        self._check_family("decimal")
         return _checked(self.name)[2]
 
     @property
     def length(self) -> int:
         """Of a char or varchar, in characters."""
-        assert self.family in ("char", "varchar")
+        self._check_family("char", "varchar")
         return _checked(self.name)[1]
+
+    def _check_family(self, *families: str) -> None:
+        if self.family not in families:
+            raise InvalidInput(f"the type {self.name} has no such parameter: {', '.join(families)} have")
 
     def __str__(self) -> str:
         return self.name
@@ -94,15 +99,15 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `always`: a row cannot be given a value.
     """
 
-    start: int
-    step: int
+    start: Int64
+    step: Int64
     always: bool
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A column, or a field of a struct. An id of 0 means "not assigned yet" and is never stored."""
 
-    id: int = 0
+    id: Int32 = 0
     name: str
     physical: str = ""
     type: Type
@@ -125,7 +130,7 @@ class ListType(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
     tag_field="kind", tag="list",
 ):  # fmt: skip
-    element_id: int = 0
+    element_id: Int32 = 0
     element: Type
     element_nullable: bool = True
 
@@ -137,9 +142,9 @@ class MapType(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
     tag_field="kind", tag="map",
 ):  # fmt: skip
-    key_id: int = 0
+    key_id: Int32 = 0
     key: Type
-    value_id: int = 0
+    value_id: Int32 = 0
     value: Type
     value_nullable: bool = True
 

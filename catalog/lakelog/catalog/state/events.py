@@ -24,7 +24,9 @@ from lakelog.catalog.schema import (
     ready,
 )
 from lakelog.log import Commit, Json
-from lakelog.log.errors import FormatError, InvalidInput, UnsupportedFormat
+from lakelog.log.decoding import said
+from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
+from lakelog.log.grammar import CutObject, Hash, Id, Int32, Int64, Location, Name, Number, Word, shortened
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
@@ -38,8 +40,8 @@ class NamespaceCreated(_Event, frozen=True, tag="namespace-created"):
     """The first commit of a namespace's log. `parent` is the location of the namespace that is to link it."""
 
     properties: dict[str, str]
-    parent: str | None = None
-    name: str | None = None
+    parent: Location | None = None
+    name: Name | None = None
 
 
 class NamespaceAltered(_Event, frozen=True, tag="namespace-altered"):
@@ -54,11 +56,11 @@ class EntryLinked(_Event, frozen=True, tag="entry-linked"):
     warehouse, or a URL where the user chose the place.
     """
 
-    space: str
-    name: str
-    kind: str
-    id: str
-    location: str
+    space: Word
+    name: Name
+    kind: Word
+    id: Id
+    location: Location
 
 
 class EntryDefined(_Event, frozen=True, tag="entry-defined"):
@@ -68,38 +70,38 @@ class EntryDefined(_Event, frozen=True, tag="entry-defined"):
     is restored), or was unlinked elsewhere by the same transaction (and is moved). `space` is relation or function.
     """
 
-    space: str
-    name: str
-    id: str
+    space: Word
+    name: Name
+    id: Id
     definition: Definition
 
 
 class EntryUnlinked(_Event, frozen=True, tag="entry-unlinked"):
     """A name was removed. One that was `dropped` is remembered by its id, until it is restored or purged."""
 
-    space: str
-    name: str
-    id: str
+    space: Word
+    name: Name
+    id: Id
     dropped: bool = False
 
 
 class EntryForgotten(_Event, frozen=True, tag="entry-forgotten"):
     """The log `id`, created for this namespace but never linked in it, is about to be removed and cannot be linked."""
 
-    id: str
+    id: Id
 
 
 class EntryPurged(_Event, frozen=True, tag="entry-purged"):
     """The object that was dropped with this id can no longer be restored."""
 
-    id: str
+    id: Id
 
 
 class EntryRenamed(_Event, frozen=True, tag="entry-renamed"):
-    space: str
-    name: str
-    id: str
-    new_name: str
+    space: Word
+    name: Name
+    id: Id
+    new_name: Name
 
 
 class NamespaceDropped(_Event, frozen=True, tag="namespace-dropped"):
@@ -111,15 +113,15 @@ class NamespaceDropped(_Event, frozen=True, tag="namespace-dropped"):
 class NamespaceMoved(_Event, frozen=True, tag="namespace-moved"):
     """From here on the namespace is linked in another one, whose location is `parent`, or has another name there."""
 
-    parent: str
-    name: str
+    parent: Location
+    name: Name
 
 
 class NamespaceRestored(_Event, frozen=True, tag="namespace-restored"):
     """Stands in the commit that restores a dropped namespace, with all that it held when it was dropped."""
 
-    parent: str
-    name: str
+    parent: Location
+    name: Name
 
 
 class NamespacePurged(_Event, frozen=True, tag="namespace-purged"):
@@ -132,14 +134,14 @@ class CutSaved(_Event, frozen=True, tag="cut-saved"):
     Stands in the root namespace's log only.
     """
 
-    name: str
-    object: str
-    hash: str
-    logs: int
+    name: Name
+    object: CutObject
+    hash: Hash
+    logs: Number
 
 
 class CutDropped(_Event, frozen=True, tag="cut-dropped"):
-    name: str
+    name: Name
 
 
 # Tables
@@ -152,8 +154,8 @@ class TableCreated(_Event, frozen=True, tag="table-created"):
     spec: PartitionSpec
     sort_order: SortOrder
     properties: dict[str, str]
-    namespace: str | None = None
-    name: str | None = None
+    namespace: Location | None = None
+    name: Name | None = None
     provider: str | None = None
     comment: str | None = None
     own_location: bool = False
@@ -185,7 +187,7 @@ class SortOrderChanged(_Event, frozen=True, tag="sort-order-changed"):
 class ClusteringChanged(_Event, frozen=True, tag="clustering-changed"):
     """From here on writes cluster their rows by these columns, given by their ids; by none: not at all."""
 
-    columns: tuple[int, ...]
+    columns: tuple[Int32, ...]
 
 
 class TableAltered(_Event, frozen=True, tag="table-altered"):
@@ -215,20 +217,20 @@ class FileChange(_Event, frozen=True, kw_only=True):
     `deleted_rows` the rows that are deleted by it; the other counts leave them out.
     """
 
-    operation: str
+    operation: Word
     added: tuple[DataFile, ...] = ()
     removed: tuple[RemovedFile, ...] = ()
-    added_sidecar: int | None = None
-    removed_sidecar: int | None = None
-    added_files: int = 0
-    added_rows: int = 0
-    added_bytes: int = 0
-    removed_files: int = 0
-    removed_rows: int = 0
-    removed_bytes: int = 0
+    added_sidecar: Number | None = None
+    removed_sidecar: Number | None = None
+    added_files: Number = 0
+    added_rows: Number = 0
+    added_bytes: Number = 0
+    removed_files: Number = 0
+    removed_rows: Number = 0
+    removed_bytes: Number = 0
     filter: str | None = None
-    changed_files: int = 0
-    deleted_rows: int = 0
+    changed_files: Number = 0
+    deleted_rows: Number = 0
 
 
 class FilesChanged(FileChange, frozen=True, tag="files-changed"):
@@ -238,7 +240,7 @@ class FilesChanged(FileChange, frozen=True, tag="files-changed"):
 class BranchFilesChanged(FileChange, frozen=True, kw_only=True, tag="branch-files-changed"):
     """The contents of a branch were changed, and nothing else: a stream that follows the table skips it."""
 
-    branch: str
+    branch: Name
 
 
 class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
@@ -249,26 +251,26 @@ class RefSet(FileChange, frozen=True, kw_only=True, tag="ref-set"):
     None for the commit's own. `metadata` is a tag's, None where it is that of the table at this point.
     """
 
-    name: str
-    kind: str
-    id: str
-    of: str
-    version: int | None = None
+    name: Name
+    kind: Word
+    id: Id
+    of: Name
+    version: Number | None = None
     ahead: bool = False
     apart: bool = False
     metadata: Metadata | None = None
 
 
 class RefDropped(_Event, frozen=True, tag="ref-dropped"):
-    name: str
-    kind: str
+    name: Name
+    kind: Word
 
 
 class FastForwarded(_Event, frozen=True, tag="fast-forwarded"):
     """`branch` has all that the branch `to` has, by the change of files before this, and nothing else."""
 
-    branch: str
-    to: str
+    branch: Name
+    to: Name
 
 
 class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
@@ -277,9 +279,9 @@ class IdentityTaken(_Event, frozen=True, tag="identity-taken"):
     By rows of the same commit, or for those of one that may follow. They are beyond all that were taken before.
     """
 
-    column: int
-    first: int
-    last: int
+    column: Int32
+    first: Int64
+    last: Int64
 
 
 class RolledBack(_Event, frozen=True, tag="rolled-back"):
@@ -289,7 +291,7 @@ class RolledBack(_Event, frozen=True, tag="rolled-back"):
     a new one: the table was replaced since.
     """
 
-    version: int
+    version: Number
     metadata: Metadata | None = None
 
 
@@ -303,7 +305,7 @@ class StreamCommitted(_Event, frozen=True, tag="stream-committed"):
     """The rows that this commit changes are those of a batch of a stream, which must not be committed twice."""
 
     stream: str
-    batch: int
+    batch: Number
 
 
 class TableDropped(_Event, frozen=True, tag="table-dropped"):
@@ -313,15 +315,15 @@ class TableDropped(_Event, frozen=True, tag="table-dropped"):
 class TableMoved(_Event, frozen=True, tag="table-moved"):
     """From here on the table is linked in the namespace whose location is `namespace`, under `name`."""
 
-    namespace: str
-    name: str
+    namespace: Location
+    name: Name
 
 
 class TableRestored(_Event, frozen=True, tag="table-restored"):
     """Stands in the commit that restores a dropped table, and says where it is linked from here on."""
 
-    namespace: str
-    name: str
+    namespace: Location
+    name: Name
 
 
 class TablePurged(_Event, frozen=True, tag="table-purged"):
@@ -334,7 +336,7 @@ class TablePurged(_Event, frozen=True, tag="table-purged"):
 class HistoryExpired(_Event, frozen=True, tag="history-expired"):
     """Versions before `version` are expired from here on."""
 
-    version: int
+    version: Number
 
 
 class FilesVacuumed(_Event, frozen=True, tag="files-vacuumed"):
@@ -344,9 +346,9 @@ class FilesVacuumed(_Event, frozen=True, tag="files-vacuumed"):
     unfinished ones.
     """
 
-    files: int
-    size_bytes: int
-    begun: tuple[str, ...] = ()
+    files: Number
+    size_bytes: Number
+    begun: tuple[Id, ...] = ()
 
 
 NamespaceEvent: TypeAlias = (
@@ -433,7 +435,12 @@ def _tags(union: Any) -> set[str]:
 def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
     try:
         return [msgspec.convert(event, union, strict=True, str_keys=True) for event in commit.events]
-    except msgspec.ValidationError as error:
+    except LakelogError as error:
+        raise FormatError(
+            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read "
+            f"({shortened(error.message)}): it was written by a faulty client, or by a newer one"
+        ) from error
+    except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         known, others = _tags(union), _tags(NamespaceEvent) | _tags(TableEvent)
         for event in commit.events:
             kind = event.get("event")
@@ -443,10 +450,11 @@ def _decode(commit: Commit, union: Any, what: str) -> list[Any]:
                 ) from None
             if kind not in known:
                 raise UnsupportedFormat(
-                    f"version {commit.version} of the {what} log {commit.log_id} holds the event {kind!r}, "
+                    f"version {commit.version} of the {what} log {commit.log_id} holds the event "
+                    f"{shortened(repr(kind))}, "
                     "which this version of lakelog does not know: upgrade lakelog to read it"
                 ) from None
         raise FormatError(
-            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read ({error}): "
-            "it was written by a faulty client, or by a newer one"
+            f"version {commit.version} of the {what} log {commit.log_id} holds an event that cannot be read "
+            f"({said(error)}): it was written by a faulty client, or by a newer one"
         ) from None

@@ -30,6 +30,7 @@ from lakelog.catalog.state.events import (
     namespace_events,
 )
 from lakelog.log import Commit, Dump, Json
+from lakelog.log.grammar import CutObject, Hash, Id, Location, Name, Number, TimeUs, Word
 
 V = TypeVar("V")
 
@@ -47,44 +48,44 @@ PROPERTIES = "properties"
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a name leads to. `location` is relative to the warehouse, or a URL where the user chose the place."""
 
-    kind: str
-    id: str
-    location: str
+    kind: Word
+    id: Id
+    location: Location
 
 
 class Dropped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A log that was linked here under `name` and can be restored. `time_us` is when it was dropped."""
 
-    space: str
-    name: str
-    kind: str
-    location: str
-    time_us: int
+    space: Word
+    name: Name
+    kind: Word
+    location: Location
+    time_us: TimeUs
 
 
 class Defined(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A view or a function: its name leads to no log."""
 
-    id: str
+    id: Id
     definition: Definition
 
 
 class DroppedDefinition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A view or function that was named `name` and can be restored. `time_us` is when it was dropped."""
 
-    space: str
-    name: str
+    space: Word
+    name: Name
     definition: Definition
-    time_us: int
+    time_us: TimeUs
 
 
 class SavedCut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The object that has the versions of all logs in a saved cut, and its hash."""
 
-    object: str
-    hash: str
-    time_us: int
-    logs: int
+    object: CutObject
+    hash: Hash
+    time_us: TimeUs
+    logs: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +226,14 @@ def _without(names: Mapping[str, V], name: str) -> dict[str, V]:
 
 class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     properties: dict[str, str]
-    entries: dict[str, dict[str, Entry]]
-    definitions: dict[str, dict[str, Defined]] = {}
-    dropped: dict[str, Dropped] = {}
-    dropped_definitions: dict[str, DroppedDefinition] = {}
-    forgotten: tuple[str, ...] = ()
-    cuts: dict[str, SavedCut] = {}
-    begun: dict[str, int] = {}
-    expired: int = 0
+    entries: dict[Word, dict[Name, Entry]]
+    definitions: dict[Word, dict[Name, Defined]] = {}
+    dropped: dict[Id, Dropped] = {}
+    dropped_definitions: dict[Id, DroppedDefinition] = {}
+    forgotten: tuple[Id, ...] = ()
+    cuts: dict[Name, SavedCut] = {}
+    begun: dict[Id, TimeUs] = {}
+    expired: Number = 0
 
 
 ready(_Root)

@@ -19,6 +19,7 @@ from lakelog.catalog.files import FileSet
 from lakelog.catalog.names import check_name
 from lakelog.catalog.schema import Metadata, ready
 from lakelog.log.errors import InvalidInput, Unsupported
+from lakelog.log.grammar import Id, Number
 
 MAIN = "main"
 """The name of a table's own line, where lines are distinguished; and its id."""
@@ -34,8 +35,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     when the tag was made. It names none where no line did, or its snapshot is of a client that did not note it.
     """
 
-    changes: int = 0
-    contains: dict[str, int] = {}
+    changes: Number = 0
+    contains: dict[Id, Number] = {}
 
     def changed(self) -> Line:
         return msgspec.structs.replace(self, changes=self.changes + 1)

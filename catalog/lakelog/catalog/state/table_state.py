@@ -24,6 +24,7 @@ from lakelog.catalog.files import (
 from lakelog.catalog.schema import (
     Metadata,
     PartitionSpec,
+    check_metadata,
     leave_out_empty,
     ready,
     state_of,
@@ -63,6 +64,7 @@ from lakelog.catalog.state.link import Link
 from lakelog.catalog.state.refs import BRANCH, MAIN, TAG, Line, Ref
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.errors import FormatError
+from lakelog.log.grammar import Id, Int32, Int64, Name, Number, Word
 
 COMMENT = "comment"
 """The property that Spark keeps a table's comment in."""
@@ -122,7 +124,10 @@ class TableState:
 
     @property
     def current(self) -> Metadata:
-        assert self.metadata is not None, "a table's log begins with its creation"
+        if self.metadata is None:
+            raise FormatError(
+                "the table's log does not begin with its creation: find out which client wrote it"
+            )
         return self.metadata
 
 
@@ -338,9 +343,9 @@ def _with_line(state: TableState, name: str, line: Line) -> TableState:
 
 
 class _StoredRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    kind: str
-    id: str
-    version: int
+    kind: Word
+    id: Id
+    version: Number
     files: Any
     metadata: Metadata | None = None
     line: Line = msgspec.field(default_factory=Line)
@@ -350,12 +355,12 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metadata: Metadata
     files: Any
     link: Link | None = None
-    expired: int = 0
+    expired: Number = 0
     estimates: TableEstimates | None = None
-    streams: dict[str, int] = {}
-    next_row: int = 0
-    identities: dict[int, int] = {}
-    refs: dict[str, _StoredRef] = {}
+    streams: dict[str, Number] = {}
+    next_row: Number = 0
+    identities: dict[Int32, Int64] = {}
+    refs: dict[Name, _StoredRef] = {}
     main: Line | None = None
 
 
@@ -380,8 +385,12 @@ class TableProjection:
         return TableState()
 
     def apply(self, state: TableState, commit: Commit, blobs: Sequence[bytes]) -> TableState:
+        known = state.metadata
         for event in table_events(commit):
             state = apply(state, event, commit.version, blobs, uncommitted=not commit.commit_id)
+            if state.metadata is not known and state.metadata is not None:
+                check_metadata(state.metadata)
+                known = state.metadata
         return state
 
     def dump(self, state: TableState, version: int) -> Dump:
@@ -433,12 +442,15 @@ class TableProjection:
 
     def stored(self, dump: Dump) -> None:
         """Note in the set of files that its new manifests are durable, so that the next snapshot names them again."""
-        assert isinstance(dump, _TableDump)
-        for files in dump.files:
-            files.stored(dump.blobs)
+        if isinstance(dump, _TableDump):
+            for files in dump.files:
+                files.stored(dump.blobs)
 
     def load(self, root: Json) -> TableState:
         stored = state_of(root, _Root, "table", "namespace")
+        for metadata in (stored.metadata, *(ref.metadata for ref in stored.refs.values())):
+            if metadata is not None:
+                check_metadata(metadata)
         known: dict[str, Manifest] = {}
         return TableState(
             metadata=stored.metadata,

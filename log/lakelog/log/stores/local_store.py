@@ -12,22 +12,24 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from lakelog.log.clocks import StoreClock
-from lakelog.log.errors import NotFound, PermissionDenied, StorageError
+from lakelog.log.errors import InvalidInput, NotFound, PermissionDenied, StorageError
+from lakelog.log.grammar import check_key, check_prefix, is_key
 from lakelog.log.ids import new_id
-from lakelog.log.stores.store import check_key
 
 TEMPORARY = ".lakelog-tmp-"  # a crash can leave one behind; no listing shows it
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class LocalStore:
     """See ObjectStore. With fsync off, a crash of the machine (not of the process) may lose acknowledged commits."""
 
     def __init__(self, root: str, *, fsync: bool = True) -> None:
-        assert os.path.isabs(root), root
+        if not os.path.isabs(root):
+            raise InvalidInput(f"{root!r} is not an absolute path: open a folder by open_store")
         self.url = root.rstrip("/") or "/"
         self._base = root.rstrip("/")
         self.fsync = fsync
@@ -50,6 +52,8 @@ class LocalStore:
         except _ABSENT:
             return None
         except OSError as error:
+            if error.errno in _NO_SUCH_NAME:
+                return None
             raise self._error("read", key, error) from error
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
@@ -94,13 +98,14 @@ class LocalStore:
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
         for key in self.list_after(prefix, after):
             try:
-                yield key, os.stat(self._path(key)).st_size
+                yield key, os.stat(f"{self._base}/{key}").st_size
             except _ABSENT:
                 continue
             except OSError as error:
                 raise self._error("list", prefix, error) from error
 
     def list_folders(self, prefix: str) -> list[str]:
+        check_prefix(prefix)
         try:
             with os.scandir(f"{self._base}/{prefix}") as entries:
                 return sorted((entry.name for entry in entries if entry.is_dir()), key=os.fsencode)
@@ -116,6 +121,8 @@ class LocalStore:
         no harm: its writer cannot link it, sees that nothing was created, and writes it anew.
         """
         for key in self._keys(prefix, temporary=True):
+            if not is_key(key):
+                continue  # in a folder of another program
             try:
                 fd = os.open(self._path(key), os.O_RDWR)
             except OSError:
@@ -129,6 +136,7 @@ class LocalStore:
                 os.close(fd)
 
     def _keys(self, prefix: str, *, temporary: bool) -> list[str]:
+        check_prefix(prefix)
         directory, _, _ = prefix.rpartition("/")
         keys: list[str] = []
         try:
@@ -152,6 +160,8 @@ class LocalStore:
         except _ABSENT:
             raise NotFound(f"{self.url}/{key} does not exist") from None
         except OSError as error:
+            if error.errno in _NO_SUCH_NAME:
+                raise NotFound(f"{self.url}/{key} does not exist") from None
             raise self._error("read", key, error) from error
 
     def now_us(self, near: str = "") -> int | None:

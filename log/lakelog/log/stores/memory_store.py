@@ -7,7 +7,7 @@ from typing import BinaryIO, ClassVar
 
 from lakelog.log.clocks import host_clock_us
 from lakelog.log.errors import NotFound
-from lakelog.log.stores.store import check_key
+from lakelog.log.grammar import check_key, check_prefix
 
 
 class MemoryStore:
@@ -28,9 +28,12 @@ class MemoryStore:
             return cls._named.setdefault(url, cls(url))
 
     def get(self, key: str) -> bytes | None:
+        check_key(key)
         return self._objects.get(key)
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        for key in keys:
+            check_key(key)
         return [self._objects.get(key) for key in keys]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
@@ -47,6 +50,7 @@ class MemoryStore:
             self._objects[key] = data
 
     def list_after(self, prefix: str, after: str = "") -> Iterator[str]:
+        check_prefix(prefix)
         with self._lock:
             keys = [key for key in self._objects if key.startswith(prefix)]
         keys.sort(key=str.encode)
@@ -66,12 +70,14 @@ class MemoryStore:
         return iter(())
 
     def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            check_key(key)
         with self._lock:
             for key in keys:
                 self._objects.pop(key, None)
 
     def open_input(self, key: str) -> BinaryIO:
-        data = self._objects.get(key)
+        data = self.get(key)
         if data is None:
             raise NotFound(f"{self.url}/{key} does not exist")
         return io.BytesIO(data)

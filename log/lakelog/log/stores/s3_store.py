@@ -13,9 +13,16 @@ from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, cast
 
 from lakelog.log.clocks import StoreClock
-from lakelog.log.errors import LakelogError, NotFound, PermissionDenied, StorageError, Unsupported
+from lakelog.log.errors import (
+    InvalidInput,
+    LakelogError,
+    NotFound,
+    PermissionDenied,
+    StorageError,
+    Unsupported,
+)
+from lakelog.log.grammar import check_key, check_prefix
 from lakelog.log.stores.s3_input import S3Input
-from lakelog.log.stores.store import check_key
 
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 60
@@ -47,7 +54,8 @@ class S3Store:
     def __init__(
         self, root: str, *, endpoint: str | None = None, region: str | None = None, path_style: bool = False
     ) -> None:
-        assert root.startswith("s3://"), root
+        if not root.startswith("s3://"):
+            raise InvalidInput(f"{root!r} is not of S3: open a bucket by open_store")
         self.url = root
         self._bucket, _, prefix = root.removeprefix("s3://").partition("/")
         self._prefix = f"{prefix}/" if prefix else ""
@@ -111,6 +119,7 @@ class S3Store:
         return iter(())
 
     def _pages(self, prefix: str, arguments: dict[str, str]) -> Iterator[Any]:
+        check_prefix(prefix)
         arguments = {"Prefix": self._prefix + prefix, **arguments}
         while True:
             try:
@@ -145,7 +154,10 @@ class S3Store:
         try:
             # Opening asks for the size, so that a missing object shows here and not in the first read.
             opened = self._fs().open(path, "rb", block_size=4 * 1024 * 1024, cache_type="readahead")
-            assert opened.size is not None
+            if opened.size is None:
+                raise StorageError(
+                    f"the store did not say how long {self.url}/{key} is; try again", location=path
+                )
             read = S3Input(opened, ATTEMPTS_MAX, lambda error: self._error("read", key, error))
             return cast(BinaryIO, read)
         except FileNotFoundError:

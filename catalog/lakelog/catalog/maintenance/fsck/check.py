@@ -114,7 +114,7 @@ def _holds_a_table(logs: LogCache, location: str) -> bool:
     """Return, from the oldest readable object, whether the log at a place is a table's or a namespace's."""
     tracked = logs.unread(location)
     keys, store, features = tracked.log.keys, tracked.store, logs.log_options.features
-    versions = [key for key in store.list_after(f"{keys.log}/0") if re.search(r"/\d{20}\.json$", key)]
+    versions = [key for key in store.list_after(f"{keys.log}/0") if re.search(r"/[0-9]{20}\.json$", key)]
     for key in versions[:100]:
         data = store.get(key)
         try:
@@ -127,8 +127,9 @@ def _holds_a_table(logs: LogCache, location: str) -> bool:
         break
     for key in store.list_after(f"{keys.log}/bases/"):
         try:
-            return "metadata" in decode_base(store.get(key) or b"", key, features).root.state
-        except LakelogError:
+            base = decode_base(store.get(key) or b"", key, features, number=int(key[-25:-5]))
+            return isinstance(base.root.state, dict) and "metadata" in base.root.state
+        except (LakelogError, ValueError):
             continue
     if not versions:
         raise NotFound(f"there is no log at {logs.url(location)}: check the path")

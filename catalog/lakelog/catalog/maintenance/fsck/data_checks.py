@@ -35,7 +35,7 @@ from lakelog.catalog.maintenance.fsck.judges import DataFileFacts, facts_of
 from lakelog.catalog.parquet import MAGIC, OpenUrl, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, type_from_arrow, value_type
 from lakelog.log import ObjectStore
-from lakelog.log.errors import LakelogError, NotFound, StorageError
+from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError
 from lakelog.log.findings import Findings
 
 FILES_AT_ONCE = 4
@@ -103,6 +103,14 @@ class DataCheck:
         except NotFound:
             if self.still_needed(path):
                 self.findings.damage("data-file-missing", self._at(path), "a data file is missing", RESTORE)
+            return
+        except (StorageError, InvalidInput) as error:
+            if not is_elsewhere(path):
+                raise
+            # Any place can be named there: one that cannot be read must not end the whole check.
+            self.findings.damage(
+                "data-file-unreachable", path, str(error), "check the place and the right to read it"
+            )
             return
         except OverflowError as error:
             # Values that Python does not have, such as the year 10000, are no damage, and must not end the whole check.
@@ -209,7 +217,8 @@ class DataCheck:
     def _place(self, path: str) -> tuple[ObjectStore, str]:
         """Return where a file is: a store, and its key there."""
         if is_elsewhere(path):
-            assert self.open_url is not None, "logs are opened through a catalog"
+            if self.open_url is None:
+                raise InvalidInput(f"{path} is outside of its table: open the log through a catalog")
             return self.open_url(path)
         return self.store, f"{self.prefix}/{path}" if self.prefix else path
 

@@ -17,7 +17,7 @@ _LOG = r"(?:[nt]-[a-z2-7]{26}/)*"
 _AT_LOCATION = r".+/n-[a-z2-7]{26}/t-[a-z2-7]{26}/"
 _LOGS_OBJECT = re.compile(rf"({_LOG}|{_AT_LOCATION})_log/.+")
 _DATA_FILE = re.compile(rf"({_LOG}t-[a-z2-7]{{26}}/|{_AT_LOCATION})data/.+")
-_VERSION = re.compile(r"_log/\d{20}\.json$")
+_VERSION = re.compile(r"_log/[0-9]{20}\.json$")
 _SHARED = re.compile(r"_(txn|cut)/[^/]+\.json")
 NOTES_MAX = 100
 

@@ -6,9 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from itertools import islice
 
-import msgspec
-
-from lakelog.catalog.ddl import CutVersions
+from lakelog.catalog.ddl import decode_cut
 from lakelog.catalog.maintenance.fsck.links import as_it_is
 from lakelog.catalog.maintenance.fsck.walk import Walk
 from lakelog.catalog.state import NamespaceState, SavedCut
@@ -173,8 +171,8 @@ def _problem_of_cut(walk: Walk, name: str, cut: SavedCut, data: bytes | None) ->
     if hashlib.sha256(data).hexdigest() != cut.hash:
         return "cut-altered", f"is not what the saved cut {name!r} was written with", RESTORE
     try:
-        versions = msgspec.json.decode(data, type=CutVersions).logs
-    except msgspec.DecodeError as error:
+        versions = decode_cut(data, walk.logs.url(f"_cut/{cut.object}"))
+    except FormatError as error:
         return "cut-altered", f"cannot be read: {error}", RESTORE
     for location, version in versions.items():
         checked = walk.checked.get(location)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakelog.catalog.files import given_twice, joined
+from lakelog.catalog.files import given_twice, is_elsewhere, joined
 from lakelog.catalog.logs import LogCache, TrackedLog, file_keys, has_own_place
 from lakelog.catalog.maintenance.fsck.data_checks import RESTORE, Checksum, DataCheck, unreferenced
 from lakelog.catalog.maintenance.fsck.identity_checks import not_taken
@@ -23,11 +23,13 @@ from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge, TableJudge
 from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, both_there, is_at_rest, shown
 from lakelog.catalog.maintenance.fsck.still_needed import StillNeeded
 from lakelog.catalog.maintenance.reachable import named_by, paths
-from lakelog.catalog.names import Identifier, quoted
+from lakelog.catalog.names import WALK_DEPTH_LIMIT, Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
-from lakelog.log.errors import LakelogError, NotFound
+from lakelog.log.errors import FormatError, LakelogError, NotFound, StorageError
 from lakelog.log.findings import Findings, Severity
+from lakelog.log.grammar import shortened
 from lakelog.log.verify import Verified, verify
+from lakelog.log.view import UNREADABLE
 
 T = TypeVar("T")
 LOGS_AT_ONCE = 4
@@ -81,8 +83,40 @@ class Walk:
     """Whether all that the root namespace leads to was checked."""
     _linked: dict[tuple[str, str], Link] = field(default_factory=dict)
     _places: set[str] = field(default_factory=set)
+    _entered: set[str] = field(default_factory=set)
 
-    def namespace(
+    def namespace(self, location: str, *arguments: Any, **named: Any) -> None:
+        """Check the namespace at `location` and all that is below it (see `_namespace`)."""
+        self._each(self._namespace, location, *arguments, **named)
+
+    def table(self, location: str, *arguments: Any, **named: Any) -> None:
+        """Check the table at `location`: its log, and its data files (see `_table`)."""
+        self._each(self._table, location, *arguments, **named)
+
+    def _each(self, check: Callable[..., None], location: str, *arguments: Any, **named: Any) -> None:
+        """Check one log. What cannot be checked, for whatever reason, does not keep the rest from being checked."""
+        try:
+            check(location, *arguments, **named)
+        except StorageError as error:
+            if not is_elsewhere(location):
+                raise
+            self.findings.damage(
+                "log-unreachable",
+                self.logs.url(location),
+                str(error),
+                "check the place and the right to read it",
+            )
+        except UNREADABLE as error:
+            if not arguments or arguments[0] is None or not location:
+                raise
+            self.findings.damage(
+                "log-unreadable",
+                self.logs.url(location),
+                f"it was not checked to its end: {shortened(str(error) or repr(error))}",
+                RESTORE,
+            )
+
+    def _namespace(
         self,
         location: str,
         path: Identifier | None,
@@ -91,7 +125,11 @@ class Walk:
         *,
         dropped: bool = False,
     ) -> None:
-        """Check the namespace at `location` and all that is below it."""
+        if location in self._entered:
+            return  # a dropped one can be forged that leads to itself
+        if path is not None and len(path) > WALK_DEPTH_LIMIT:
+            raise FormatError(f"namespaces are more than {WALK_DEPTH_LIMIT} levels deep there")
+        self._entered.add(location)
         tracked = self.logs.namespace(location)
         link = (
             None if entry is None or parent is None else Link(parent, NAMESPACE, path or (), entry, dropped)
@@ -102,7 +140,7 @@ class Walk:
         if view is not None and (link is None or view.log_id == link.entry.id):
             self._below(view.state, location, path, gone=dropped or view.sealed)
 
-    def table(
+    def _table(
         self,
         location: str,
         path: Identifier | None,
@@ -111,7 +149,6 @@ class Walk:
         *,
         dropped: bool = False,
     ) -> None:
-        """Check the table at `location`: its log, and its data files."""
         tracked = self.logs.table(location)
         link = None if entry is None or parent is None else Link(parent, RELATION, path or (), entry, dropped)
         checked = self._checked(tracked, lambda: TableJudge(tracked.log.read_blobs), link, path)

@@ -1,0 +1,137 @@
+"""The grammar of what is stored: ids, numbers, times, and all names that become a part of a key.
+
+An object of a log can be written by any client that may write its folder, and its hash proves only that it is whole.
+So what is decoded is believed only in this form. None of the forms can contain a slash, or be `.` or `..`, except for a
+place, whose parts cannot: so no stored value leads out of the folder that it may name. The types here are checked where
+an object is decoded (by msgspec), the rest where a key is made. Pure.
+"""
+
+import re
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from lakelog.log.errors import InvalidInput
+
+KEY_SIZE_MAX = 1024
+NUMBER_MAX = 2**63 - 1
+TIME_MAX_US = 253_402_300_799_000_000
+"""The last second of the year 9999: no later time can be shown."""
+FEATURE_SIZE_MAX = 64
+
+# Without the last part, Python's `$` would let a line feed pass at the end; `\\Z` is no part of a JSON Schema.
+_END = r"$(?!\n)"
+_ID = r"[A-Za-z0-9_-]{1,64}"
+_NUMBER = r"[0-9]{20}"
+# A part of a place: of a key, of a path, of a URL.
+_SAFE = r"[^/\\\u0000-\u001f\u007f]"
+_PART = rf"(?!\.\.?(?:/|$)){_SAFE}+"
+_PLACE = rf"{_PART}(?:/{_PART})*"
+_SIDECAR = rf"(?:{_NUMBER}-)?{_ID}-[0-9a-f]{{16}}\.bin"
+_BLOB = rf"{_NUMBER}-[A-Za-z0-9_.-]{{1,128}}"
+_DECISION = rf"(?:(?:\.\./)*|(?:/|[a-z][a-z0-9]*://)(?:{_PART}/)*)_txn/{_ID}\.json"
+_LOCATION = rf"(?:|{_PLACE}|/{_PLACE}|[a-z][a-z0-9]*://{_PLACE})"
+
+Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID}{_END}")]
+"""Clients make 26 characters of lowercase base32; a reader takes 1 to 64 letters, digits, dashes and underscores."""
+
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
+"""A version, a count or a size."""
+
+TimeUs: TypeAlias = Annotated[int, Meta(ge=0, le=TIME_MAX_US)]
+"""Microseconds since 1970 UTC."""
+
+Hash: TypeAlias = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{_END}")]
+HashOrNone: TypeAlias = Annotated[str, Meta(pattern=f"^(?:[0-9a-f]{{64}})?{_END}")]
+"""The SHA-256 of an object; "" for none."""
+
+SidecarName: TypeAlias = Annotated[str, Meta(pattern=f"^{_SIDECAR}{_END}")]
+BlobName: TypeAlias = Annotated[str, Meta(pattern=f"^{_BLOB}{_END}")]
+"""The name of a manifest: the version that wrote it, a dash, and anything plain."""
+
+DecisionPlace: TypeAlias = Annotated[str, Meta(pattern=f"^{_DECISION}{_END}")]
+"""Where a decision is: up from the log's folder and in `_txn/`, or the URL or path of one."""
+
+Location: TypeAlias = Annotated[str, Meta(pattern=f"^{_LOCATION}{_END}", max_length=KEY_SIZE_MAX)]
+"""The folder of a log: below the warehouse ("" is the warehouse itself), or a URL or an absolute path."""
+
+FilePath: TypeAlias = Annotated[
+    str,
+    Meta(pattern=rf"^(?:{_PLACE}|/{_PLACE}|[a-z][a-z0-9]*://{_PLACE}){_END}", max_length=2 * KEY_SIZE_MAX),
+]
+"""Where a data file is: below its table's folder, or a URL or an absolute path."""
+
+WrittenPath: TypeAlias = Annotated[
+    str, Meta(pattern=rf"^data/{_NUMBER}-{_ID}-{_SAFE}+{_END}", max_length=KEY_SIZE_MAX)
+]
+"""The path of an object that a write made beside data files: it is never anywhere else."""
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
+Word: TypeAlias = Annotated[str, Meta(pattern=f"^[a-z][a-z -]{{0,63}}{_END}")]
+"""A kind, a space of names: one of few words, of which a newer client may know more."""
+
+CutObject: TypeAlias = Annotated[str, Meta(pattern=rf"^{_ID}\.json{_END}")]
+"""The name of the object of a saved cut, in the warehouse's `_cut/`."""
+
+Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=NUMBER_MAX)]
+Int32: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+"""The id of a column, a partition field or a spec."""
+
+Feature: TypeAlias = Annotated[str, Meta(max_length=FEATURE_SIZE_MAX)]
+
+_KEY, _ID_FORM, _BLOB_FORM, _SIDECAR_FORM = map(re.compile, (_PLACE, _ID, _BLOB, _SIDECAR))
+_PREFIX_OUT = re.compile(r"/|(?:.*/)?\.\.?(?:/|\Z)|.*[\u0000\\]|.*//", re.DOTALL)
+
+
+def check_key(key: str) -> None:
+    """Raise InvalidInput unless `key` names one object below the root of a store.
+
+    A key is parts with a slash between each two: none is empty, `.` or `..`, or has a backslash or a control character.
+    So it is no absolute path and no URL either.
+    """
+    if not is_key(key):
+        raise InvalidInput(
+            f"{shortened(repr(key))} is not a key of an object: it needs 1 to {KEY_SIZE_MAX} characters, and parts "
+            "between slashes that are not empty, . or .., without backslashes and control characters"
+        )
+
+
+def is_key(key: str) -> bool:
+    """Return whether a key, perhaps a listed one of another program's object, is one that a store takes."""
+    if len(key) > KEY_SIZE_MAX or _KEY.fullmatch(key) is None:
+        return False
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False  # a byte in the name of a file that is not UTF-8
+    return True
+
+
+def check_prefix(prefix: str) -> None:
+    """Raise InvalidInput for a prefix of keys that leads out of the root."""
+    if _PREFIX_OUT.match(prefix) is not None:
+        raise InvalidInput(f"{shortened(repr(prefix))} is not a prefix of keys: it leads out of the store")
+
+
+def check_id(id: str, what: str) -> None:
+    """Raise InvalidInput unless a caller's `id` is one that may be stored."""
+    if _ID_FORM.fullmatch(id) is None:
+        raise InvalidInput(
+            f"{shortened(repr(id))} is not {what}: use 1 to 64 letters, digits, dashes and underscores, as "
+            "new_id() does"
+        )
+
+
+def is_blob(name: str) -> bool:
+    """Return whether a listed name is that of a manifest; foreign objects are left alone."""
+    return _BLOB_FORM.fullmatch(name) is not None
+
+
+def is_sidecar(name: str) -> bool:
+    """Return whether a listed name is that of a sidecar; foreign objects are left alone."""
+    return _SIDECAR_FORM.fullmatch(name) is not None
+
+
+def shortened(text: str, size: int = 300) -> str:
+    """Return a text of which the length is not known, as a message can have it."""
+    return text if len(text) <= size else f"{text[:size]}… ({len(text):,} characters)"
