@@ -96,7 +96,8 @@ def test_queries_have_all_that_is_wanted_of_them():
 
 def test_a_query_is_made_smaller_as_long_as_it_differs():
     chance = random.Random(3)
-    before, after = [], []
+    before: list[int] = []
+    after: list[int] = []
     while len(before) < 20:
         query = random_query(Queries(chance, TABLES))
         if refs(query) == {table.ref for table in TABLES}:
