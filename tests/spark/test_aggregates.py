@@ -138,6 +138,19 @@ def test_a_table_without_rows_has_a_count_and_no_extremes(lake):
     assert is_from_metadata(lake, "SELECT k, count(*) FROM lake.t GROUP BY k")
 
 
+def test_types_without_values_in_metadata_are_aggregated_by_spark_where_there_are_no_rows_too(all_types):
+    lake = all_types
+    lake.sql("CREATE TABLE lake.empty LIKE lake.t")
+    for name in TYPES:
+        for aggregates in (f"min({name}), max({name})", f"count({name}), count(*)", f"{name}, max({name})"):
+            rest = f"GROUP BY {name}" if aggregates.startswith(f"{name},") else ""
+            same(lake, aggregates, rest, "lake.empty")
+        same(lake, f"{name}, count(*)", f"GROUP BY {name}", "lake.empty")
+    lake.sql("DELETE FROM lake.t")
+    for name in TYPES:
+        assert same(lake, f"min({name}), max({name}), count({name})") == [(None, None, 0)]
+
+
 def test_groups_by_partition_columns_come_from_metadata(lake):
     lake.sql("CREATE TABLE lake.t (id BIGINT, k STRING, d DATE) PARTITIONED BY (k, d, bucket(2, id))")
     lake.sql(

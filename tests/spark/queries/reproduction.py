@@ -111,7 +111,7 @@ class Smaller:
         return text
 
     def _built(self, lives: list[Life]) -> World:
-        name = f"{self.world.name}_{next(self.numbers)}"
+        name = f"{self.world.name}_{self.found.number}_{next(self.numbers)}"
         old = self.world
         world = World(old.spark, old.catalog, old.warehouse, old.folder / name, name, old.conf)
         world.build(lives)

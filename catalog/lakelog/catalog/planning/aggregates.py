@@ -60,6 +60,11 @@ def aggregate(
     }
     if not all(fields.values()):
         return None
+    types = [value_type(fields[name].type) for name in group_by]  # type: ignore[union-attr]
+    types += [pa.int64() if each.kind == COUNT else value_type(fields[each.column].type) for each in wanted]  # type: ignore[index,union-attr]
+    if None in types:
+        # Structs have an order in Spark, and none here; not even where there are no rows.
+        return None
     found = []
     for chunk in chunks:
         of_files = _of_files(
@@ -69,8 +74,6 @@ def aggregate(
             return None
         found.append(of_files)
     names = [str(place) for place in range(len(group_by) + len(wanted))]
-    types = [value_type(fields[name].type) for name in group_by]  # type: ignore[union-attr]
-    types += [pa.int64() if each.kind == COUNT else value_type(fields[each.column].type) for each in wanted]  # type: ignore[index,union-attr]
     schema = pa.schema(list(zip(names, types, strict=True)))
     files = joined([schema.empty_table(), *found])
     keys, values = names[: len(group_by)], names[len(group_by) :]
