@@ -8,7 +8,7 @@ from tests.sim_catalog.world import CatalogWorld
 
 from lakelog.catalog.maintenance import fsck
 from lakelog.catalog.state.namespace_state import NAMESPACE
-from lakelog.log.findings import Severity
+from lakelog.log.checks.findings import Severity
 from lakelog.log.format import COMMITTED, decode_decision
 from lakelog.log.view import CLOCK_TOLERANCE_US
 

@@ -140,6 +140,7 @@ from lakelog.catalog.writes import (
     StreamBatch,
 )
 from lakelog.log import LogOptions, WriteRef
+from lakelog.log.checks.findings import Finding, Findings, Severity
 from lakelog.log.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -155,7 +156,6 @@ from lakelog.log.errors import (
     UnsupportedFormat,
     WriteFenced,
 )
-from lakelog.log.findings import Finding, Findings, Severity
 
 __all__ = [
     "Aggregate",

@@ -8,7 +8,7 @@ from tests.format.catalog.refs_v1 import fill
 from tests.format.catalog.warehouse_v1 import check_says_the_same
 
 from lakelog.catalog import Catalog
-from lakelog.log.findings import Severity
+from lakelog.log.checks.findings import Severity
 
 GOLDEN = Path(__file__).parent / "refs_v1"
 

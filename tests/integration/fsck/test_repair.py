@@ -17,12 +17,12 @@ from tests.integration.fsck.world import SCHEMA, rows
 from lakelog.catalog.maintenance.fsck import Findings, Severity
 from lakelog.catalog.maintenance.fsck.judges import TableJudge
 from lakelog.log import FormatError, LocalStore
+from lakelog.log.checks.lost import LostList
+from lakelog.log.checks.repair import repair
+from lakelog.log.checks.verify import verify
 from lakelog.log.expiry import expire
 from lakelog.log.format import decode_root
 from lakelog.log.format import encode as encode_object
-from lakelog.log.lost import LostList
-from lakelog.log.repair import repair
-from lakelog.log.verify import verify
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from lakelog.catalog import Catalog, Table, col
 from lakelog.catalog.errors import NoSuchRef
 from lakelog.catalog.files import deletion_vectors
 from lakelog.log import LogOptions
+from lakelog.log.checks.findings import Severity
 from lakelog.log.errors import InvalidInput
-from lakelog.log.findings import Severity
 
 SCHEMA = pa.schema({"id": pa.int64(), "name": pa.string()})
 NAMES = ("a", "b", "c")

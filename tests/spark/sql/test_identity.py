@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException, ParseException
 from tests.spark.sessions import another_session
 
 from lakelog.catalog.maintenance import fsck
-from lakelog.log.findings import Severity
+from lakelog.log.checks.findings import Severity
 
 TABLE = "CREATE TABLE lake.t (id BIGINT GENERATED ALWAYS AS IDENTITY, v STRING)"
 SPARK_4_3 = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)

@@ -19,8 +19,8 @@ from lakelog.catalog.schema.identity import ValuesTaken, refuse_given
 from lakelog.catalog.schema.spark_types import schema_from_spark
 from lakelog.catalog.state.events import IdentityTaken, encode
 from lakelog.log import Draft
+from lakelog.log.checks.findings import Severity
 from lakelog.log.errors import InvalidInput, Unsupported
-from lakelog.log.findings import Severity
 
 
 def create(

@@ -17,7 +17,7 @@ from lakelog.catalog.files.row_ids import with_ids
 from lakelog.catalog.maintenance import fsck
 from lakelog.catalog.writes import file_changes
 from lakelog.log import ConflictError
-from lakelog.log.findings import Severity
+from lakelog.log.checks.findings import Severity
 
 NO_TIME = dt.timedelta(0)
 

@@ -2,6 +2,6 @@
 
 from lakelog.catalog.maintenance.fsck.check import check_warehouse
 from lakelog.catalog.maintenance.fsck.data_checks import Checksum
-from lakelog.log.findings import Finding, Findings, Severity
+from lakelog.log.checks.findings import Finding, Findings, Severity
 
 __all__ = ["Checksum", "Finding", "Findings", "Severity", "check_warehouse"]

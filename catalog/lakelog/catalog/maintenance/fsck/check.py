@@ -14,8 +14,8 @@ from lakelog.catalog.maintenance.fsck.walk import Depth, Walk
 from lakelog.catalog.names import Identifier
 from lakelog.catalog.state import NAMESPACE, RELATION
 from lakelog.log import wait_for_background
+from lakelog.log.checks.findings import Findings
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
-from lakelog.log.findings import Findings
 from lakelog.log.format import Commit, decode_base, decode_entry
 
 

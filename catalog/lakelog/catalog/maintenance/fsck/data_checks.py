@@ -35,8 +35,8 @@ from lakelog.catalog.maintenance.fsck.judges import DataFileFacts, facts_of
 from lakelog.catalog.parquet import MAGIC, OpenUrl, open_parquet
 from lakelog.catalog.schema import AtomicType, Field, Schema, type_from_arrow, value_type
 from lakelog.log import ObjectStore
+from lakelog.log.checks.findings import Findings
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound, StorageError
-from lakelog.log.findings import Findings
 
 FILES_AT_ONCE = 4
 FILES_IN_A_ROUND = 256

@@ -14,9 +14,9 @@ from lakelog.catalog.logs import LogCache, has_own_place
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import Entry, NamespaceState, TableState
 from lakelog.log import Log, View
+from lakelog.log.checks.findings import Finding, Severity
+from lakelog.log.checks.verify import Verified, read_decision
 from lakelog.log.errors import LakelogError, StorageError
-from lakelog.log.findings import Finding, Severity
-from lakelog.log.verify import Verified, read_decision
 
 LOOKS_MAX = 5
 """What changes each time it is looked at is in use, and not damaged."""

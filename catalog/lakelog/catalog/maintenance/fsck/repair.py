@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from lakelog.catalog.logs import Found, NameTree
 from lakelog.catalog.maintenance.fsck.walk import Checked, HalfDone, Walk
+from lakelog.log.checks.findings import Finding, Severity
+from lakelog.log.checks.repair import repair as repair_derived
 from lakelog.log.errors import LakelogError
-from lakelog.log.findings import Finding, Severity
 from lakelog.log.format import Intent
-from lakelog.log.repair import repair as repair_derived
 
 _DOUBTFUL = (
     "cut-unreadable",

@@ -10,10 +10,10 @@ from lakelog.catalog.ddl import decode_cut
 from lakelog.catalog.maintenance.fsck.links import as_it_is
 from lakelog.catalog.maintenance.fsck.walk import Walk
 from lakelog.catalog.state import NamespaceState, SavedCut
+from lakelog.log.checks.verify import read_decision
+from lakelog.log.checks.verify_derived import said
 from lakelog.log.errors import FormatError
 from lakelog.log.format import COMMITTED, Decision, decode_decision
-from lakelog.log.verify import read_decision
-from lakelog.log.verify_derived import said
 
 OBJECTS_AT_ONCE = 64
 NOTES_MAX = 20

@@ -25,10 +25,10 @@ from lakelog.catalog.maintenance.fsck.still_needed import StillNeeded
 from lakelog.catalog.maintenance.reachable import named_by, paths
 from lakelog.catalog.names import WALK_DEPTH_LIMIT, Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, Dropped, Entry, NamespaceState, TableState
+from lakelog.log.checks.findings import Findings, Severity
+from lakelog.log.checks.verify import Verified, verify
 from lakelog.log.errors import FormatError, LakelogError, NotFound, StorageError
-from lakelog.log.findings import Findings, Severity
 from lakelog.log.grammar import shortened
-from lakelog.log.verify import Verified, verify
 from lakelog.log.view import UNREADABLE
 
 T = TypeVar("T")

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic
 
-from lakelog.log import lost
+from lakelog.log.checks import lost
+from lakelog.log.checks.findings import Findings
+from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
+from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
-from lakelog.log.findings import Findings
 from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
 from lakelog.log.listing import Listing, list_log, ranges
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
-from lakelog.log.standing import Broken, Judge, Origin, Standing
-from lakelog.log.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
 from lakelog.log.view import UNREADABLE, S, View, advance, effective, empty_view
 
 ALL_TOGETHER = "restore the objects of this log from one backup"

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from lakelog.log import lost, snapshots
+from lakelog.log import snapshots
+from lakelog.log.checks import lost
+from lakelog.log.checks.overlay import Overlay
+from lakelog.log.checks.standing import Judge, Origin
+from lakelog.log.checks.verify import Verified
 from lakelog.log.errors import StorageError
 from lakelog.log.format import hash_of
 from lakelog.log.log import Log
-from lakelog.log.overlay import Overlay
-from lakelog.log.standing import Judge, Origin
-from lakelog.log.verify import Verified
 from lakelog.log.view import UNREADABLE, S, View
 
 PROBES_MAX = 64

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from lakelog.log import MemoryStore, NotFound
-from lakelog.log.overlay import Overlay
+from lakelog.log.checks.overlay import Overlay
 
 KEYS = [f"{folder}/{name}" for folder in ("a", "a/b", "é") for name in ("1", "2", "3")]
 

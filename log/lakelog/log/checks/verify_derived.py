@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Generic
 
+from lakelog.log.checks.findings import Findings
+from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
 from lakelog.log.errors import FormatError
-from lakelog.log.findings import Findings
 from lakelog.log.format import (
     COMMITTED,
     Base,
@@ -26,7 +27,6 @@ from lakelog.log.keys import blob_version
 from lakelog.log.listing import Listing
 from lakelog.log.log import Log
 from lakelog.log.replay import hash_before_expiry
-from lakelog.log.standing import Broken, Judge, Origin, Standing
 from lakelog.log.view import UNREADABLE, S, View, view_of
 
 OBJECTS_AT_ONCE = 64
