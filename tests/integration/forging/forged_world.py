@@ -6,6 +6,7 @@ names a manifest, a saved cut) is forged with it, so that nothing but the member
 
 from __future__ import annotations
 
+import itertools
 import re
 import uuid
 from collections.abc import Callable
@@ -33,7 +34,16 @@ def one_by_one(works: Any) -> None:
         work()
 
 
+_numbers = itertools.count()
+
+
+def next_id() -> str:
+    """Return an id that is the same in every run: a seed then means the same cases."""
+    return f"{next(_numbers):026d}".translate(str.maketrans("0123456789", "abcdefghij"))
+
+
 OPTIONS = LogOptions(
+    new_id=next_id,
     snapshot_every_versions=4,
     in_background=lambda name, work: work(),
     in_parallel=one_by_one,

@@ -68,7 +68,7 @@ def _cycles(world: World) -> dict[str, tuple[str, Forge]]:
     def deep(world: World) -> None:
         above = a
         for n in range(400):
-            id = f"{n:026d}".translate(str.maketrans("0123456789", "abcdefghij"))
+            id = f"{n:026d}".translate(str.maketrans("0123456789", "klmnopqrst"))
             below = f"n-{id}"
             world.add_commit(above, _linked("d", "namespace", id, below))
             first = world.plain(world.keys("commit")[0])

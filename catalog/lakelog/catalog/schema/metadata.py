@@ -8,7 +8,7 @@ import msgspec
 
 from lakelog.catalog.schema.constraints import Constraint
 from lakelog.catalog.schema.partitioning import PartitionSpec, SortOrder, Transform, result_type
-from lakelog.catalog.schema.schema import DEPTH_LIMIT, FIELD_LIMIT, Schema
+from lakelog.catalog.schema.schema import DEPTH_LIMIT, FIELD_LIMIT, NAME_LIMIT_BYTES, Schema
 from lakelog.catalog.schema.stored_types import ready
 from lakelog.catalog.schema.types import children
 from lakelog.log.errors import FormatError, LakelogError
@@ -43,6 +43,10 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return {spec.id: spec for spec in self.specs}
 
 
+PART_NAME_LIMIT = DEPTH_LIMIT * (NAME_LIMIT_BYTES + 1) + 32
+"""A partition field is called by its column's path and its transform."""
+
+
 def check_metadata(metadata: Metadata) -> None:
     """Raise FormatError for stored metadata that no change of a table can have made: all rooms rely on these rules.
 
@@ -52,6 +56,8 @@ def check_metadata(metadata: Metadata) -> None:
     problem = _problem_of(schema)
     for spec in metadata.specs:
         for part in spec.fields:
+            if len(part.name) > PART_NAME_LIMIT:
+                problem = problem or f"a partition field's name is longer than {PART_NAME_LIMIT} characters"
             problem = problem or _misfit(schema, part.source_id, part.transform)
     for order in metadata.sort_order.fields:
         problem = problem or _misfit(schema, order.source_id, order.transform)
@@ -79,6 +85,8 @@ def _problem_of(schema: Schema) -> str | None:
             or max(new, default=0) > schema.last_id
         ):
             return f"an id is given twice, or is not from 1 to {schema.last_id}"
+        if any(max(len(field.name), len(field.physical)) > NAME_LIMIT_BYTES for field in fields):
+            return f"a column's name is longer than {NAME_LIMIT_BYTES} characters"
         ids |= new
         if len(ids) > FIELD_LIMIT:
             return f"it has more than {FIELD_LIMIT} columns and nested fields"
