@@ -100,8 +100,8 @@ def save_cut(tree: NameTree, name: str, token: Token | None) -> SavedCut:
 
 
 def _check_kept(tree: NameTree, name: str, versions: Mapping[str, int]) -> None:
-    """Refuse a cut of which a version has expired since it was collected, except that of the root, whose intent was
-    judged on its state. CommitConflict.
+    """Refuse a cut of which a version has expired since it was collected. CommitConflict. The root is left out: the
+    cut's intent in it was judged on its state.
 
     The versions of a log that was replaced by another one at its place are no longer known, and count as expired.
     """
