@@ -90,6 +90,7 @@ class Life:
         new = f"renamed {self.next_id}"
         self.client().rename_table(("ns", name), ("ns", new))
         self.tables[new] = self.tables.pop(name)
+        self.tables[new].append(("move", self.tables[new][-1][1]))
 
     def drop(self) -> None:
         name = self.random.choice(sorted(self.tables))

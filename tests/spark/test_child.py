@@ -76,7 +76,8 @@ def state(lake):
         seen[namespace] = (properties, catalog.list_namespaces(namespace))
         for name in catalog.list_tables(namespace):
             table = catalog.load_table(name)
-            seen[name] = (table.version, table.row_count, [entry.operation for entry in table.history()])
+            # Not its version: an attempt that was killed before its decision is one, and changes nothing.
+            seen[name] = (table.row_count, [entry.operation for entry in table.history()])
     return seen
 
 
