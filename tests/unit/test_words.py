@@ -79,7 +79,12 @@ def tracked(*endings: str) -> list[str]:
     return [path for path in listed.stdout.splitlines() if path != HERE and (ROOT / path).is_file()]
 
 
-@pytest.mark.parametrize("path", tracked(".md", ".py", ".scala", ".sh", ".toml", ".yml"))
+def commands() -> list[str]:
+    """Return the scripts that are called by a name without an ending."""
+    return [path for path in tracked() if path.startswith((".ci/", "scripts/")) and not Path(path).suffix]
+
+
+@pytest.mark.parametrize("path", [*tracked(".md", ".py", ".scala", ".sh", ".toml", ".yml"), *commands()])
 def test_a_file_is_in_plain_english(path: str) -> None:
     assert findings(path) == []
 
