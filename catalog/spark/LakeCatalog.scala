@@ -49,6 +49,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     ask(wire.ListNamespaces(parent.toSeq)).namespaces.map(_.toArray).toArray
   }
 
+  /** Those of the root; none in a warehouse that does not exist yet. */
+  private[lakelog] def namespacesIfAny: Array[Array[String]] = failures.namespace(Array.empty) {
+    ask(wire.ListNamespaces(Nil, ifAny = true)).namespaces.map(_.toArray).toArray
+  }
+
   override def namespaceExists(names: Array[String]): Boolean = failures.namespace(names) {
     LakeCatalog.isSystem(names) || ask(wire.NamespaceExists(names.toSeq)).exists
   }

@@ -1,7 +1,7 @@
 """The catalog's errors: leaves of the tree in `lakelog.log.errors`.
 
 NotFound       NoSuchColumn, NoSuchConstraint, NoSuchFunction, NoSuchNamespace, NoSuchRef,
-               NoSuchTable (TableRenamed), NoSuchView
+               NoSuchTable (TableRenamed), NoSuchView, NoSuchWarehouse
 AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, RefExists,
                TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
@@ -30,6 +30,12 @@ class NoSuchNamespace(NotFound):
     """There is no namespace of that name, or it was dropped."""
 
     kind = "no-such-namespace"
+
+
+class NoSuchWarehouse(NotFound):
+    """The warehouse is a folder that does not exist: check the path. The first write creates it."""
+
+    kind = "no-such-warehouse"
 
 
 class NoSuchTable(NotFound):

@@ -94,7 +94,7 @@ private[lakelog] object Failures {
     "no-such-view", "no-such-function", "view-already-exists", "function-already-exists", "table-already-exists",
     "namespace-already-exists", "column-already-exists", "namespace-not-empty",
     "constraint-already-exists", "no-such-constraint", "multiple-primary-keys", "rows-unproven",
-    "no-such-ref", "ref-already-exists")
+    "no-such-ref", "ref-already-exists", "no-such-warehouse", "table-renamed", "clock-not-trusted")
 
   /** Whether the name of a table or view is another's already. */
   def isTaken(failure: LakelogFailure): Boolean = Set("table-already-exists", "view-already-exists")(failure.kind)

@@ -44,7 +44,7 @@ private[lakelog] trait SessionNamespaces extends DelegatingCatalogExtension { se
   override def listNamespaces(): Array[Array[String]] = {
     val own = databases.listNamespaces()
     val known = own.map(_.toSeq).toSet
-    val others = lake.listNamespaces().filterNot { names =>
+    val others = lake.namespacesIfAny.filterNot { names =>
       SessionNamespaces.spellings(names).exists(spelling => known(spelling.toSeq))
     }
     (own ++ others).sortBy(_.mkString("."))

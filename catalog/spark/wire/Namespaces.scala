@@ -3,15 +3,17 @@ package org.apache.spark.sql.lakelog.wire
 
 import org.json4s.JsonAST.JObject
 
-/** Which namespaces are directly in this one. */
-private[lakelog] final case class ListNamespaces(namespace: Seq[String])
+/** Which namespaces are directly in this one. `if_any`: a warehouse that does not exist yet has none. */
+private[lakelog] final case class ListNamespaces(namespace: Seq[String], ifAny: Boolean = false)
   extends Request[Namespaces]("list_namespaces") {
-  override def members: Members = List("namespace" -> put(namespace))
+  override def members: Members = List("namespace" -> put(namespace), "if_any" -> put(ifAny))
   override def answer(json: JObject): Namespaces = Namespaces.of(json)
 }
 
 private[lakelog] object ListNamespaces extends Companion[ListNamespaces] {
-  override def of(json: JObject): ListNamespaces = ListNamespaces(take[Seq[String]](json, "namespace"))
+  override def of(json: JObject): ListNamespaces = ListNamespaces(
+    take[Seq[String]](json, "namespace"),
+    takeIfAny[Boolean](json, "if_any").getOrElse(false))
 }
 
 private[lakelog] final case class Namespaces(namespaces: Seq[Seq[String]])

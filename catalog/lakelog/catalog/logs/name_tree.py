@@ -75,7 +75,7 @@ class NameTree:
 
     def listed(self, namespace: Identifier, space: str) -> NamespaceState:
         """Return a namespace as it is now, and note that all of one space is read. NoSuchNamespace if it does not
-        exist, NotFound for the names of a warehouse that does not exist; the root of an empty one is empty."""
+        exist, NoSuchWarehouse for the names of one that does not exist; the root of an empty one is empty."""
         found = self.find_namespace(namespace)
         if found is None:
             if not namespace:

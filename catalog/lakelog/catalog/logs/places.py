@@ -10,8 +10,8 @@ import os
 import threading
 from collections.abc import Mapping
 
+from lakelog.catalog.errors import NoSuchWarehouse
 from lakelog.log import canonical_url, open_store
-from lakelog.log.errors import NotFound
 from lakelog.log.stores import ObjectStore
 
 
@@ -32,10 +32,10 @@ class Places:
             return self.stores[url]
 
     def check_there(self) -> None:
-        """NotFound where the warehouse is a local folder that does not exist. A bucket reports that by itself, and a
-        prefix without objects is an empty warehouse."""
+        """NoSuchWarehouse where the warehouse is a local folder that does not exist. A bucket reports that by itself,
+        and a prefix without objects is an empty warehouse."""
         if self.warehouse.startswith("/") and not os.path.isdir(self.warehouse):
-            raise NotFound(
+            raise NoSuchWarehouse(
                 f"there is no warehouse at {self.warehouse}: check the path (the first write creates it)"
             )
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from lakelog.catalog import NoSuchWarehouse
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import namespaces as ask
 from lakelog.spark.requests.base import Done, Dropped, Exists
 
 
 def list_namespaces(at: OpenCatalog, asked: ask.ListNamespaces) -> ask.Namespaces:
-    return ask.Namespaces(namespaces=tuple(at.of(asked.transaction).list_namespaces(asked.namespace)))
+    try:
+        return ask.Namespaces(namespaces=tuple(at.of(asked.transaction).list_namespaces(asked.namespace)))
+    except NoSuchWarehouse:
+        if not asked.if_any:
+            raise
+        return ask.Namespaces(namespaces=())
 
 
 def exists(at: OpenCatalog, asked: ask.NamespaceExists) -> Exists:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from lakelog.spark.requests.base import Answer, NamespaceChange, OfNamespace, Path
 
 
-class ListNamespaces(OfNamespace, frozen=True, tag="list_namespaces"):
-    """Which namespaces are directly in this one."""
+class ListNamespaces(OfNamespace, frozen=True, kw_only=True, tag="list_namespaces"):
+    """Which namespaces are directly in this one. `if_any`: a warehouse that does not exist yet has none."""
+
+    if_any: bool = False
 
 
 class Namespaces(Answer, frozen=True, kw_only=True):
