@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
+from tests.everywhere import replaced
 from tests.sim.scheduler import Crash, Scheduler
 from tests.sim.stores import TrueStore, Weather
 from tests.sim.world import START_US, YEAR_US, new_weather
@@ -136,8 +137,8 @@ class CatalogWorld:
         """Inside, each client that opens the warehouse gets a way to it of its own."""
         with (
             patch.object(places, "open_store", self.open_store),
-            patch.object(parquet, "copied_files", copied_files),
-            patch.object(parquet, "written_files", written_files),
+            replaced(parquet, "copied_files", copied_files),
+            replaced(parquet, "written_files", written_files),
             patch.object(reading, "in_order", one_by_one),
             patch.object(identity_rewrite, "moved", moved),
         ):

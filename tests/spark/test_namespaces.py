@@ -6,12 +6,6 @@ from pyspark.errors import AnalysisException
 pytestmark = pytest.mark.adapter
 
 
-def test_a_warehouse_that_is_not_there_shows_an_empty_catalog_and_stays_absent(lake, tmp_path):
-    assert lake.sql(f"SHOW NAMESPACES IN {lake.name}") == []
-    assert lake.sql(f"SHOW TABLES IN {lake.name}") == []
-    assert not (tmp_path / "warehouse").exists()
-
-
 def test_namespaces_are_created_nested_listed_and_dropped(lake):
     lake.sql("CREATE NAMESPACE lake.a COMMENT 'first' WITH DBPROPERTIES ('k' = 'v')")
     lake.sql("CREATE NAMESPACE lake.a.b")

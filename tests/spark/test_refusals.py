@@ -134,5 +134,6 @@ def test_a_warehouse_that_does_not_exist_is_an_error_until_something_is_written(
     for statement in (f"SHOW NAMESPACES IN {lake.name}", f"SHOW TABLES IN {lake.name}"):
         with pytest.raises(Exception, match=f"there is no warehouse at {lake.warehouse}: check the path"):
             lake.sql(statement)
+    assert not (tmp_path / "wharehouse").exists()
     lake.sql("CREATE NAMESPACE lake.a")
     assert lake.sql(f"SHOW NAMESPACES IN {lake.name}") == [("a",)]

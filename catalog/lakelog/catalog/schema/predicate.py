@@ -32,6 +32,8 @@ TEXT_TESTS = ("STARTS_WITH", "ENDS_WITH", "CONTAINS")
 NULL_TESTS = ("IS_NULL", "IS_NOT_NULL")
 _SPELLINGS = {"==": "=", "!=": "<>", "not in": "NOT IN", "in": "IN"}
 _DEPTH_LIMIT = 200
+_DEPTH_KEPT = _DEPTH_LIMIT + 8
+"""What was read is cut at the limit, and a few levels are put around it."""
 _CONDITIONS_LIMIT = 10_000
 TOO_DEEP = f"nested deeper than the limit of {_DEPTH_LIMIT} levels"
 
@@ -99,21 +101,23 @@ class Predicate:
             return f"a condition {TOO_DEEP}, or of too many conditions"
 
     def _text(self) -> str:
-        match self.op, self.args:
+        # One frame of Python for a level: a condition at the limit is shown from wherever it is met.
+        texts = [each._text() if isinstance(each, Predicate) else str(each) for each in self.args]
+        match self.op, texts:
             case (("AND" | "OR"), _):
-                return "(" + f" {self.op} ".join(map(str, self.args)) + ")"
-            case "IN", (column, *values):
-                return f"{column} IN ({', '.join(map(str, values))})"
-            case "NOT", (operand,):
+                return "(" + f" {self.op} ".join(texts) + ")"
+            case "IN", [column, *values]:
+                return f"{column} IN ({', '.join(values)})"
+            case "NOT", [operand]:
                 return f"NOT {operand}"
-            case op, (left, right) if op in COMPARISONS:
+            case op, [left, right] if op in COMPARISONS:
                 return f"{left} {op} {right}"
-            case op, (operand,) if op in NULL_TESTS:
+            case op, [operand] if op in NULL_TESTS:
                 return f"{operand} {op.replace('_', ' ')}"
-            case op, ():
+            case op, []:
                 return op
-            case op, args:
-                return f"{op}({', '.join(map(str, args))})"
+            case op, _:
+                return f"{op}({', '.join(texts)})"
         raise AssertionError("every predicate has a text")
 
     def to_json(self) -> dict[str, Any]:
@@ -235,7 +239,7 @@ def _of_limited_depth(predicate: Predicate) -> Predicate:
 
 def _is_too_deep(predicate: Predicate) -> bool:
     level: list[Predicate] = [predicate]
-    for _ in range(_DEPTH_LIMIT):
+    for _ in range(_DEPTH_KEPT):
         level = [each for above in level for each in above.args if isinstance(each, Predicate)]
         if not level:
             return False
@@ -247,7 +251,7 @@ def _flattened(predicate: Predicate, depth: int = 0) -> Predicate:
 
     InvalidInput for what is nested too deeply all the same, or has too many conditions.
     """
-    if depth > _DEPTH_LIMIT:
+    if depth > _DEPTH_KEPT:
         raise _too_deep()
     operands: list[Operand] = []
     waiting: list[Operand] = list(reversed(predicate.args))

@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from tests.everywhere import replaced
 from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import (
@@ -18,10 +19,8 @@ from lakelog.catalog import (
     Table,
     col,
     parquet,
-    table_partitions,
 )
 from lakelog.catalog.logs import TableHead
-from lakelog.catalog.writes import arrow_rows, compaction_commit, delete, partial_files
 from lakelog.log import CommitUnknown, NotFound
 
 Other = Callable[[Table], object]
@@ -56,10 +55,7 @@ def beaten(other: Other, table: Table) -> Iterator[None]:
 
     with ExitStack() as patches:
         for name in ("copied_files", "written_files", "written_partitions"):
-            write = getattr(parquet, name)
-            for user in (arrow_rows, compaction_commit, delete, partial_files, table_partitions):
-                if getattr(user, name, None) is write:
-                    patches.enter_context(patch.object(user, name, first(write)))
+            patches.enter_context(replaced(parquet, name, first(getattr(parquet, name))))
         yield
         assert not left, "nothing was written, so that nothing was in the way"
 
