@@ -25,7 +25,9 @@ BUCKET = "lakelog"
 @pytest.fixture(scope="session")
 def lakelog_warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of the warehouse, which is emptied after each test that uses a catalog on it."""
-    return str(tmp_path_factory.mktemp("lakelog") / "warehouse")
+    folder = tmp_path_factory.mktemp("lakelog") / "warehouse"
+    folder.mkdir()
+    return str(folder)
 
 
 @pytest.fixture

@@ -352,9 +352,12 @@ def test_a_name_whose_table_was_taken_over_by_another_warehouse_leads_to_nothing
     other = Catalog(tmp_path / "other", options={"fsync": "off"})
     other.create_namespace("n")
     other.register_table("n.taken", place, take_over=True)
-    with pytest.raises(LakelogError, match="taken over by another warehouse"):
+    # Until the next commit, only the other warehouse says what became of the take-over.
+    with pytest.raises(LakelogError, match="is part of a transaction that is decided at"):
         catalog.load_table("n.t")
     other.load_table("n.taken").append(rows(1))
+    with pytest.raises(LakelogError, match="taken over by another warehouse"):
+        catalog.load_table("n.t")
     assert catalog.table_at(place).append(rows(2)).row_count == 2
 
 
