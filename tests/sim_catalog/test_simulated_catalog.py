@@ -14,7 +14,7 @@ CAUGHT_BY = {
     "a-cut-is-not-checked-again": "bank",
     "what-was-read-is-not-validated": "ring",
     "what-was-only-read-is-not-validated": "duty",
-    "the-steps-of-a-transaction-are-decided-once": "ring",
+    "the-steps-of-a-transaction-are-decided-once": "bank",
     "what-was-created-for-nothing-is-left-open": "ring",
     "a-batch-of-a-stream-is-not-looked-for": "sink",
     "a-batch-that-a-transaction-finds-committed-is-left-out": "sink",
