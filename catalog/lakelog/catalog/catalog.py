@@ -226,7 +226,7 @@ def _as_of(logs: LogCache, as_of: str | dt.datetime | int) -> LogCache:
 
     def check_past() -> None:
         # Asked once a log was read: so the store's time is known without a request.
-        if at_us > logs.likely_us():
+        if logs.is_future(at_us):
             raise InvalidInput(f"the time {as_of} is in the future: the catalog as of then is not known yet")
 
     return TransactionLogs(logs, Cut(logs, at_us=at_us, check_past=check_past), refusal=refusal)

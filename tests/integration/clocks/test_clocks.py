@@ -23,7 +23,7 @@ from tests import s3_servers
 
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
-from lakelog.log import LogOptions, NotFound, clocks, open_store
+from lakelog.log import InvalidInput, LogOptions, NotFound, clocks, open_store
 from lakelog.log.clocks import host_clock_us
 from lakelog.log.stores import local_store
 from lakelog.log.stores.local_store import LocalStore
@@ -155,6 +155,24 @@ def test_a_catalog_as_of_a_time_goes_by_the_stores_clock(place: Place) -> None:
     assert behind.get("rows") == 2, behind
     ahead = place.client(f"+{place.far}", look % (moment_us + 5 * MINUTE_US))
     assert "in the future" in ahead.get("message", ""), ahead
+
+
+def test_the_last_second_of_a_store_that_tells_whole_ones_is_not_in_the_future(
+    disk: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Date is up to a second behind. What was committed within it can be asked for by a host that goes by it."""
+    disk.catalog().create_table("t", ROWS.schema)
+    moment_us = disk.catalog().load_table("t").append(ROWS).timestamp_us
+    monkeypatch.setattr(LocalStore, "now_us", lambda store, near="": moment_us - 999_999)
+    an_hour_behind = LogOptions(clock_us=lambda: host_clock_us() - 60 * MINUTE_US)
+
+    def rows(at_us: int) -> int:
+        catalog = Catalog(disk.url, options=disk.options, log_options=an_hour_behind, as_of=at_us)
+        return int(catalog.load_table("t").to_arrow().num_rows)
+
+    assert rows(moment_us) == 2
+    with pytest.raises(InvalidInput, match="in the future"):
+        rows(moment_us + 2)
 
 
 def test_times_that_are_in_a_log_already_make_nothing_old(

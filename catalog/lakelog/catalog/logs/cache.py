@@ -34,6 +34,9 @@ from lakelog.log.keys import Keys
 from lakelog.log.placing import Decide
 from lakelog.log.view import CLOCK_TOLERANCE_US
 
+DATE_STEP_US = 1_000_000
+"""A server's Date has whole seconds, rounded down: it may be so much later there."""
+
 S = TypeVar("S")
 T = TypeVar("T")
 U = TypeVar("U")
@@ -103,16 +106,24 @@ class LogCache:
 
         None where the store's cannot be known. No request, unless this process has had no answer of that store.
         """
-        store, prefix = self.places.open(location)
-        store_us, own_us = store.now_us(Keys(prefix).latest), self.host_us()
-        if store_us is None:
-            return None
-        return own_us if abs(own_us - store_us) <= CLOCK_TOLERANCE_US else store_us
+        store_us, own_us = self._clocks(location)
+        return own_us if store_us is not None and _agree(own_us, store_us) else store_us
 
     def likely_us(self, location: str = "") -> int:
         """As `now_us`; this host's time where the store's cannot be known. Nothing may be deleted by that alone."""
         now_us = self.now_us(location)
         return self.host_us() if now_us is None else now_us
+
+    def is_future(self, time_us: int, location: str = "") -> bool:
+        """Whether `time_us` is still to come at the store that has `location`: not what may be past there already."""
+        store_us, own_us = self._clocks(location)
+        if store_us is None or _agree(own_us, store_us):
+            return time_us > own_us
+        return time_us > store_us + DATE_STEP_US
+
+    def _clocks(self, location: str) -> tuple[int | None, int]:
+        store, prefix = self.places.open(location)
+        return store.now_us(Keys(prefix).latest), self.host_us()
 
     def host_us(self) -> int:
         """Return the time by this host's clock, whatever the store's is."""
@@ -228,3 +239,7 @@ class LogCache:
         )
         for change, committed in zip(changes, done, strict=True):
             change.tracked.offer(committed.view)
+
+
+def _agree(own_us: int, store_us: int) -> bool:
+    return abs(own_us - store_us) <= CLOCK_TOLERANCE_US
