@@ -13,6 +13,7 @@ from tests.processes.world import SCHEMA, rows
 from lakelog.catalog import Catalog
 from lakelog.log import expiry
 from lakelog.log.stores import open_store
+from lakelog.log.stores.local_store import LocalStore
 
 
 class _Killed(Exception):
@@ -40,3 +41,31 @@ def test_a_purge_that_was_killed_after_the_data_is_not_taken_for_a_loss(
     checked = models.Checked(wrong=found.wrong)
     models.TableModel(catalog, chain, random.Random(1), checked).follow(models.Requests([]))
     assert checked.wrong == []
+
+
+def test_a_restore_that_was_killed_before_any_name_leads_to_its_log_is_settled_by_its_next_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = Catalog(tmp_path)
+    table = catalog.create_table("t", SCHEMA)
+    catalog.drop_table("t")
+    real = LocalStore.put_if_absent
+
+    def killed_after_the_table(store: LocalStore, key: str, data: bytes) -> bool:
+        if key.startswith("_log/") or "_txn" in key:
+            raise _Killed
+        return real(store, key, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "put_if_absent", killed_after_the_table)
+        with pytest.raises(_Killed):
+            catalog.undrop_table("t")
+    store = open_store(str(tmp_path), {})
+    [chain] = [chain for chain in chains.read(store).chains.values() if chain.is_table]
+    assert chain.entries[-1].version == table.version + 2 and chain.sealed
+    assert len(chains.read(store).wrong) == 1
+    assert (chains.settle_restores(store), chains.settle_restores(store)) == (1, 0)
+    found = chains.read(store)
+    assert found.wrong == [] and found.chains[chain.prefix].sealed
+    catalog.undrop_table("t")
+    assert Catalog(tmp_path).load_table("t").id == table.id

@@ -157,7 +157,7 @@ def test_a_catalog_as_of_a_time_goes_by_the_stores_clock(place: Place) -> None:
     assert "in the future" in ahead.get("message", ""), ahead
 
 
-def test_the_last_second_of_a_store_that_tells_whole_ones_is_not_in_the_future(
+def test_the_last_second_of_a_store_that_reports_whole_ones_is_not_in_the_future(
     disk: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Date is up to a second behind. What was committed within it can be asked for by a host that goes by it."""
