@@ -95,13 +95,17 @@ def plain(value: Any) -> Any:
     return value
 
 
+OF_SPARK = ("INTERNAL_ERROR", "MISSING_ATTRIBUTES", "PLAN_VALIDATION_FAILED")
+"""What Spark fails with where its own rules break a plan: with this on plain tables, there is no answer to compare with."""
+
+
 def difference(
     spark: SparkSession, one: Side, other: Side, query: Query, expected: Answer | None = None
 ) -> tuple[str, Answer, Answer]:
     """Return what is different, or nothing, and both answers. `other` is the side that is right."""
     found, expected = run(spark, one, query.sql), expected or run(spark, other, query.sql)
     if found.error or expected.error:
-        if found.error == expected.error:
+        if found.error == expected.error or (expected.error or "").startswith(OF_SPARK):
             return "", found, expected
         return f"errors: {found.error or 'none'}, where {expected.error or 'none'} is due", found, expected
     if found.columns != expected.columns:
