@@ -348,5 +348,6 @@ def _store(settings: Settings, folder: Path) -> Iterator[tuple[World, World, Fau
         server.credentials(),
         faulty_proxy(server.endpoint, chance) as proxy,
     ):
-        world = World(str(folder), "s3://lake/warehouse", server.options, settings.seed, names)
+        url = "s3://lake/warehouse"
+        world = World(str(folder), url, server.options, settings.seed, names, environment=server.environment)
         yield world, replace(world, options={**server.options, "endpoint": proxy.endpoint}), proxy

@@ -6,7 +6,7 @@ import faulthandler
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +34,8 @@ class World:
     seed: int
     writers: tuple[str, ...]
     mutation: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Credentials. Processes are forked by a server that may have begun before there were any."""
 
     @property
     def journals(self) -> Path:
@@ -65,6 +67,7 @@ def load_world(path: str) -> World:
 def begin(world_file: str, name: str) -> World:
     """Begin a process of the run: what it says, and where it breaks down, goes to its own log."""
     world = load_world(world_file)
+    os.environ.update(world.environment)
     log = os.open(Path(world.folder) / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)

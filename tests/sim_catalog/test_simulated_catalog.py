@@ -26,6 +26,7 @@ CAUGHT_BY = {
 """What the seeds are about that show it soonest; those about names for all others."""
 
 LATE = {
+    "ages-are-judged-by-the-hosts-clock": 1563,
     "a-write-by-name-does-not-look-at-the-name-again": 63,
     "a-cascade-does-not-see-what-was-linked-meanwhile": 1134,
     "a-link-does-not-look-at-the-name-again": 436,

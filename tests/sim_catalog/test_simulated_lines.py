@@ -9,6 +9,8 @@ from tests.sim_catalog.simulation import LINES, simulate_catalog
 SHORT = range(1, 151)
 FULL = range(SHORT.stop, 5_000)
 SEEDS_OF_MUTATIONS = range(1, 2001)
+LATE = {"maintenance-looks-at-main-alone": 269}
+"""Seeds seen to fail, of mutations that few find: they save a search as long as the simulation stays as it is."""
 
 
 def test_lines_do_not_mix_in_hundreds_of_seeds() -> None:
@@ -52,4 +54,5 @@ def test_lines_do_not_mix_in_thousands_of_seeds() -> None:
 @pytest.mark.parametrize("mutation", sorted(LINE_MUTATIONS))
 def test_some_seed_fails_once_a_protection_of_lines_is_removed(mutation: str) -> None:
     with LINE_MUTATIONS[mutation]():
-        assert any(simulate_catalog(seed, LINES).failures for seed in SEEDS_OF_MUTATIONS)
+        seeds = [LATE.get(mutation, 1), *SEEDS_OF_MUTATIONS]
+        assert any(simulate_catalog(seed, LINES).failures for seed in seeds)

@@ -47,6 +47,15 @@ def deadly(self, key, data):
 LocalStore.put_if_absent = deadly
 """
 
+# The process that an intent waits for is dead, and the next one would wait for it for seconds.
+IMPATIENT = """
+from dataclasses import replace
+from lakelog.log import placing
+patient = placing.wait_or_abort
+placing.wait_or_abort = lambda place, commit, options: patient(
+    place, commit, replace(options, patience_s=0.1, patience_each_s=0.0))
+"""
+
 STATEMENTS = [
     "INSERT INTO lake.a.t VALUES (7, 'z')",
     "INSERT OVERWRITE lake.a.t VALUES (7, 'z')",
@@ -101,7 +110,7 @@ def test_a_kill_in_the_middle_of_a_commit_loses_and_doubles_nothing(
         folder.mkdir()
         lake = make_lake(
             str(tmp_path / f"warehouse{moment}"),
-            python=warm.program(folder, DEADLY.format(armed=str(armed), after=after)),
+            python=warm.program(folder, IMPATIENT + DEADLY.format(armed=str(armed), after=after)),
         )
         prepare(lake)
         armed.write_text(str(moment))

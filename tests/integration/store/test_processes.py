@@ -13,7 +13,7 @@ from tests.integration.store.sums import Sum
 from lakelog.log import Draft, Log, open_store
 
 WRITER = """
-import sys
+import random, sys, time
 from lakelog.log import Draft, Log, open_store
 from tests.integration.store.sums import Sum
 log = Log(open_store(sys.argv[1], {"fsync": "off"}), "t", Sum())
@@ -22,13 +22,17 @@ for number in range(int(sys.argv[2])):
     done = log.commit(view, lambda view, passed: Draft(events=({"n": 1},)))
     view = done.view
     print(done.version, flush=True)
+    time.sleep(random.random() * float(sys.argv[3]))
 """
 START_TIMEOUT_S = 60.0
 
 
-def start(folder: Path, commits: int, output: Path) -> subprocess.Popen[bytes]:
-    """Start a writer that notes each version in `output` as soon as it is acknowledged, and errors there too."""
-    command = [sys.executable, "-W", "error", "-c", WRITER, str(folder), str(commits)]
+def start(folder: Path, commits: int, output: Path, *, rest_s: float = 0.0) -> subprocess.Popen[bytes]:
+    """Start a writer that notes each version in `output` as soon as it is acknowledged, and errors there too.
+
+    It rests up to `rest_s` after each: a writer without rest wins every race on two cores, and others begin late.
+    """
+    command = [sys.executable, "-W", "error", "-c", WRITER, str(folder), str(commits), str(rest_s)]
     with output.open("wb") as sink:
         return subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT)
 
@@ -37,7 +41,7 @@ def test_what_killed_processes_acknowledged_is_there_once(tmp_path: Path) -> Non
     lake = tmp_path / "lake"
     Log(open_store(str(lake)), "t", Sum()).create(Draft(events=({"n": 1},)), log_id="l")
     outputs = [tmp_path / f"output-{i}" for i in range(4)]
-    running = [start(lake, 1_000_000, output) for output in outputs]
+    running = [start(lake, 1_000_000, output, rest_s=0.02) for output in outputs]
     deadline = time.monotonic() + START_TIMEOUT_S
     while not all(output.stat().st_size for output in outputs) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -96,7 +96,7 @@ def plain(value: Any) -> Any:
 
 
 OF_SPARK = ("INTERNAL_ERROR", "MISSING_ATTRIBUTES", "PLAN_VALIDATION_FAILED")
-"""What Spark fails with where its own rules break a plan: with this on plain tables, there is no answer to compare with."""
+"""What Spark fails with where its own rules break a plan. Plain tables then have no answer to compare with."""
 
 
 def difference(
