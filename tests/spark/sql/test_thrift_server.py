@@ -68,8 +68,11 @@ def test_beeline_reads_and_writes_tables_in_the_session_catalog(tmp_path: Path) 
         "CREATE TABLE t (id BIGINT, name STRING) USING lakelog",
         "INSERT INTO t VALUES (1, 'ada'), (2, 'grace')",
         "DELETE FROM t WHERE id = 2",
+        "CALL spark_catalog.system.begin_transaction()",
+        "INSERT INTO t VALUES (3, 'alan')",
+        "CALL spark_catalog.system.rollback_transaction()",
         "SELECT count(*) AS now, min(name) AS first FROM t",
-        "SELECT count(*) AS earlier FROM lake.default.t VERSION AS OF 2",
+        "SELECT count(*) AS earlier, current_user() AS user FROM lake.default.t VERSION AS OF 2",
     ]
     with thrift_server(tmp_path / "warehouse", tmp_path) as address:
         beeline = [
@@ -84,7 +87,7 @@ def test_beeline_reads_and_writes_tables_in_the_session_catalog(tmp_path: Path) 
         text = run([*beeline, *(part for statement in statements for part in ("-e", statement))])
     # Its prompt stands before a line, or not.
     lines = [line.rpartition("> ")[2] for line in text.splitlines()]
-    assert [line for line in lines if "," in line or line.isdigit()] == ["now,first", "1,ada", "2"]
+    assert [line for line in lines if "," in line] == ["now,first", "1,ada", "earlier,user", "2,ada"]
     table = Catalog(str(tmp_path / "warehouse")).load_table("default.t")
     assert table.to_arrow().to_pydict() == {"id": [1], "name": ["ada"]}
     assert next(table.history(limit=1)).writer["user"] == "ada"
