@@ -32,7 +32,8 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
     catalogName = name
     options = settings.asScala.toMap
     failures = new Failures(name)
-    session = new LakeSession(this, LakeCatalog.connection(options))
+    session = new LakeSession(
+      this, LakeCatalog.connection(options), SettingInternals.following(s"spark.sql.catalog.$name."))
     if (!options.contains("warehouse")) {
       throw Failures.invalid(
         s"The catalog $name has no warehouse: set spark.sql.catalog.$name.warehouse to a folder or an s3:// url.")

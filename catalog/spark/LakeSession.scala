@@ -13,10 +13,12 @@ import org.apache.spark.sql.connector.catalog.CatalogPlugin
  * A transaction lives in the Python process. It belongs to the session's statements from its begin to its end, whatever
  * thread they run in, but not to streaming queries, which outlive it.
  */
-private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => Bridge) {
+private[lakelog] final class LakeSession(
+    plugin: CatalogPlugin, connect: () => Bridge, settings: () => Map[String, String]) {
 
   private def catalog = plugin.name
   private lazy val bridge = connect()
+  private val settingsOfCatalog = settings()
   private val open = new AtomicReference[OpenTransaction]()
 
   // A session that forgets to end a transaction must not keep it in the Python process for ever.
@@ -24,7 +26,26 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
 
   /** Where the requests of the statement under way go. */
   def channel: Channel = {
+    checkSettings()
     new Channel(bridge, this, current)
+  }
+
+  /**
+   * Spark opens a catalog once in a session, and accepts other settings of it afterwards: `getOrCreate` returns the session
+   * that runs. A statement that was written for the new warehouse must not go to the old one.
+   */
+  private def checkSettings(): Unit = {
+    val now = settings()
+    if (now != settingsOfCatalog) {
+      val changed = (now.keySet ++ settingsOfCatalog.keySet).toSeq.sorted.flatMap { key =>
+        val values = Seq(settingsOfCatalog, now).map(_.getOrElse(key, "not set"))
+        Option.when(values.distinct.size > 1)(s"$key (then: ${values.head}, now: ${values.last})")
+      }
+      throw Failures.invalid(
+        s"The catalog $catalog is open in this session, and its settings have changed since: ${changed.mkString(", ")}. A " +
+          "session keeps the catalogs that it has opened: set them back, or use another name for the catalog, a " +
+          "session of its own (newSession), or a new one after stop().")
+    }
   }
 
   /** A streaming query is part of no transaction but those that it begins itself, for a batch of its own. */
@@ -128,6 +149,7 @@ private[lakelog] final class LakeSession(plugin: CatalogPlugin, connect: () => B
   // ---- asking
 
   private def begun(procedure: String, arguments: wire.FreeJson): (OpenTransaction, Seq[Seq[wire.FreeJson]]) = {
+    checkSettings()
     val own = bridge.alone()
     try {
       val rows = run(new Channel(own, this, None), procedure, arguments)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pyspark
@@ -14,6 +15,7 @@ import pytest
 from lakelog.catalog import Catalog
 from lakelog.cli.main import run
 from lakelog.spark import spark_conf
+from lakelog.spark.jar import jar_path
 
 pytestmark = pytest.mark.adapter
 
@@ -30,25 +32,47 @@ def test_the_command_prints_what_configure_sets(tmp_path: Path, capsys: pytest.C
     assert lines == [f"--conf {name}={value}" for name, value in spark_conf(str(tmp_path)).items()]
 
 
-def test_spark_sql_creates_and_reads_a_table_with_it(tmp_path: Path) -> None:
-    warehouse = tmp_path / "warehouse"
-    settings = subprocess.run(
-        [sys.executable, "-m", "lakelog.cli", "spark-conf", "--warehouse", str(warehouse)],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    statements = "CREATE TABLE lake.t AS SELECT id FROM range(3); SELECT sum(id) AS total FROM lake.t;"
-    spark_sql = Path(pyspark.__file__).parent / "bin" / "spark-sql"
-    quiet = ["--conf", "spark.ui.enabled=false", "--conf", f"spark.sql.warehouse.dir={tmp_path}/spark"]
+def test_own_jars_stand_beside_lakelogs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["spark-conf", "--warehouse", str(tmp_path), "--jars", "/a.jar,/b.jar", "--json"]) == 0
+    ours = spark_conf(str(tmp_path))["spark.jars"]
+    assert json.loads(capsys.readouterr().out)["spark.jars"] == f"/a.jar,/b.jar,{ours}"
+
+
+def test_spark_sql_creates_and_reads_a_table_with_it_where_all_paths_have_spaces(tmp_path: Path) -> None:
+    """Those of the warehouse, of lakelog's jar in the cache, of the environment's Python and of a jar of the user's."""
+    root = tmp_path / "a folder"
+    (root / "cache").mkdir(parents=True)
+    (root / "cache" / "lakelog").symlink_to(jar_path().parent)
+    (root / "venv").symlink_to(Path(sys.prefix))
+    with zipfile.ZipFile(root / "own.jar", "w") as own:
+        own.writestr("own.txt", "own")
+    command = (
+        'eval "$SPARK_SQL --master local[1] $("$PYTHON" -m lakelog.cli spark-conf --warehouse "$ROOT/warehouse" '
+        '--jars "$ROOT/own.jar") --conf spark.ui.enabled=false --conf spark.sql.warehouse.dir=spark -f statements.sql"'
+    )
+    statements = (
+        "CREATE TABLE lake.t AS SELECT id FROM range(3);"
+        "SELECT sum(id), java_method('java.lang.System', 'getProperty', 'sun.java.command') FROM lake.t; LIST JARS;"
+    )
+    (tmp_path / "statements.sql").write_text(statements)
     done = subprocess.run(
-        [str(spark_sql), "--master", "local[1]", *settings, *quiet, "-e", statements],
+        ["bash", "-c", command],
         cwd=tmp_path,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={
+            **os.environ,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_SQL": str(Path(pyspark.__file__).parent / "bin" / "spark-sql"),
+            "PYTHON": str(root / "venv" / "bin" / "python"),
+            "XDG_CACHE_HOME": str(root / "cache"),
+            "ROOT": str(root),
+        },
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split()[-1] == "3", done.stdout + done.stderr
-    assert Catalog(str(warehouse)).load_table("t").row_count == 3
+    assert "write eval" in done.stderr
+    table, *_ = (line for line in done.stdout.splitlines() if line.startswith("3\t"))
+    assert f"{root}/venv/bin/python" in table and f"{root}/cache/lakelog/" in table
+    assert "own.jar" in done.stdout.partition(table)[2]
+    assert Catalog(str(root / "warehouse")).load_table("t").row_count == 3

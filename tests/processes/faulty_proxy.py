@@ -22,7 +22,7 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -87,6 +87,10 @@ class FaultyProxy(ThreadingHTTPServer):
         self.faults: list[str] = []
         self.chance = chance
         self.requests: list[str] | None = None
+        self.refuse: Callable[[str, str, int], tuple[int, str] | None] = lambda command, path, size: None
+        """Which requests, by command, path and size of the body, get a status and code, and do not reach the server."""
+        self.date: Callable[[], str | None] = lambda: None
+        """The Date of answers, in place of the server's."""
         self.passed = 0
         self.injected: Counter[str] = Counter()
         self.ended = threading.Event()
@@ -142,6 +146,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         conditional = self.command == "PUT" and "If-None-Match" in self.headers
+        refused = self.server.refuse(self.command, self.path, len(body))
+        if refused is not None:
+            return self._answer(
+                refused[0], [("Content-Type", "application/xml")], ERROR.format(code=refused[1]).encode()
+            )
         fault = self.server.fault_for(self.command, conditional)
         if fault == "latency":
             time.sleep(self.server.seconds(LATENCY_MAX_S))
@@ -163,6 +172,12 @@ class _Handler(BaseHTTPRequestHandler):
             case "409" | "500" | "503" as code:
                 status, answer = int(code), ERROR.format(code=CODES[int(code)]).encode()
                 headers = [("Content-Type", "application/xml")]
+        self._answer(status, headers, answer, fault)
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], answer: bytes, fault: str = "") -> None:
+        date = self.server.date()
+        if date is not None:
+            headers = [*((name, value) for name, value in headers if name.lower() != "date"), ("Date", date)]
         self.send_response_only(status)
         for name, value in headers:
             if name.lower() not in ("content-length", "transfer-encoding", "connection"):

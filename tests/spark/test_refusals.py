@@ -2,6 +2,10 @@
 
 import pytest
 from pyspark.errors import AnalysisException, UnsupportedOperationException
+from pyspark.sql import SparkSession
+
+from lakelog.log.errors import InvalidInput
+from lakelog.spark import configure
 
 pytestmark = pytest.mark.adapter
 
@@ -137,3 +141,43 @@ def test_a_warehouse_that_does_not_exist_is_an_error_until_something_is_written(
     assert not (tmp_path / "wharehouse").exists()
     lake.sql("CREATE NAMESPACE lake.a")
     assert lake.sql(f"SHOW NAMESPACES IN {lake.name}") == [("a",)]
+
+
+def test_a_running_session_is_not_configured_for_another_warehouse_under_the_same_name(lake, tmp_path):
+    known = {"name": lake.name, "fsync": False, "jar": "unused"}
+    same = configure(SparkSession.builder, lake.warehouse, **known)
+    assert same._options[f"spark.sql.catalog.{lake.name}.python"] == lake.spark.conf.get(
+        f"spark.sql.catalog.{lake.name}.python"
+    )
+    other = str(tmp_path / "other")
+    with pytest.raises(
+        InvalidInput, match=rf"{lake.name} .*there: {lake.warehouse}, here: {other}.*another name"
+    ):
+        configure(SparkSession.builder, other, **known)
+    with pytest.raises(InvalidInput, match="statement-text .there: not set, here: full"):
+        configure(SparkSession.builder, lake.warehouse, statement_text="full", **known)
+    assert configure(SparkSession.builder, other, **known | {"name": f"{lake.name}_too"})
+
+
+def test_a_catalog_that_is_open_refuses_what_was_meant_for_other_settings(lake, tmp_path):
+    warehouse = f"spark.sql.catalog.{lake.name}.warehouse"
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+    lake.spark.conf.set(warehouse, str(tmp_path / "other"))
+    for statement in (
+        "INSERT INTO lake.t VALUES (2)",
+        "SELECT * FROM lake.t",
+        "CREATE TABLE lake.u (id INT)",
+        "CALL lake.system.begin_transaction()",
+    ):
+        with pytest.raises(
+            AnalysisException, match=f"then: {lake.warehouse}, now: {tmp_path}/other.*newSession"
+        ):
+            lake.sql(statement)
+    lake.spark.conf.set(warehouse, lake.warehouse)
+    lake.spark.conf.set(f"spark.sql.catalog.{lake.name}.as-of", "2026-01-01")
+    with pytest.raises(AnalysisException, match=r"as-of .then: not set, now: 2026-01-01"):
+        lake.sql("INSERT INTO lake.t VALUES (2)")
+    lake.spark.conf.unset(f"spark.sql.catalog.{lake.name}.as-of")
+    lake.sql("INSERT INTO lake.t VALUES (2)")
+    assert lake.sorted("SELECT * FROM lake.t") == [(1,), (2,)]
+    assert not (tmp_path / "other").exists()

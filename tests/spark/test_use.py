@@ -111,12 +111,18 @@ def test_without_the_extension_spark_says_what_is_missing_and_calls_what_is_ther
     job = tmp_path / "job.py"
     job.write_text(
         textwrap.dedent(f"""
+            from lakelog.log.errors import InvalidInput
+            from lakelog.spark import configure
             from pyspark.errors import AnalysisException
             from pyspark.sql import SparkSession
             builder = SparkSession.builder.master("local[1]")
             for key, value in {settings!r}.items():
                 builder = builder.config(key, value)
             spark = builder.getOrCreate()
+            try:
+                configure(SparkSession.builder, {str(tmp_path / "lake")!r}, fsync=False)
+            except InvalidInput as error:
+                print("OUT", str(error)[:78])
             print("OUT", *spark.sql("SELECT lake.a.twice(21), lake.bucket(16, 34)").collect()[0])
             for statement in (
                 "CREATE FUNCTION lake.a.f() RETURNS INT RETURN 1", "CREATE FUNCTION lake.a.f AS 'x.Y'",
@@ -129,6 +135,7 @@ def test_without_the_extension_spark_says_what_is_missing_and_calls_what_is_ther
         """)
     )
     assert [line[4:] for line in run([sys.executable, str(job)]).splitlines() if line.startswith("OUT")] == [
+        "Spark was started in this process without lakelog's jar or session extension, ",
         "42 3",
         "MISSING_CATALOG_ABILITY.CREATE_FUNCTION",
         "MISSING_CATALOG_ABILITY.CREATE_FUNCTION",

@@ -15,6 +15,8 @@ SESSION_CATALOG = "spark_catalog"
 SESSION_CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeSessionCatalog"
 EXTENSIONS_CLASS = "org.apache.spark.sql.lakelog.LakeExtensions"
 
+CATALOG_CLASSES = (CATALOG_CLASS, SESSION_CATALOG_CLASS)
+
 LISTS = ("spark.jars", "spark.sql.extensions")
 """Settings that several packages share; the others belong to one catalog."""
 
@@ -88,7 +90,11 @@ def configure(
     jar: str | None = None,
     session_catalog: bool = False,
 ) -> "SparkSession.Builder":
-    """Return `builder` with the settings of `spark_conf`; jars and extensions that it names already stay."""
+    """Return `builder` with the settings of `spark_conf`; jars and extensions that it names already stay.
+
+    Where Spark runs in this process already, `getOrCreate` returns the session that runs. InvalidInput where that one
+    cannot have the catalog: it has another one of this name, or Spark was started without lakelog.
+    """
     settings = spark_conf(
         warehouse,
         name=name,
@@ -102,10 +108,60 @@ def configure(
         jar=jar,
         session_catalog=session_catalog,
     )
+    _check_running(settings, python_is_free=python is None)
     present = getattr(builder, "_options", {})
     for key, value in settings.items():
         builder = builder.config(key, _added(str(present.get(key, "")), value) if key in LISTS else value)
     return builder
+
+
+def _check_running(settings: dict[str, str], *, python_is_free: bool) -> None:
+    """Hold the settings against the Spark that runs in this process. Where `python_is_free`, `settings` take over the
+    Python of the catalog that is there: any that has lakelog does the same."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is None:
+        _check_jvm()
+        return
+    known = dict(running.conf.getAll)
+    if EXTENSIONS_CLASS not in known.get("spark.sql.extensions", "").split(","):
+        raise _without_lakelog()
+    for catalog in (key for key in settings if key not in LISTS and settings[key] in CATALOG_CLASSES):
+        python = f"{catalog}.python"
+        if python_is_free and python in known:
+            settings[python] = known[python]
+        old, new = (
+            {key: value for key, value in which.items() if key == catalog or key.startswith(f"{catalog}.")}
+            for which in (known, settings)
+        )
+        changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+        if old and changed:
+            listed = ", ".join(
+                f"{key} (there: {old.get(key, 'not set')}, here: {new.get(key, 'not set')})"
+                for key in changed
+            )
+            raise InvalidInput(
+                f"the Spark session that runs in this process has a catalog {catalog.rpartition('.')[2]} with other "
+                f"settings: {listed}; give this one another name, or stop that session first, by its stop()"
+            )
+
+
+def _check_jvm() -> None:
+    """Hold the JVM of a session that was stopped against what a new one needs of it."""
+    from pyspark import SparkContext
+
+    jvm = getattr(SparkContext, "_jvm", None)
+    if jvm is not None and not jvm.org.apache.spark.util.Utils.classIsLoadable(CATALOG_CLASS):
+        raise _without_lakelog()
+
+
+def _without_lakelog() -> InvalidInput:
+    return InvalidInput(
+        "Spark was started in this process without lakelog's jar or session extension, and takes them at its start "
+        "only, also after stop(): start the process anew, and call configure before its first session is made; or "
+        "start it by spark-submit or pyspark with the settings that `lakelog spark-conf` prints"
+    )
 
 
 def _added(present: str, value: str) -> str:

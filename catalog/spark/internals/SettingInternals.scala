@@ -34,6 +34,12 @@ private[lakelog] object SettingInternals {
 
   def sparkSetting(key: String): Option[String] = Option(SparkEnv.get).flatMap(_.conf.getOption(key))
 
+  /** Returns what the settings that begin with `prefix` are in the session which is active now, whenever it is called. */
+  def following(prefix: String): () => Map[String, String] = {
+    val own = conf
+    () => own.getAllConfs.filter(_._1.startsWith(prefix))
+  }
+
   /** A time in microseconds, as Spark reads it: in the session's time zone where the text names none. */
   def timestamp(text: String): Option[Long] =
     DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), DateTimeUtils.getZoneId(conf.sessionLocalTimeZone))

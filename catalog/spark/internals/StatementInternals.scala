@@ -1,6 +1,6 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.catalyst.QueryPlanningTracker
+import org.apache.spark.sql.catalyst.{CurrentUserContext, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan, ShowTablesExtended}
 import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.classic.SparkSession
@@ -57,8 +57,10 @@ private[lakelog] object StatementInternals {
     val query = Option(context.getLocalProperty(SQLExecution.QUERY_ID_KEY))
     val text = running.map(query => words(query.logical)).getOrElse(CurrentOrigin.get.sqlText)
       .orElse(running.map(query => s"DataFrame: ${query.logical.nodeName}"))
+    // A server runs statements of many users, and says so as `current_user()` does.
+    val user = Option(CurrentUserContext.CURRENT_USER.get).getOrElse(context.sparkUser)
     wire.Statement(
-      context.sparkUser, s"${context.appName} ${context.applicationId}", query, text.map(_.take(StatementLimit)))
+      user, s"${context.appName} ${context.applicationId}", query, text.map(_.take(StatementLimit)))
   }
 
   /**

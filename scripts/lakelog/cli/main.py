@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from lakelog.cli import audit, dropped, fsck, inspection, maintenance, refs, spark
+from lakelog.cli import audit, doctor, dropped, fsck, inspection, maintenance, refs, spark
 from lakelog.log.errors import LakelogError
 
 
@@ -31,6 +31,7 @@ for command in (
     *refs.COMMANDS,
     *dropped.COMMANDS,
     *maintenance.COMMANDS,
+    *doctor.COMMANDS,
     *fsck.COMMANDS,
     *spark.COMMANDS,
 ):

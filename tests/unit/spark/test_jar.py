@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import zipfile
+from unittest.mock import MagicMock
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.spark import configure, jar, spark_conf
-from lakelog.spark.configure import EXTENSIONS_CLASS
+from lakelog.spark.configure import CATALOG_CLASS, EXTENSIONS_CLASS
 
 
 @pytest.fixture
@@ -120,6 +122,21 @@ def test_jars_and_extensions_that_a_builder_has_stay(tmp_path):
         builder = configure(builder, str(tmp_path), jar="/a.jar")
     assert builder._options["spark.jars"] == "/b.jar,/a.jar"
     assert builder._options["spark.sql.extensions"] == f"other.Extension,{EXTENSIONS_CLASS}"
+
+
+@pytest.mark.parametrize("has_lakelog", [True, False])
+def test_a_jvm_that_runs_without_lakelog_is_not_configured(tmp_path, monkeypatch, has_lakelog):
+    """It takes jars at its start only, and outlives a session that is stopped."""
+    jvm = MagicMock()
+    jvm.org.apache.spark.util.Utils.classIsLoadable.side_effect = lambda name: (
+        has_lakelog and name == CATALOG_CLASS
+    )
+    monkeypatch.setattr(SparkContext, "_jvm", jvm)
+    if has_lakelog:
+        assert configure(SparkSession.Builder(), str(tmp_path), jar="/a.jar")
+    else:
+        with pytest.raises(InvalidInput, match="without lakelog's jar .* start the process anew"):
+            configure(SparkSession.Builder(), str(tmp_path), jar="/a.jar")
 
 
 def test_the_session_catalog_gets_the_same_settings_beside_the_named_one(tmp_path):

@@ -58,7 +58,7 @@ class S3Store:
             raise InvalidInput(f"{root!r} is not of S3: open a bucket by open_store")
         self.url = root
         self._bucket, _, prefix = root.removeprefix("s3://").partition("/")
-        self._prefix = f"{prefix}/" if prefix else ""
+        self.prefix = f"{prefix}/" if prefix else ""  # of all keys here, in the bucket
         self._endpoint = endpoint
         self._region = region
         self._path_style = path_style
@@ -82,17 +82,17 @@ class S3Store:
     def put_if_absent(self, key: str, data: bytes) -> bool:
         try:
             # One request, never a multipart upload: only there the condition is sure to hold.
-            self._call("put_object", Key=self._key(key), Body=data, IfNoneMatch="*")
+            self.call("put_object", Key=self._key(key), Body=data, IfNoneMatch="*")
             return True
         except Exception as error:
-            if _status(error) == 412:
+            if http_status(error) == 412:
                 return False
             raise self._error("create", key, error) from error
 
     def put(self, key: str, data: bytes) -> None:
         try:
             if len(data) < 2 * PART_SIZE_BYTES:
-                self._call("put_object", Key=self._key(key), Body=data)
+                self.call("put_object", Key=self._key(key), Body=data)
             else:
                 path = f"{self._bucket}/{self._key(key)}"
                 self._run(self._fs()._pipe_file, path, data, chunksize=PART_SIZE_BYTES)
@@ -103,12 +103,12 @@ class S3Store:
         return (key for key, _ in self.list_sizes(prefix, after))
 
     def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
-        for page in self._pages(prefix, {"StartAfter": self._prefix + after} if after else {}):
+        for page in self._pages(prefix, {"StartAfter": self.prefix + after} if after else {}):
             for entry in page.get("Contents", ()):
-                yield entry["Key"].removeprefix(self._prefix), int(entry["Size"])
+                yield entry["Key"].removeprefix(self.prefix), int(entry["Size"])
 
     def list_folders(self, prefix: str) -> list[str]:
-        before = self._prefix + prefix
+        before = self.prefix + prefix
         pages = self._pages(prefix, {"Delimiter": "/"})
         found = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", ()))
         return sorted({name.removeprefix(before).rstrip("/") for name in found} - {""})
@@ -120,10 +120,10 @@ class S3Store:
 
     def _pages(self, prefix: str, arguments: dict[str, str]) -> Iterator[Any]:
         check_prefix(prefix)
-        arguments = {"Prefix": self._prefix + prefix, **arguments}
+        arguments = {"Prefix": self.prefix + prefix, **arguments}
         while True:
             try:
-                page = self._call("list_objects_v2", **arguments)
+                page = self.call("list_objects_v2", **arguments)
             except Exception as error:
                 raise self._error("list", prefix, error) from error
             yield page
@@ -135,7 +135,7 @@ class S3Store:
         for start in range(0, len(keys), DELETE_MAX):
             names = [{"Key": self._key(key)} for key in keys[start : start + DELETE_MAX]]
             try:
-                answer = self._call("delete_objects", Delete={"Objects": names, "Quiet": True})
+                answer = self.call("delete_objects", Delete={"Objects": names, "Quiet": True})
             except Exception as error:
                 raise self._error("delete", keys[start], error) from error
             for failed in answer.get("Errors", ()):
@@ -171,15 +171,15 @@ class S3Store:
         if known_us is not None:
             return known_us
         try:
-            self._call("head_object", Key=self._prefix + (near or "_log/latest.json"))
+            self.call("head_object", Key=self.prefix + (near or "_log/latest.json"))
         except Exception as error:
-            if _status(error) is None:
+            if http_status(error) is None:
                 raise self._error("ask for the time of", near or "_log/latest.json", error) from error
         return self._clock.now_us()
 
     def _key(self, key: str) -> str:
         check_key(key)
-        return self._prefix + key
+        return self.prefix + key
 
     def _fs(self) -> Any:
         """Return this process's s3fs; neither it nor its event loop survives a fork."""
@@ -223,7 +223,10 @@ class S3Store:
 
         return sync(self._fs().loop, coroutine, *arguments, **named)
 
-    def _call(self, operation: str, **arguments: Any) -> Any:
+    def call(self, operation: str, key: str | None = None, **arguments: Any) -> Any:
+        """Send one plain S3 request about the bucket, or the object of `key`. Raises the client library's errors."""
+        if key is not None:
+            arguments["Key"] = self._key(key)
         return self._run(self._answer, operation, arguments)
 
     async def _answer(self, operation: str, arguments: dict[str, Any]) -> Any:
@@ -252,7 +255,7 @@ class S3Store:
                 answer = await self._answer("get_object", {"Key": self._key(key)})
             except Exception as error:
                 # Only this says that the object is absent; a 404 may be about the bucket, the user or the address.
-                return None if _code(error) == "NoSuchKey" else self._error("read", key, error)
+                return None if error_code(error) == "NoSuchKey" else self._error("read", key, error)
             try:
                 async with answer["Body"] as body:
                     return cast(bytes, await body.read())
@@ -277,7 +280,7 @@ class S3Store:
         if isinstance(error, LakelogError):
             return error
         location = f"{self.url}/{key}"
-        status, code, name = _status(error), _code(error), type(_root(error)).__name__
+        status, code, name = http_status(error), error_code(error), type(_root(error)).__name__
         # An earlier attempt of the client library may have been applied before this answer.
         first_answer = _resent(error) == 0
         where = f" at {self._endpoint}" if self._endpoint else ""
@@ -358,12 +361,14 @@ def _response(error: BaseException) -> dict[str, Any]:
     return {}
 
 
-def _status(error: BaseException) -> int | None:
+def http_status(error: BaseException) -> int | None:
+    """Return the status of the server's answer, None where there was none."""
     status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode")
     return status if isinstance(status, int) else None
 
 
-def _code(error: BaseException) -> str:
+def error_code(error: BaseException) -> str:
+    """Return S3's word for what failed, such as NoSuchKey; empty where the answer had none."""
     return str(_response(error).get("Error", {}).get("Code", ""))
 
 

@@ -1,0 +1,185 @@
+"""What a reader sees after a writer was answered, by clients that share no connection; and the clocks of both."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lakelog.log.clocks import host_clock_us, steady_clock_us
+from lakelog.log.doctor.report import Check, Verdict, judged, unknown
+from lakelog.log.doctor.rights import Rights
+from lakelog.log.stores.store import ObjectStore
+
+ROUNDS = 10
+SKEW_MAX_S = 60.0
+WAVERS_MAX_S = 1.0
+
+STALE = "use another store, or take the cache, proxy or replication away that is between: old answers are not harmless"
+
+
+def visibility(
+    store: ObjectStore,
+    reader: ObjectStore,
+    folder: str,
+    rights: Rights,
+    rounds: int,
+    took_us: dict[str, list[int]],
+) -> list[Check]:
+    """Write, replace and delete objects, and read and list them at once by another client."""
+    needed = {
+        "reads after writes": ("put", "conditional put", "get", "get what is absent"),
+        "lists after writes": ("conditional put", "list"),
+        "reads after deletes": ("put", "get", "get what is absent", "delete"),
+        "lists after deletes": ("put", "list", "delete"),
+    }
+    faults: dict[str, list[str]] = defaultdict(list)
+    may = {name for name, actions in needed.items() if not rights.missing(*actions)}
+
+    def expect(name: str, holds: bool, fault: str) -> None:
+        if not holds:
+            faults[name].append(fault)
+
+    for number in range(rounds if not rights.missing("put", "conditional put") else 0):
+        prefix = f"{folder}/reads/{number:04}"
+        key = f"{prefix}/object"
+        if "reads after writes" in may:
+            # A reader of a log asks for the next version before it is there: that must not be remembered.
+            expect("reads after writes", reader.get(key) is None, "an object was there that no client wrote")
+        if "lists after writes" in may:
+            expect(
+                "lists after writes", _listed(reader, prefix) == {}, "a list had a key that no client wrote"
+            )
+        began_us = steady_clock_us()
+        store.put_if_absent(key, b"created")
+        took_us["put-if-absent"].append(steady_clock_us() - began_us)
+        if "reads after writes" in may:
+            began_us = steady_clock_us()
+            found = reader.get(key)
+            took_us["get"].append(steady_clock_us() - began_us)
+            expect(
+                "reads after writes",
+                found == b"created",
+                f"after its creation, a read returned {_short(found)}",
+            )
+        if "lists after writes" in may:
+            expect(
+                "lists after writes",
+                _listed(reader, prefix) == {key: 7},
+                "a list lacked an object just created",
+            )
+        store.put(key, b"replaced since")
+        if "reads after writes" in may:
+            found = reader.get(key)
+            expect(
+                "reads after writes",
+                found == b"replaced since",
+                f"after a put, a read returned {_short(found)}",
+            )
+        if "lists after writes" in may:
+            expect(
+                "lists after writes",
+                _listed(reader, prefix) == {key: 14},
+                "a list had the old size after a put",
+            )
+        if not rights.missing("delete"):
+            store.delete([key])
+            if "reads after deletes" in may:
+                found = reader.get(key)
+                expect(
+                    "reads after deletes", found is None, f"after a delete, a read returned {_short(found)}"
+                )
+            if "lists after deletes" in may:
+                expect(
+                    "lists after deletes", _listed(reader, prefix) == {}, "a list had an object just deleted"
+                )
+    return [
+        judged(name, faults[name], f"{rounds} times, by another client", STALE)
+        if name in may
+        else unknown(name, f"needs the right to {' and '.join(rights.missing(*actions))}")
+        for name, actions in needed.items()
+    ]
+
+
+def _listed(reader: ObjectStore, prefix: str) -> dict[str, int]:
+    return dict(reader.list_sizes(f"{prefix}/"))
+
+
+def _short(found: bytes | None) -> str:
+    return "nothing" if found is None else repr(found[:20].decode(errors="replace"))
+
+
+def order(store: ObjectStore, folder: str, rights: Rights) -> Check:
+    """Lists are in the order of the keys' bytes, and begin after the key that they are given."""
+    name, prefix = "lists in order", f"{folder}/order/"
+    missing = rights.missing("put", "list")
+    if missing:
+        return unknown(name, f"needs the right to {' and '.join(missing)}")
+    keys = [
+        f"{prefix}{part}"
+        for part in ("00000000000000000009.json", "00000000000000000010.json", "A", "a/b", "b", "ä")
+    ]
+    for key in reversed(keys):
+        store.put(key, b"")
+    faults = []
+    if list(store.list_after(prefix)) != keys:
+        faults.append("keys were not listed in the order of their bytes, or not all of them, or twice")
+    if list(store.list_after(prefix, keys[1])) != keys[2:]:
+        faults.append("a list that was to begin after a key began elsewhere")
+    if store.list_folders(prefix) != ["a"]:
+        faults.append("a list of folders had others than there are")
+    return judged(
+        name, faults, f"{len(keys)} keys", "use another store: expire, vacuum and fsck rely on complete lists"
+    )
+
+
+@dataclass(slots=True)
+class Clock:
+    """What the store's clock said at several moments, against this host's.
+
+    Each sample is the least and the most that the store can be ahead: its answer was made while it was waited for.
+    """
+
+    open: Callable[[], ObjectStore]
+    near: str
+    ahead_s: list[tuple[float, float]] = field(default_factory=list)
+    is_known: bool = True
+
+    def look(self) -> None:
+        """Take a sample, by a client that knows no earlier answer."""
+        store, before_us, steady_us = self.open(), host_clock_us(), steady_clock_us()
+        store_us = store.now_us(self.near)
+        after_us = before_us + steady_clock_us() - steady_us
+        if store_us is None:
+            self.is_known = False
+        else:
+            # S3 says whole seconds.
+            self.ahead_s.append(((store_us - after_us) / 1e6, (store_us - before_us) / 1e6 + 1))
+
+    def check(self) -> Check:
+        if not self.is_known:
+            return unknown("clock", "the store did not say what time it is")
+        least, most = max(least for least, _ in self.ahead_s), min(most for _, most in self.ahead_s)
+        if least - most > WAVERS_MAX_S:
+            return Check(
+                name="clock",
+                verdict=Verdict.BAD if least - most > SKEW_MAX_S else Verdict.WARNING,
+                what=f"answers of the store are at least {least - most:.1f} s apart about the time",
+                todo="set all clocks of the store by NTP, and cache none of its answers: commits are timed, and ages "
+                "judged, by its time",
+            )
+        skew = max(least, -most)
+        if skew > SKEW_MAX_S:
+            return Check(
+                name="clock",
+                verdict=Verdict.WARNING,
+                what=f"the store's clock is at least {skew:.0f} s {'ahead of' if least > 0 else 'behind'} this host's",
+                todo="set the wrong one of them by NTP: commits are timed, and ages judged, by the store's, and S3 "
+                "refuses requests of hosts that are 15 minutes off",
+            )
+        apart = max(abs(least), abs(most))
+        return Check(
+            name="clock",
+            verdict=Verdict.GOOD,
+            what=f"the store's and this host's are at most {apart:.1f} s apart",
+        )
