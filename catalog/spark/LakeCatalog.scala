@@ -120,9 +120,17 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   })
 
   override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadToWrite(ident) match {
+    case table: LakeTable if changesRows(ident, privileges) => table.toBeChanged
     case table: LakeTable if privileges.contains(TableWritePrivilege.INSERT) => table.toBeFilled
     case table => table
   }
+
+  /** Spark asks for less when a MERGE that only inserts has added columns. */
+  private def changesRows(ident: Identifier, privileges: JSet[TableWritePrivilege]): Boolean =
+    if (privileges.contains(TableWritePrivilege.UPDATE)) {
+      statement.foreach(_.changesRows(ident))
+      true
+    } else statement.exists(_.isChanging(ident))
 
   private[lakelog] def isInTransaction: Boolean = session.isInTransaction
 
