@@ -97,7 +97,8 @@ private[lakelog] object Requests {
       refuseReserved(c.property)
       wire.RemoveProperty(c.property)
     case c: TableChange.AddColumn => wire.AddColumn(
-        c.fieldNames.toSeq, wire.FreeJson.of(SchemaInternals.withoutIds(c.dataType)), c.isNullable, Option(c.comment), position(c.position),
+        c.fieldNames.toSeq, wire.FreeJson.of(SchemaInternals.withoutIds(c.dataType)), c.isNullable, Option(c.comment),
+        position(c.position),
         defaultOf(c))
     case c: TableChange.RenameColumn => wire.RenameColumn(c.fieldNames.toSeq, c.newName)
     case c: TableChange.UpdateColumnType =>

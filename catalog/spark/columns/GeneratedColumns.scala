@@ -45,7 +45,8 @@ private[lakelog] object GeneratedColumns {
     }
 
   /** The columns and their expressions. */
-  def of(internal: StructType): Seq[(String, String)] = internal.fields.toSeq.filter(field => isGenerated(field.metadata))
+  def of(
+      internal: StructType): Seq[(String, String)] = internal.fields.toSeq.filter(field => isGenerated(field.metadata))
     .map(field => field.name -> sql(field))
 
   /** The columns as rows may bring them that an UPDATE or MERGE makes: what is generated may be left out, or NULL. */
