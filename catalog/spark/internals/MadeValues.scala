@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
  * whole, Spark has made its plan of it. There a generated column that the statement does not set becomes NULL, which
  * stands for a value that is to be computed from the other columns of the row; one that it does set is held against that.
  *
- * Identity columns are the writer's business, which cannot tell a value that a statement gives from one that a row had.
+ * Identity columns are the writer's business, which cannot distinguish a value that a statement gives from one that a row had.
  */
 private[lakelog] object MadeValues extends (SparkSession => Rule[LogicalPlan]) {
 
