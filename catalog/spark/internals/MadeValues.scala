@@ -24,7 +24,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
  */
 private[lakelog] object MadeValues extends (SparkSession => Rule[LogicalPlan]) {
 
-  /** A MERGE, which may insert only, says that it is none of those statements for which Spark computes columns. */
+  /** A MERGE, also one that only inserts, loads its target as an UPDATE does: Spark computes no columns for it. */
   object Statement extends EarlyRewrite {
     override protected val rewrite: PartialFunction[LogicalPlan, LogicalPlan] = {
       case merge: MergeIntoTable => merge.copy(targetTable = merge.targetTable.transformDown {
