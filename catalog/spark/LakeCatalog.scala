@@ -121,9 +121,17 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
   })
 
   override def loadTable(ident: Identifier, privileges: JSet[TableWritePrivilege]): Table = loadToWrite(ident) match {
+    case table: LakeTable if changesRows(ident, privileges) => table.toBeChanged
     case table: LakeTable if privileges.contains(TableWritePrivilege.INSERT) => table.toBeFilled
     case table => table
   }
+
+  /** Spark asks for less when a MERGE that only inserts has added columns. */
+  private def changesRows(ident: Identifier, privileges: JSet[TableWritePrivilege]): Boolean =
+    if (privileges.contains(TableWritePrivilege.UPDATE)) {
+      statement.foreach(_.changesRows(ident))
+      true
+    } else statement.exists(_.isChanging(ident))
 
   private[lakelog] def isInTransaction: Boolean = session.isInTransaction
 
@@ -362,10 +370,11 @@ class LakeCatalog extends StagingTableCatalog with SupportsNamespaces with LakeF
    * a transaction of the statement, the change would stay whatever becomes of the data.
    */
   private def refuseTornEvolution(ident: Identifier): Unit =
-    if (statement.isEmpty && StatementInternals.isEvolution) {
+    if (statement.isEmpty && StatementInternals.isEvolution && (!isInTransaction || StatementInternals.isExplained)) {
       throw Failures.unsupported(
         s"The schema of ${SchemaInternals.quoted(ident.namespace.toSeq :+ ident.name)} would be changed without the write: " +
-          "use WITH SCHEMA EVOLUTION with INSERT, MERGE or writeTo, and EXPLAIN the write without it.")
+          "use WITH SCHEMA EVOLUTION with INSERT, MERGE or writeTo, and saveAsTable, insertInto and save in a transaction " +
+          "(CALL system.begin_transaction()). EXPLAIN the write without it.")
     }
 
   /** Those of a session and of its statements are one: Spark finds what it has cached of the one by the other. */

@@ -53,12 +53,20 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
 
   override def columns: Array[Column] =
     IdentityColumns.describe(
-      GeneratedColumns.describe(SchemaInternals.columnsOf(schema), facts.schema), facts.schema)
+      GeneratedColumns.describe(SchemaInternals.columnsOf(physical.identified), facts.schema), facts.schema)
 
   val identities: Seq[IdentityColumn] = IdentityColumns.of(facts.schema)
 
   /** The same table for rows that are to be written to it. */
-  def toBeFilled: LakeTable = if (identities.isEmpty) this else new TableToBeFilled(access, facts)
+  def toBeFilled: LakeTable =
+    if (identities.isEmpty) this else new TableToBeFilled(access, facts, changesRows = false)
+
+  /** The same table for an UPDATE or MERGE. */
+  def toBeChanged: LakeTable =
+    if (!makesValues) this else new TableToBeFilled(access, facts, changesRows = true)
+
+  /** Whether values of some columns are made as rows are written. */
+  def makesValues: Boolean = identities.nonEmpty || GeneratedColumns.exist(facts.schema)
 
   override def metadataColumns: Array[MetadataColumn] = physical.metadata.toSpark
 
@@ -196,15 +204,29 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
   override def toString: String = name
 }
 
-/** A table whose identity columns may be left out, or NULL, as rows are to be written to it. */
-private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFacts) extends LakeTable(access, facts) {
+/**
+ * A table whose identity columns may be left out, or NULL, as rows are to be written to it.
+ *
+ * Where it `changesRows`, so may its generated columns. Spark learns of no expression then, as it would refuse the
+ * statement: see [[MadeValues]].
+ */
+private[lakelog] final class TableToBeFilled(access: TableAccess, facts: TableFacts, val changesRows: Boolean)
+  extends LakeTable(access, facts) {
 
   /** The same table for rows that are read. */
   def toBeRead: LakeTable = new LakeTable(access, facts)
 
-  override def schema: StructType = IdentityColumns.toBeFilled(physical.logical, facts.schema)
+  override def schema: StructType = filled(physical.logical)
 
-  override def columns: Array[Column] = GeneratedColumns.describe(SchemaInternals.columnsOf(schema), facts.schema)
+  override def columns: Array[Column] = {
+    val columns = SchemaInternals.columnsOf(filled(physical.identified))
+    if (changesRows) columns else GeneratedColumns.describe(columns, facts.schema)
+  }
+
+  private def filled(columns: StructType): StructType = {
+    val numbered = IdentityColumns.toBeFilled(columns, facts.schema)
+    if (changesRows) GeneratedColumns.toBeFilled(numbered, facts.schema) else numbered
+  }
 }
 
 private[lakelog] object LakeTable {

@@ -16,7 +16,11 @@ private[lakelog] final class PhysicalSchema(internal: StructType) {
   import PhysicalSchema._
 
   /** The schema as users see it. */
-  lazy val logical: StructType = strip(internal).asInstanceOf[StructType]
+  lazy val logical: StructType = strip(internal, (_, field) => field).asInstanceOf[StructType]
+
+  /** The same with the ids of columns and fields, by which Spark notices that one was dropped and added again. */
+  lazy val identified: StructType =
+    strip(internal, (own, field) => field.withId(own.metadata.getLong(Id).toString)).asInstanceOf[StructType]
 
   /** The metadata columns that users may ask for. */
   lazy val metadata: MetadataColumns = new MetadataColumns(logical)
@@ -155,14 +159,14 @@ private[lakelog] object PhysicalSchema {
   private def writeMetadata(field: StructField): Metadata =
     new MetadataBuilder().putLong("parquet.field.id", field.metadata.getLong(Id)).build()
 
-  private def strip(dataType: DataType): DataType = dataType match {
+  private def strip(dataType: DataType, as: (StructField, StructField) => StructField): DataType = dataType match {
     case struct: StructType => StructType(struct.fields.map { field =>
         val metadata = new MetadataBuilder().withMetadata(field.metadata)
         InternalKeys.foreach(metadata.remove)
-        field.copy(dataType = strip(field.dataType), metadata = metadata.build())
+        as(field, field.copy(dataType = strip(field.dataType, as), metadata = metadata.build()))
       })
-    case array: ArrayType => array.copy(elementType = strip(array.elementType))
-    case map: MapType => map.copy(keyType = strip(map.keyType), valueType = strip(map.valueType))
+    case array: ArrayType => array.copy(elementType = strip(array.elementType, as))
+    case map: MapType => map.copy(keyType = strip(map.keyType, as), valueType = strip(map.valueType, as))
     case other => other
   }
 

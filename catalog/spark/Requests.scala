@@ -97,11 +97,12 @@ private[lakelog] object Requests {
       refuseReserved(c.property)
       wire.RemoveProperty(c.property)
     case c: TableChange.AddColumn => wire.AddColumn(
-        c.fieldNames.toSeq, wire.FreeJson.of(c.dataType), c.isNullable, Option(c.comment), position(c.position),
+        c.fieldNames.toSeq, wire.FreeJson.of(SchemaInternals.withoutIds(c.dataType)), c.isNullable, Option(c.comment),
+        position(c.position),
         defaultOf(c))
     case c: TableChange.RenameColumn => wire.RenameColumn(c.fieldNames.toSeq, c.newName)
     case c: TableChange.UpdateColumnType =>
-      wire.UpdateColumnType(c.fieldNames.toSeq, wire.FreeJson.of(c.newDataType))
+      wire.UpdateColumnType(c.fieldNames.toSeq, wire.FreeJson.of(SchemaInternals.withoutIds(c.newDataType)))
     case c: TableChange.UpdateColumnNullability => wire.UpdateColumnNullability(c.fieldNames.toSeq, c.nullable)
     case c: TableChange.UpdateColumnComment => wire.UpdateColumnComment(c.fieldNames.toSeq, Option(c.newComment))
     case c: TableChange.UpdateColumnPosition =>

@@ -25,6 +25,13 @@ private[lakelog] final class StatementTransaction(
   private val loaded = mutable.LinkedHashSet.empty[Identifier]
   private var before: Map[Identifier, Relation] = Map.empty
 
+  @volatile private var changing: Option[Identifier] = None
+
+  /** Takes note of the table whose rows the statement changes, and not only adds. */
+  def changesRows(ident: Identifier): Unit = changing = Some(ident)
+
+  def isChanging(ident: Identifier): Boolean = changing.contains(ident)
+
   /** Where the statement's requests go. */
   def channel: Channel = synchronized(begun.map(session.channelIn).getOrElse(session.channel))
 

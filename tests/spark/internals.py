@@ -18,6 +18,10 @@ TESTS = {
         "sql/test_compute_statistics.py::"
         "test_what_a_job_counts_is_kept_with_its_version_and_seen_by_all_clients"
     ),
+    "MadeValues": (
+        "sql/test_made_values.py::"
+        "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
+    ),
     "PlanInternals": "test_storage_partitioned_joins.py::test_filters_at_run_time_leave_the_keys_as_they_are",
     "ReadInternals": "test_reads.py::test_the_row_reader_and_the_column_reader_agree",
     "RepeatableRows": (
@@ -28,6 +32,7 @@ TESTS = {
     "SessionInternals": "test_tables.py::test_names_without_a_catalog_are_found_after_use",
     "SettingInternals": "test_reads.py::test_blanks_behind_a_char_count_where_a_session_takes_it_for_a_text",
     "StatementInternals": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
+    "StreamedTexts": "streaming/test_source.py::test_a_stream_reads_texts_of_stated_lengths",
     "TransformExpression": "test_writes.py::test_every_transform_partitions_rows_and_prunes_files",
     "WriteInternals": "test_writes.py::test_the_sessions_settings_do_not_change_what_files_hold",
     "functions/BoundSqlFunction": (

@@ -123,6 +123,29 @@ def test_a_select_of_two_tables_that_change_all_the_time_is_never_torn(lake):
 EVOLVING = "INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 2 AS id, 'b' AS more"
 
 
+@pytest.mark.parametrize("way", ["saveAsTable", "insertInto"])
+def test_a_writer_without_a_transaction_of_its_own_adds_columns_in_an_open_one(lake, way):
+    lake.sql("CREATE TABLE lake.t AS SELECT 1 AS id")
+
+    def write():
+        # PySpark does not have this method of Spark's yet.
+        writer = (
+            lake.spark.sql("SELECT 2 AS id, 'b' AS more").write.mode("append")._jwrite.withSchemaEvolution()
+        )
+        getattr(writer, way)(f"{lake.name}.t")
+
+    with pytest.raises(Exception, match="begin_transaction"):
+        write()
+    assert lake.catalog.load_table("t").version == 1
+    lake.sql("CALL lake.system.begin_transaction()")
+    lake.sql("EXPLAIN INSERT WITH SCHEMA EVOLUTION INTO lake.t BY NAME SELECT 5 AS other")
+    write()
+    assert lake.catalog.load_table("t").version == 1
+    lake.sql("CALL lake.system.commit_transaction()")
+    assert lake.frame("SELECT * FROM lake.t").columns == ["id", "more"]
+    assert lake.sorted("SELECT * FROM lake.t") == [(1, None), (2, "b")]
+
+
 @pytest.mark.adapter
 def test_a_schema_change_and_its_data_are_one_commit(lake):
     lake.sql("CREATE NAMESPACE lake.ns")

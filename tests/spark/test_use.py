@@ -113,7 +113,7 @@ def test_without_the_extension_spark_says_what_is_missing_and_calls_what_is_ther
         textwrap.dedent(f"""
             from lakelog.log.errors import InvalidInput
             from lakelog.spark import configure
-            from pyspark.errors import AnalysisException
+            from pyspark.errors import AnalysisException, UnsupportedOperationException
             from pyspark.sql import SparkSession
             builder = SparkSession.builder.master("local[1]")
             for key, value in {settings!r}.items():
@@ -124,6 +124,11 @@ def test_without_the_extension_spark_says_what_is_missing_and_calls_what_is_ther
             except InvalidInput as error:
                 print("OUT", str(error)[:78])
             print("OUT", *spark.sql("SELECT lake.a.twice(21), lake.bucket(16, 34)").collect()[0])
+            spark.sql("CREATE TABLE lake.a.t (id BIGINT GENERATED ALWAYS AS IDENTITY, v INT)")
+            try:
+                spark.sql("UPDATE lake.a.t SET v = 1")
+            except UnsupportedOperationException as error:
+                print("OUT", "needs lakelog's session extension" in str(error))
             for statement in (
                 "CREATE FUNCTION lake.a.f() RETURNS INT RETURN 1", "CREATE FUNCTION lake.a.f AS 'x.Y'",
                 "DROP FUNCTION lake.a.twice",
@@ -137,6 +142,7 @@ def test_without_the_extension_spark_says_what_is_missing_and_calls_what_is_ther
     assert [line[4:] for line in run([sys.executable, str(job)]).splitlines() if line.startswith("OUT")] == [
         "Spark was started in this process without lakelog's jar or session extension, ",
         "42 3",
+        "True",
         "MISSING_CATALOG_ABILITY.CREATE_FUNCTION",
         "MISSING_CATALOG_ABILITY.CREATE_FUNCTION",
         "MISSING_CATALOG_ABILITY.DROP_FUNCTION",

@@ -30,13 +30,15 @@ private[lakelog] final class LakeChangelog(
   val isCompared: Boolean = asked.computeUpdates || asked.deduplicationMode != DeduplicationMode.NONE
 
   /** What a change is read as. */
-  val schema: StructType =
-    StructType(SchemaInternals.withoutCharVarchar(table.schema).fields ++ LakeChangelog.Ids.map(field))
+  val schema: StructType = withIds(table.schema)
 
   override def name(): String = table.name
 
-  override def columns(): Array[Column] =
-    table.columns ++ SchemaInternals.columnsOf(StructType(LakeChangelog.Ids.map(field)))
+  /** Spark takes CHAR and VARCHAR for texts in all relations but streams. */
+  override def columns(): Array[Column] = SchemaInternals.columnsOf(withIds(table.physical.identified))
+
+  private def withIds(columns: StructType): StructType =
+    StructType(SchemaInternals.withoutCharVarchar(columns).fields ++ LakeChangelog.Ids.map(field))
 
   override def containsCarryoverRows(): Boolean = facts.mayCarry
 

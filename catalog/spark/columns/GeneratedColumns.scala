@@ -41,10 +41,19 @@ private[lakelog] object GeneratedColumns {
     if (capability.isEmpty) columns
     else columns.zip(internal.fields).map { case (column, field) =>
       if (!isGenerated(field.metadata)) column
-      else Column.create(
-        column.name, column.dataType, column.nullable, column.comment,
-        field.metadata.getMetadata(Key).getString("sql"), column.metadataInJSON)
+      else Column.builderFrom(column).generationExpression(sql(field)).build()
     }
+
+  /** The columns and their expressions. */
+  def of(
+      internal: StructType): Seq[(String, String)] = internal.fields.toSeq.filter(field => isGenerated(field.metadata))
+    .map(field => field.name -> sql(field))
+
+  /** The columns as rows may bring them that an UPDATE or MERGE makes: what is generated may be left out, or NULL. */
+  def toBeFilled(columns: StructType, internal: StructType): StructType =
+    StructType(columns.fields.zip(internal.fields).map { case (column, field) =>
+      if (isGenerated(field.metadata)) IdentityColumns.mayBeNull(column) else column
+    })
 
   /** Refuses a write to a table with such columns where Spark would fill them with nulls. */
   def refuseUnlessComputed(table: String, internal: StructType): Unit = if (capability.isEmpty && exist(internal)) {
@@ -55,7 +64,9 @@ private[lakelog] object GeneratedColumns {
   /** The words in CREATE TABLE for how a column of a table is generated. */
   def clause(field: StructField): Option[String] =
     if (!isGenerated(field.metadata)) None
-    else Some(s"GENERATED ALWAYS AS (${field.metadata.getMetadata(Key).getString("sql")})")
+    else Some(s"GENERATED ALWAYS AS (${sql(field)})")
+
+  private def sql(field: StructField): String = field.metadata.getMetadata(Key).getString("sql")
 
   private def isGenerated(metadata: Metadata): Boolean = metadata.contains(Key)
 }

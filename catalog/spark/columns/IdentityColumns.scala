@@ -1,7 +1,7 @@
 package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.connector.catalog.{Column, IdentityColumnSpec}
-import org.apache.spark.sql.types.{LongType, Metadata, MetadataBuilder, StructField, StructType}
+import org.apache.spark.sql.types.{MetadataBuilder, StructField, StructType}
 
 /** A column whose values are made: `start`, then each `step` further. To one of `always`, no row brings a value. */
 private[lakelog] final case class IdentityColumn(id: Long, name: String, start: Long, step: Long, always: Boolean) {
@@ -42,21 +42,22 @@ private[lakelog] object IdentityColumns {
   def describe(columns: Array[Column], internal: StructType): Array[Column] =
     columns.zip(internal.fields).map { case (column, field) =>
       if (!isIdentity(field)) column
-      else Column.create(
-        column.name, column.dataType, column.nullable, column.comment,
-        new IdentityColumnSpec(
-          field.metadata.getLong(start), field.metadata.getLong(step), field.metadata.getBoolean(explicit)),
-        column.metadataInJSON)
+      else Column.builderFrom(column).identityColumnSpec(new IdentityColumnSpec(
+          field.metadata.getLong(start), field.metadata.getLong(step), field.metadata.getBoolean(explicit))).build()
     }
 
   /** The columns as rows may bring them: those whose values are made may be left out, or NULL. */
   def toBeFilled(columns: StructType, internal: StructType): StructType =
     StructType(columns.fields.zip(internal.fields).map { case (column, field) =>
-      if (isIdentity(field)) StructField(column.name, LongType, nullable = true, withNull(column.metadata)) else column
+      if (isIdentity(field)) mayBeNull(column) else column
     })
 
-  private def withNull(metadata: Metadata): Metadata = new MetadataBuilder().withMetadata(metadata)
-    .putString("CURRENT_DEFAULT", "NULL").putString("EXISTS_DEFAULT", "NULL").build()
+  /** A column that a row may leave out, with NULL for what its value will be. */
+  def mayBeNull(column: StructField): StructField = {
+    val metadata = new MetadataBuilder().withMetadata(column.metadata)
+      .putString("CURRENT_DEFAULT", "NULL").putString("EXISTS_DEFAULT", "NULL")
+    column.copy(nullable = true, metadata = metadata.build())
+  }
 
   /** Refuses rows, before they are written, that bring a value for sure where none may be given. */
   def refuseGiven(identities: Seq[IdentityColumn], rows: StructType): Unit =

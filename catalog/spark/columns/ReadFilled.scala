@@ -24,10 +24,11 @@ private[lakelog] object ReadFilled extends (SparkSession => Rule[LogicalPlan]) {
   private def asRead(relation: DataSourceV2Relation): DataSourceV2Relation = relation.table match {
     case table: TableToBeFilled =>
       // The tables are equal: without another output, Spark would take this for no change.
-      val filled = table.identities.map(_.name).toSet
+      val read = table.toBeRead
+      val required = read.schema.filterNot(_.nullable).map(_.name).toSet
       relation.copy(
-        table = table.toBeRead,
-        output = relation.output.map(column => if (filled(column.name)) column.withNullability(false) else column))
+        table = read,
+        output = relation.output.map(column => if (required(column.name)) column.withNullability(false) else column))
     case _ => relation
   }
 }

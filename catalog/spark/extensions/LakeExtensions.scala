@@ -32,16 +32,17 @@ private[lakelog] object LakeExtensions {
    * that is not its own. Spark applies them again and again until nothing changes.
    */
   val early: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement)
+    Seq(FunctionStatements, TableFunctionCalls, NestedLengths.Statement, MadeValues.Statement)
 
   /** Rules among those by which Spark resolves names, after Spark's own. */
   val resolution: Seq[SparkSession => Rule[LogicalPlan]] =
     Seq(NestedLengths, SetNotNull.Resolution(_), ResolveTableFunctionCalls, ResolveTableStatements, AnalyzeStatements,
-      SessionNames, ShowBoth)
+      SessionNames, ShowBoth, StreamedTexts)
 
   /** Rules that see a plan once when all of it is resolved, before Spark checks it. */
   val late: Seq[SparkSession => Rule[LogicalPlan]] =
-    Seq(new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MergeChecks, PaddedDeletes)
+    Seq(new EvolvingViews(_), new StreamSinks(_), ReadFilled, FactsInStatements, MadeValues, MergeChecks,
+      PaddedDeletes)
 
   /** Rules that see an optimised plan once, before Spark pushes filters and columns down into its scans. */
   val optimizer: Seq[SparkSession => Rule[LogicalPlan]] = Seq(SmallSources)

@@ -6,7 +6,8 @@ import java.time.format.DateTimeFormatter
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, QuotingUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{FieldReference, NamedReference}
-import org.apache.spark.sql.types.{MetadataBuilder, StructType, TimestampType}
+import org.apache.spark.sql.types.{DataType, MetadataBuilder, StructType, TimestampType}
+import org.apache.spark.sql.util.SchemaUtils
 
 /** Columns, schemas and names, in the forms in which Spark wants and writes them. */
 private[lakelog] object SchemaInternals {
@@ -34,7 +35,11 @@ private[lakelog] object SchemaInternals {
   /** The names by which Spark keeps provider, comment, location and so on among a table's properties. */
   def reservedProperties: Set[String] = CatalogV2Util.TABLE_RESERVED_PROPERTIES.toSet
 
-  def columnsOf(schema: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema, keepIds = false)
+  /** The columns with the ids of fields at any depth, where they have some. */
+  def columnsOf(schema: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema)
+
+  /** A type without the ids that fields have in another table. */
+  def withoutIds(dataType: DataType): DataType = SchemaUtils.clearFieldIds(dataType)
 
   def withoutCharVarchar(schema: StructType): StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)

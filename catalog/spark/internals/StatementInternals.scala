@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.trees.{CurrentOrigin, Origin}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
+import org.apache.spark.sql.execution.command.ExplainCommand
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 
 /** The statement that this thread analyses, optimises or executes, on the driver: which one it is, and its words. */
@@ -25,6 +26,9 @@ private[lakelog] object StatementInternals {
       case _: AlterTableCommand | _: SetNotNull.Command => true
       case _ => false
     })
+
+  /** Whether this thread explains a statement, which it does not execute then. */
+  def isExplained: Boolean = running.exists(_.logical.isInstanceOf[ExplainCommand])
 
   /** The command that this thread executes. */
   def running: Option[QueryExecution] =

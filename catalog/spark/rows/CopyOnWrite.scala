@@ -60,7 +60,7 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
   extends RowBatch(table, commit) {
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DataWriterFactory = new RewriteTaskFactory(
-    RowSettings.of(table, kind, info, commit.filePrefix),
+    RowSettings.of(table, kind, info, physical.numPartitions, commit),
     PlaceOrdinals.in(info.metadataSchema.get, table.physical.metadata), mayRepeat = kind == Command.MERGE)
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = replace(messages, None)
@@ -74,7 +74,7 @@ private final class RewriteBatch(table: LakeTable, kind: Command, info: LogicalW
     val kept = Positions.united(rows.flatMap(_.positions), once = true)
     val read = commit.scan.map(_.files.withRows)
     read.foreach(RewriteBatch.check(_, kept.keySet, seen))
-    commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows.flatMap(_.dataFiles))
+    commit.commit(read.toSeq.flatMap(_.paths), Map.empty, rows)
   }
 }
 

@@ -17,9 +17,9 @@ private[lakelog] trait LakeRows extends SupportsRowLevelOperations { this: LakeT
     // What is deleted or copied has its values already.
     if (info.command != Command.DELETE) {
       refuseUncomputed()
-      if (identities.nonEmpty) throw Failures.unsupported(
-        s"The table $name has identity columns, of which lakelog makes values for rows that are inserted only: " +
-          s"${info.command} does not support them yet.")
+      if (makesValues && !SessionInternals.hasExtension) throw Failures.unsupported(
+        s"${info.command} of $name needs lakelog's session extension, as the table has generated or identity columns: start " +
+          s"the session with spark.sql.extensions=${classOf[LakeExtensions].getName}.")
     }
     () => operation(info.command)
   }

@@ -49,11 +49,11 @@ private final class DeltaBatch(table: LakeTable, kind: Command, info: LogicalWri
   extends RowBatch(table, commit) with DeltaBatchWrite {
 
   override def createBatchWriterFactory(physical: PhysicalWriteInfo): DeltaWriterFactory = new DeltaTaskFactory(
-    if (kind == Command.DELETE) None else Some(RowSettings.of(table, kind, info, commit.filePrefix)),
+    if (kind == Command.DELETE) None else Some(RowSettings.of(table, kind, info, physical.numPartitions, commit)),
     PlaceOrdinals.in(info.rowIdSchema.get, table.physical.metadata))
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val rows = written(messages)
-    commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows.flatMap(_.dataFiles))
+    commit.commit(Nil, Positions.united(rows.flatMap(_.positions), once = false), rows)
   }
 }

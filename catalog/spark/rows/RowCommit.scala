@@ -11,17 +11,23 @@ private[lakelog] final class RowCommit(
     table: LakeTable, command: Command, val scan: Option[LakeScan], together: Option[ReadTogether]) {
 
   private lazy val reference = table.facts.referenceOf(scan.fold(table.facts.version)(_.version))
-  private lazy val write = new TableWrite(table.access, reference, table.access.ask(wire.BeginWrite(reference)))
+  private lazy val begun = table.access.ask(wire.BeginWrite(reference))
+  private lazy val write = new TableWrite(table.access, reference, begun)
+
+  /** The next value of each identity column, by the column's id. */
+  def nextValues: Map[Long, BigInt] = begun.identities.map(value => value.column -> value.next).toMap
 
   def filePrefix: String = write.filePrefix
 
   def mayHaveHappened: Boolean = write.mayHaveHappened
 
   /**
-   * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds files. Where nothing is
-   * to be changed, there is no commit.
+   * Removes files that were rewritten, marks rows as deleted (by the names of their files) and adds what was written. Where
+   * nothing is to be changed, there is no commit.
    */
-  def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], files: Seq[wire.DataFile]): Unit =
+  def commit(removed: Seq[String], deleted: Map[String, RoaringBitmap], written: Seq[RowsWritten]): Unit = {
+    val files = written.flatMap(_.dataFiles)
+    val taken = written.flatMap(_.values)
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
       write.commit((version, write) =>
         wire.CommitRows(
@@ -29,9 +35,11 @@ private[lakelog] final class RowCommit(
           removed = removed,
           deletes = RowCommit.positions(deleted, path),
           condition = together.flatMap(RowCommit.condition(table, _)),
+          values = if (taken.isEmpty) Nil else IdentityValues.united(table.identities, nextValues, taken),
           readsOthers = readsOthers))
       table.access.wrote(table.facts.location, files)
     }
+  }
 
   /**
    * Whether the statement reads the table in other places too than for the rows to be changed, and for Spark's first look at

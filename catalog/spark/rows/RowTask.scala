@@ -7,7 +7,8 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.types.{DataType, LongType, StructType}
 
 /** What one task of a row-level operation has written, and which rows that were there it is about. */
-private[lakelog] final case class RowsWritten(files: Array[String], positions: Array[FilePositions])
+private[lakelog] final case class RowsWritten(
+    files: Array[String], positions: Array[FilePositions], values: Array[IdentityTaken])
   extends WriterCommitMessage {
   def dataFiles: Seq[wire.DataFile] = files.toSeq.map(wire.DataFile.parsed)
 }
@@ -35,14 +36,19 @@ private[lakelog] final case class RowSettings(
 }
 
 private[lakelog] object RowSettings {
-  def of(table: LakeTable, kind: Command, info: LogicalWriteInfo, filePrefix: String): RowSettings = {
+
+  /** For so many tasks. A DELETE makes no values: what it copies has some. */
+  def of(table: LakeTable, kind: Command, info: LogicalWriteInfo, tasks: Int, commit: RowCommit): RowSettings = {
     val (metadata, rows) = (table.physical.metadata, info.schema)
     if (kind == Command.UPDATE) FactsInStatements.refuseUnseen(table, rows)
     val (own, types) = (metadata.without(rows), SchemaInternals.withoutCharVarchar(rows).fields.map(_.dataType))
     val columns = own.fieldNames.map(rows.fieldIndex)
     val known = info.metadataSchema.get
     RowSettings(
-      LakeBatchWrite.settings(table, own, filePrefix, hasIds = true),
+      LakeBatchWrite.settings(
+        table, own, commit.filePrefix,
+        if (kind == Command.DELETE) Nil else IdentityValues.starts(table.identities, commit.nextValues, tasks),
+        hasIds = true),
       Some((columns, types)).filter(_ => own.length < rows.length),
       RowIds.own.keys.toArray.map(fact => known.fieldNames.indexOf(metadata.name(fact))))
   }
@@ -60,7 +66,7 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
       own.setNullAt(i)
       i += 1
     }
-    writeWhole(row)
+    writeWhole(row, isNew = true)
   }
 
   def write(metadata: InternalRow, row: InternalRow): Unit = {
@@ -70,12 +76,13 @@ private[lakelog] final class RowWriter(files: LakeDataWriter, columns: Option[Un
       else own.setLong(i, metadata.getLong(ids(i)))
       i += 1
     }
-    writeWhole(row)
+    writeWhole(row, isNew = false)
   }
 
-  private def writeWhole(row: InternalRow): Unit = files.write(whole(columns.fold(row)(_.apply(row)), own))
+  private def writeWhole(row: InternalRow, isNew: Boolean): Unit =
+    files.put(whole(columns.fold(row)(_.apply(row)), own), isNew)
 
-  def commit(): Array[String] = files.commit().files
+  def commit(): FilesWritten = files.commit()
   def abort(): Unit = files.abort()
   def close(): Unit = files.close()
 }
@@ -92,8 +99,10 @@ private[lakelog] abstract class RowTask(writer: Option[RowWriter], places: Place
 
   override def write(row: InternalRow): Unit = writer.get.write(row)
 
-  override def commit(): WriterCommitMessage =
-    RowsWritten(writer.map(_.commit()).getOrElse(Array.empty), positions.toMessage)
+  override def commit(): WriterCommitMessage = {
+    val written = writer.map(_.commit()).getOrElse(FilesWritten(Array.empty, Array.empty))
+    RowsWritten(written.files, positions.toMessage, written.values)
+  }
 
   override def abort(): Unit = writer.foreach(_.abort())
 

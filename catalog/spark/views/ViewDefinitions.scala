@@ -24,7 +24,7 @@ private[lakelog] object ViewDefinitions {
     dependencies = Option(view.viewDependencies).map(_.dependencies.toSeq.map(dependency)))
 
   private def column(column: Column): wire.ViewColumn = wire.ViewColumn(
-    column.name, wire.FreeJson.of(column.dataType), column.nullable, Option(column.comment),
+    column.name, wire.FreeJson.of(SchemaInternals.withoutIds(column.dataType)), column.nullable, Option(column.comment),
     Option(column.metadataInJSON).fold(wire.FreeJson.empty)(wire.FreeJson.parsed))
 
   private def texts(values: Array[String]): Seq[String] = Option(values).fold(Seq.empty[String])(_.toSeq)

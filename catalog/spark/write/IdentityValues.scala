@@ -2,7 +2,7 @@ package org.apache.spark.sql.lakelog
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{JoinedRow, SpecificInternalRow, UnsafeProjection}
-import org.apache.spark.sql.types.{LongType, StructType}
+import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
 /** From where on the tasks of a write take values of a column: by turns, so that no two of them take the same. */
 private[lakelog] final case class IdentityStart(column: IdentityColumn, next: BigInt, tasks: Int)
@@ -10,20 +10,29 @@ private[lakelog] final case class IdentityStart(column: IdentityColumn, next: Bi
 /** What a task took of the column of that id: values up to `last`, if any. `brought`: some rows brought theirs. */
 private[lakelog] final case class IdentityTaken(column: Long, last: Option[Long], brought: Boolean)
 
-/** Puts values into the rows of one task. Another attempt at the task takes the same values, and only one commits. */
-private[lakelog] final class IdentityFiller(starts: Seq[IdentityStart], schema: StructType, partition: Int) {
+/**
+ * Puts values into the rows of one task, which have the columns of `schema` and those `behind` them. Another attempt at
+ * the task takes the same values, and only one commits.
+ */
+private[lakelog] final class IdentityFiller(
+    starts: Seq[IdentityStart], schema: StructType, behind: Seq[StructField], partition: Int) {
 
   private val places = starts.map(start => schema.fieldIndex(start.column.name)).toArray
   private val counters = starts.map(new IdentityCounter(_, partition)).toArray
   private val made = new SpecificInternalRow(starts.map(_ => LongType))
   private val joined = new JoinedRow
-  private val filled: UnsafeProjection = RowInternals.filling(schema, places)
+  private val filled: UnsafeProjection = RowInternals.filling(StructType(schema.fields ++ behind), places)
 
-  /** The row with a value in each of the columns; it is good until the next one. */
-  def apply(row: InternalRow): InternalRow = {
+  /**
+   * The row with a value in each of the columns; it is good until the next one. One that `isNew` brings a value only where
+   * that is allowed; another keeps the one that it has.
+   */
+  def apply(row: InternalRow, isNew: Boolean): InternalRow = {
     var i = 0
     while (i < places.length) {
-      if (row.isNullAt(places(i))) made.setLong(i, counters(i).take()) else counters(i).pass()
+      if (row.isNullAt(places(i))) made.setLong(i, counters(i).take())
+      else if (isNew) counters(i).pass()
+      else counters(i).keep()
       i += 1
     }
     filled(joined(row, made))
@@ -65,6 +74,9 @@ private final class IdentityCounter(start: IdentityStart, partition: Int) {
     if (column.always) throw Failures.invalid(column.refusal)
     brought = true
   }
+
+  /** Takes note of a row that had its value before: of a column of made values only, it was taken then. */
+  def keep(): Unit = if (!column.always) brought = true
 
   def taken: IdentityTaken = IdentityTaken(column.id, if (any) Some(last) else None, brought)
 }

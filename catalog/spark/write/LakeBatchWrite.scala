@@ -57,12 +57,12 @@ private[lakelog] object LakeBatchWrite {
       hasIds: Boolean = false): WriterSettings = {
     val facts = table.facts
     val schema = SchemaInternals.withoutCharVarchar(rows)
-    val ids = if (hasIds) RowIds.own.values else Nil
+    val ids = if (hasIds) RowIds.own.values.toSeq else Nil
     val settings = WriteInternals.parquetWrite(
       StructType(table.physical.forWrite(schema).fields ++ ids), facts.compressionCodec,
       SettingInternals.hadoopConf(facts.location, table.access.hadoopSettings))
     WriterSettings(
-      settings, facts.location, filePrefix, facts.specId, schema, facts.partitionFields, table.physical.leaves,
+      settings, facts.location, filePrefix, facts.specId, schema, ids, facts.partitionFields, table.physical.leaves,
       facts.targetFileBytes, identities, table.access.options.get("fsync").forall(_ != "off"))
   }
 

@@ -9,7 +9,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.connector.write.{DataWriter, DataWriterFactory}
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 
@@ -20,8 +20,8 @@ private[lakelog] final class ParquetWriteSettings(
     val format: Map[String, String]) extends Serializable
 
 /**
- * All that a task needs to know to write its files. `schema` is that of the rows, with users' names; `sync` asks for
- * files that survive a power failure.
+ * All that a task needs to know to write its files. `schema` is that of the rows, with users' names; `behind` its columns,
+ * rows have others. `sync` asks for files that survive a power failure.
  */
 private[lakelog] final case class WriterSettings(
     parquet: ParquetWriteSettings,
@@ -29,6 +29,7 @@ private[lakelog] final case class WriterSettings(
     filePrefix: String,
     specId: Int,
     schema: StructType,
+    behind: Seq[StructField],
     partitions: Seq[PartitionField],
     leaves: Map[Seq[String], (Long, DataType)],
     targetBytes: Long,
@@ -55,7 +56,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
   private val partitionOf = RowInternals.partitionOf(settings.partitions, settings.schema)
   private val filler =
     if (settings.identities.isEmpty) None
-    else Some(new IdentityFiller(settings.identities, settings.schema, partitionId))
+    else Some(new IdentityFiller(settings.identities, settings.schema, settings.behind, partitionId))
   private val files = ArrayBuffer.empty[wire.DataFile]
   private val paths = ArrayBuffer.empty[Path]
 
@@ -64,7 +65,10 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
   private var writer: ParquetWriter[InternalRow] = _
   private var rows = 0L
 
-  override def write(row: InternalRow): Unit = {
+  override def write(row: InternalRow): Unit = put(row, isNew = true)
+
+  /** Writes a row; one that is not new may bring values of identity columns. */
+  def put(row: InternalRow, isNew: Boolean): Unit = {
     if (settings.partitions.nonEmpty) {
       val partition = partitionOf(row)
       if (partition != key) {
@@ -73,7 +77,7 @@ private[lakelog] final class LakeDataWriter(settings: WriterSettings, partitionI
       }
     }
     if (writer == null) open()
-    writer.write(if (filler.isEmpty) row else filler.get(row))
+    writer.write(if (filler.isEmpty) row else filler.get(row, isNew))
     rows += 1
     if (rows % RowsBetweenSizeChecks == 0 && writer.getDataSize >= settings.targetBytes) close()
   }

@@ -56,6 +56,23 @@ def test_a_query_that_goes_on_sees_what_others_add(table, streams):
 
 
 @pytest.mark.adapter
+def test_a_stream_reads_texts_of_stated_lengths(table, streams):
+    table.sql("CREATE TABLE lake.a.c (c CHAR(3), v VARCHAR(4), s STRUCT<c: CHAR(2), v: ARRAY<VARCHAR(3)>>)")
+    table.sql("INSERT INTO lake.a.c VALUES ('a', 'b', struct('c', array('d')))")
+    spark, name = table.spark, f"{table.name}.a.c"
+    place = table.catalog.load_table("a.c").location
+    [whole] = table.sql("SELECT * FROM lake.a.c")
+    for frame in (
+        streams.table("a.c"),
+        spark.readStream.option("startingVersion", 1).changes(name),
+        spark.readStream.format("lakelog").option("catalog", table.name).load(place),
+        spark.sql(f"SELECT * FROM STREAM {name} WHERE c = 'a  ' AND upper(v) = 'B'"),
+    ):
+        assert frame.select("c", "v").dtypes == spark.table(name).select("c", "v").dtypes
+        assert streams.batches(frame.selectExpr("struct(c, v, s)")) == [[whole]]
+
+
+@pytest.mark.adapter
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

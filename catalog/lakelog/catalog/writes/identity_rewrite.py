@@ -36,6 +36,26 @@ class Renumbered:
     replaced: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How the values of a column that were taken for a write move `by` so much, in the direction in which they grow.
+
+    Values before the `first` of them are those of rows that an update keeps.
+    """
+
+    first: int
+    by: int
+
+    def of(self, value: int) -> int:
+        moves = value >= self.first if self.by > 0 else value <= self.first
+        return value + self.by if moves else value
+
+    def of_all(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        first, by = pa.scalar(self.first, pa.int64()), pa.scalar(self.by, pa.int64())
+        moves = pc.greater_equal(values, first) if self.by > 0 else pc.less_equal(values, first)
+        return pc.if_else(moves, pc.add_checked(values, by), values)
+
+
 def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[ValuesTaken]) -> Renumbered:
     """Take as many values as `values` has, beyond all that are taken, and return `files` with these.
 
@@ -43,10 +63,10 @@ def renumbered(head: TableHead, files: Sequence[DataFile], values: Sequence[Valu
     where the values differ, a GET and a PUT for each file.
     """
     taken = reserved(head, values)
-    moves: dict[int, int] = {}
+    moves: dict[int, Move] = {}
     for old, new in zip(values, taken, strict=True):
         if new.first != old.first:
-            moves[old.column] = new.first - old.first
+            moves[old.column] = Move(old.first, new.first - old.first)
             if old.given:
                 raise ValuesGone(
                     f"the write to {head.name} conflicts with other writers, which took the same values of "
@@ -97,14 +117,14 @@ def reserved(head: TableHead, values: Sequence[ValuesTaken]) -> list[ValuesTaken
     return made
 
 
-def moved(head: TableHead, file: DataFile, moves: Mapping[int, int], mark: int) -> DataFile:
+def moved(head: TableHead, file: DataFile, moves: Mapping[int, Move], mark: int) -> DataFile:
     """Put a copy of a file, under a name of its own, with the values of these columns moved by `moves`."""
     tracked, metadata = head.tracked, head.metadata
     prefix = f"{tracked.prefix}/" if tracked.prefix else ""
     data = tracked.store.get(prefix + file.path)
     if data is None:
         raise NotFound(f"the data file {file.path} was just written, but does not exist: write it again")
-    columns = {metadata.schema.field_by_id(id).physical: by for id, by in moves.items()}
+    columns = {metadata.schema.field_by_id(id).physical: move for id, move in moves.items()}
     content = _rewritten(data, columns, codec_of(metadata.properties))
     # The mark is unique, so that no other attempt at the same write puts another file there.
     path = f"{file.path.removesuffix('.parquet')}-from{mark}.parquet"
@@ -113,30 +133,28 @@ def moved(head: TableHead, file: DataFile, moves: Mapping[int, int], mark: int) 
         file,
         path=path,
         size_bytes=len(content),
-        stats={id: _shifted(stats, moves.get(id, 0)) for id, stats in file.stats.items()},
+        stats={id: _shifted(stats, moves.get(id)) for id, stats in file.stats.items()},
         crc=crc32(content),
         footer_crc=footer_crc_of(content),
     )
 
 
-def _rewritten(data: bytes, moves: Mapping[str, int], codec: str) -> bytes:
+def _rewritten(data: bytes, moves: Mapping[str, Move], codec: str) -> bytes:
     source = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
     # The schema as it is in the file, because Arrow does not know all of Spark's types.
     target = OpenFile(source.schema_arrow, codec)
     for group in range(source.num_row_groups):
         rows = source.read_row_group(group)
-        for column, by in moves.items():
+        for column, move in moves.items():
             place = rows.schema.get_field_index(column)
             field = rows.schema.field(place)
-            rows = rows.set_column(
-                place, field, pc.add_checked(rows.column(place), pa.scalar(by, pa.int64()))
-            )
+            rows = rows.set_column(place, field, move.of_all(rows.column(place)))
         target.write(rows, ())
     content, _ = target.close()
     return content
 
 
-def _shifted(stats: Any, by: int) -> Any:
-    if not by or stats.min is None or stats.max is None:
+def _shifted(stats: Any, move: Move | None) -> Any:
+    if move is None or stats.min is None or stats.max is None:
         return stats
-    return msgspec.structs.replace(stats, min=stats.min + by, max=stats.max + by)
+    return msgspec.structs.replace(stats, min=move.of(stats.min), max=move.of(stats.max))
