@@ -105,7 +105,10 @@ def _aggregate(queries: Queries) -> Query:
         column for column in scope.columns if values.is_orderable(column[1]) and not values.is_real(column[1])
     ]
     outputs, types = [], []
-    for name, type in chance.sample(able, min(len(able), chance.choice([1, 1, 2, 4]))):
+    chosen = chance.sample(able, min(len(able), chance.choice([1, 1, 2, 4])))
+    if chance.random() < 0.5:
+        chosen = [scope.columns[0], *chosen]  # the ids, by which rows are deleted
+    for name, type in chosen:
         word = chance.choice(["min", "max", "count"])
         types.append("bigint" if word == "count" else type)
         outputs.append(
@@ -116,7 +119,7 @@ def _aggregate(queries: Queries) -> Query:
         outputs.append(value("bigint", "count(*)", feature="count"))
     group = NOTHING
     keys = [column for column in keys if values.is_orderable(column[1])]
-    if keys and chance.random() < 0.6:
+    if keys and chance.random() < 0.4:
         by = chance.sample(keys, chance.randint(1, len(keys)))
         outputs += [value(type, name) for name, type in by]
         types += [type for _, type in by]

@@ -80,6 +80,8 @@ class Scalars:
     def _near(self, column: Column, scope: Scope) -> Sql:
         """Return a literal to compare a column with, most often one that is in it."""
         name, type = column
+        if values.is_real(type) and self.chance.random() < 0.3:
+            return value(type, values.typed("'NaN'", type))
         if (there := scope.present.get(name)) and self.chance.random() < 0.7:
             return value(type, self.chance.choice(there))
         return self.literal(type, 0)

@@ -21,8 +21,8 @@ from tests.spark.queries.world import World
 pytestmark = pytest.mark.adapter
 
 SEEDS = [1, 2, 3, 4, 5]
-FULL = Plan(seed=1_000, queries=5_000)
-BROKEN = Plan(seed=1_696, queries=100, a_world=50, tables=4, steps=8)
+FULL = Plan(seed=1_000, queries=2_500)
+BROKEN = Plan(seed=2_595, queries=100, a_world=50, tables=4, steps=8)
 """Worlds with files of others, deleted rows, and tables that are partitioned alike."""
 
 VALID = 0.85
