@@ -32,6 +32,8 @@ class Plan:
     a_world: int = A_WORLD
     tables: int = 5
     steps: int = 10
+    largest: int | None = None
+    """Of how many parts a query may be: a tenth of all queries, the largest ones, takes a third of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Found:
     def command(self) -> str:
         """What finds it again."""
         size = f"--tables {self.plan.tables} --steps {self.plan.steps}"
+        if self.plan.largest is not None:
+            size += f" --largest {self.plan.largest}"
         return f"scripts/queries --seed {self.seed} --query {self.number} {size}"
 
     @property
@@ -121,9 +125,13 @@ def world_of(
         world.drop()
 
 
-def made(world: World, seed: int, number: int) -> Query:
-    """Return the query of that number; it depends on nothing but the world."""
-    return random_query(Queries(random.Random(f"query {seed} {number}"), world.tables))
+def made(world: World, plan: Plan, seed: int, number: int) -> Query:
+    """Return the query of that number; it depends on nothing but the world and the plan."""
+    queries = Queries(random.Random(f"query {seed} {number}"), world.tables)
+    query = random_query(queries)
+    while plan.largest is not None and query.sql.size > plan.largest:
+        query = random_query(queries)
+    return query
 
 
 def ended_by(
@@ -175,7 +183,7 @@ def _one(
     report: Report, world: World, catalogs: Catalogs, python: str, plan: Plan, seed: int, number: int,
     found: Callable[[World, Catalogs, Found], None],
 ) -> None:  # fmt: skip
-    query = made(world, seed, number)
+    query = made(world, plan, seed, number)
     report.queries += 1
     report.features.update(features(query.sql).keys())
     side = world.lake(catalogs.with_text(python))

@@ -20,7 +20,8 @@ from tests.spark.queries.world import World
 
 pytestmark = pytest.mark.adapter
 
-SEEDS = [1, 2, 3, 4, 5]
+SEEDS = [9, 25, 32]
+"""Between them these worlds have what Spark reads, joins and hands down in different ways: see `SETTINGS`."""
 FULL = Plan(seed=1_000, queries=2_500)
 BROKEN = Plan(seed=2_595, queries=100, a_world=50, tables=4, steps=8)
 """Worlds with files of others, deleted rows, and tables that are partitioned alike."""
@@ -47,7 +48,7 @@ def no_difference(spark, warm, folder, plan: Plan) -> Report:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hundreds_of_queries_have_the_answers_of_plain_tables(spark, warm, tmp_path, seed):
-    no_difference(spark, warm, tmp_path, Plan(seed, queries=40, a_world=40, tables=3, steps=6))
+    no_difference(spark, warm, tmp_path, Plan(seed, queries=67, a_world=67, tables=3, steps=6, largest=24))
 
 
 @pytest.mark.slow
