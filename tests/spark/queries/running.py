@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from tests.spark.queries.comparing import Answer, Conf, difference, handed_down, settings
+from tests.spark.queries.comparing import Answer, difference, handed_down, settings
 from tests.spark.queries.forms import random_query
 from tests.spark.queries.selects import Queries, Query
 from tests.spark.queries.sql import features
@@ -135,10 +135,10 @@ def made(world: World, plan: Plan, seed: int, number: int) -> Query:
 
 
 def ended_by(
-    world: World, catalogs: Catalogs, query: Query, expected: Answer, python: str = "", conf: Conf = ()
+    world: World, catalogs: Catalogs, query: Query, expected: Answer, python: str
 ) -> tuple[str, ...]:
-    """Return the switches with which a query that is different is so no more. `python` and `conf` stay as they were."""
-    sides = {name: switched(world, catalogs, switch, python, conf) for name, switch in SWITCHES.items()}
+    """Return the switches with which a query that is different is so no more; what `python` breaks stays broken."""
+    sides = {name: switched(world, catalogs, switch, python) for name, switch in SWITCHES.items()}
     return tuple(
         name for name, side in sides.items()
         if not difference(world.spark, side, world.plain(), query, expected)[0]
