@@ -107,14 +107,15 @@ def _aggregate(queries: Queries) -> Query:
     outputs, types = [], []
     chosen = chance.sample(able, min(len(able), chance.choice([1, 1, 2, 4])))
     if chance.random() < 0.5:
-        chosen = [scope.columns[0], *chosen]  # the ids, by which rows are deleted
+        # The ids, by which rows are deleted; alone, they are what metadata has most often.
+        chosen = [scope.columns[0], *chosen][: chance.choice([1, 9])]
     for name, type in chosen:
         word = chance.choice(["min", "max", "count"])
         types.append("bigint" if word == "count" else type)
         outputs.append(
             value(types[-1], f"{word}({name})", feature="count" if word == "count" else "min and max")
         )
-    if chance.random() < 0.5:
+    if chance.random() < 0.3:
         types.append("bigint")
         outputs.append(value("bigint", "count(*)", feature="count"))
     group = NOTHING
