@@ -55,7 +55,7 @@ class State:
         ]
 
     def present(self) -> dict[str, list[str]]:
-        """Return literals of the values of each column, but for NULL and structs."""
+        """Return literals of the values of each column, except NULL and structs."""
         found = {"id": [f"{id}L" for id in self.rows]}
         for column in self.columns:
             cells = dict.fromkeys(row.get(column.name) for row in self.rows.values() if not column.is_struct)
