@@ -40,13 +40,16 @@ def main() -> int:
         "--steps", type=int, default=10, metavar="N", help="how many statements a table goes through (10)"
     )
     parser.add_argument(
+        "--largest", type=int, metavar="N", help="of how many parts a query may be (any number)"
+    )
+    parser.add_argument(
         "--query", type=int, metavar="N", help="only the query of that number, of the world of the seed"
     )
     parser.add_argument("--mutation", choices=sorted(MUTATIONS), help="with something broken in lakelog")
     arguments = parser.parse_args()
     queries = arguments.queries if arguments.query is None else arguments.query + 1
     a_world = max(arguments.a_world, (arguments.query or 0) + 1)
-    plan = Plan(arguments.seed, queries, a_world, arguments.tables, arguments.steps)
+    plan = Plan(arguments.seed, queries, a_world, arguments.tables, arguments.steps, arguments.largest)
     kept = Path(tempfile.mkdtemp(prefix="lakelog-queries-"))
     os.environ.update(jvm.environment())
     spark = start_session([str(jar_path())], {"spark.ui.showConsoleProgress": "false"})

@@ -22,14 +22,17 @@ from tests.spark.queries.sql import Sql, TableRef
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 
+Conf = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Where a query runs: how tables are written, which catalog `lake.` stands for, and the session's settings then."""
+    """Where a query runs: how tables are written, which catalog `lake.` stands for, and settings beside the world's."""
 
     kind: str
     written: Callable[[TableRef], str]
     catalog: str
-    conf: tuple[tuple[str, str], ...] = ()
+    conf: Conf = ()
 
     def table(self, ref: TableRef) -> str:
         return self.written(ref)
@@ -68,7 +71,7 @@ def run(spark: SparkSession, side: Side, sql: Sql) -> Answer:
 
 
 @contextmanager
-def settings(spark: SparkSession, conf: tuple[tuple[str, str], ...]) -> Iterator[None]:
+def settings(spark: SparkSession, conf: Conf) -> Iterator[None]:
     before = {key: spark.conf.get(key, None) for key, _ in conf}
     for key, setting in conf:
         spark.conf.set(key, setting)

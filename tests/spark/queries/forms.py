@@ -3,6 +3,9 @@ mistake."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tests.spark.queries import values
 from tests.spark.queries.scalars import Column, Scope
 from tests.spark.queries.selects import Queries, Query, Table
@@ -10,17 +13,29 @@ from tests.spark.queries.sql import NOTHING, Sql, clause, value
 
 
 def random_query(queries: Queries) -> Query:
-    forms = {_scan: 16, _aggregate: 12, _join: 8, _sample: 3, _mistake: 2}
+    forms = {
+        _scan: 12, _filtered: 6, _first_rows: 3, _top_rows: 4, _aggregate: 12, _join: 8, _join_of_some: 4,
+        _sample: 3, _mistake: 2,
+    }  # fmt: skip
     if queries.chance.random() < 0.6:
         return queries.query()
     return queries.chance.choices(list(forms), list(forms.values()))[0](queries)
 
 
-def _table(queries: Queries) -> tuple[Table, Sql, Scope, list[Column]]:
+def focused_query(queries: Queries, kind: str) -> Query:
+    """Return a query in which what is handed down, of that kind, most often decides which rows come back."""
+    return {
+        "filters": _filtered, "limit": _first_rows, "top-n": _top_rows, "aggregates": _aggregate,
+        "runtime filters": _join_of_some, "partitioning": _join, "columns": _scan,
+    }[kind](queries)  # fmt: skip
+
+
+def _table(queries: Queries, among: Sequence[Table] = ()) -> tuple[Table, Sql, Scope, list[Column]]:
     """Return a table, what stands after FROM, its columns, and those of them that say where its rows are."""
-    table, alias = queries.chance.choice(queries.tables), queries.name("t")
+    table, alias = queries.chance.choice(among or queries.tables), queries.name("t")
     source = Sql(f"{{}} AS {alias}", (Sql("", ref=table.ref),), "relation", "table")
-    scope = Scope(tuple((f"{alias}.{name}", type) for name, type in table.columns))
+    present = {f"{alias}.{name}": there for name, there in table.present.items()}
+    scope = Scope(tuple((f"{alias}.{name}", type) for name, type in table.columns), present=present)
     keys = [column for column in scope.columns if column[0].partition(".")[2] in table.keys]
     return table, source, scope, keys
 
@@ -29,7 +44,7 @@ def _where(queries: Queries, scope: Scope, keys: list[Column], often: float) -> 
     chance = queries.chance
     if chance.random() >= often:
         return NOTHING
-    favoured = Scope(tuple(keys)) if keys and chance.random() < 0.5 else scope
+    favoured = replace(scope, columns=tuple(keys)) if keys and chance.random() < 0.5 else scope
     bare = queries.scalars.bare(favoured) if chance.random() < 0.6 else None
     condition = bare or queries.scalars.condition(favoured, chance.choice([0, 0, 1]))
     return clause(" WHERE {}", condition, feature="where")
@@ -37,13 +52,49 @@ def _where(queries: Queries, scope: Scope, keys: list[Column], often: float) -> 
 
 def _scan(queries: Queries) -> Query:
     """Some columns of a table, perhaps the first rows by an order."""
-    chance = queries.chance
     _, source, scope, keys = _table(queries)
-    where = _where(queries, scope, keys, 0.5)
-    chosen = chance.sample(scope.columns, min(len(scope.columns), chance.choice([1, 2, 3, 9])))
+    body, columns = _selected(queries, source, scope, _where(queries, scope, keys, 0.5))
+    return queries.limited(body, columns) if queries.chance.random() < 0.6 else Query(body, columns)
+
+
+def _selected(queries: Queries, source: Sql, scope: Scope, where: Sql) -> tuple[Sql, tuple[Column, ...]]:
+    chosen = queries.chance.sample(
+        scope.columns, min(len(scope.columns), queries.chance.choice([1, 2, 3, 9]))
+    )
     outputs, types = [value(type, name) for name, type in chosen], [type for _, type in chosen]
-    body, columns = queries.selected(NOTHING, types, outputs, source, (where,), "scan of a table")
-    return queries.limited(body, columns) if chance.random() < 0.6 else Query(body, columns)
+    return queries.selected(NOTHING, types, outputs, source, (where,), "scan of a table")
+
+
+def _filtered(queries: Queries) -> Query:
+    """The rows of which one column is compared with a value, most often one at a bound of some file."""
+    _, source, scope, keys = _table(queries)
+    favoured = replace(scope, columns=tuple(keys)) if keys and queries.chance.random() < 0.4 else scope
+    condition = queries.scalars.bare(favoured) or queries.scalars.condition(scope, 0)
+    where = clause(" WHERE {}", condition, feature="where")
+    return Query(*_selected(queries, source, scope, where))
+
+
+def _first_rows(queries: Queries) -> Query:
+    """So many rows, of a table that has more or just as many."""
+    table, source, scope, _ = _table(queries)
+    body, columns = _selected(queries, source, scope, NOTHING)
+    return Query(body, columns, limit=queries.chance.randint(1, max(table.rows, 1)))
+
+
+def _top_rows(queries: Queries) -> Query:
+    """The first rows by one column, of which statistics of files say something."""
+    chance = queries.chance
+    table, source, scope, keys = _table(queries)
+    able = [each for each in scope.columns if values.is_orderable(each[1]) and not values.is_nested(each[1])]
+    chosen = chance.choice(
+        [each for each in keys if each in able] if keys and chance.random() < 0.3 else able
+    )
+    outputs = [chosen, *(each for each in scope.columns if each != chosen)][: chance.choice([1, 2, 4])]
+    types = [type for _, type in outputs]
+    named = [value(type, name) for name, type in outputs]
+    body, columns = queries.selected(NOTHING, types, named, source, (NOTHING,), "scan of a table")
+    order = (("c0", chance.choice(["", "DESC", "ASC NULLS LAST", "DESC NULLS FIRST"])),)
+    return Query(body, columns, order, limit=chance.randint(1, max(table.rows, 1)))
 
 
 def _aggregate(queries: Queries) -> Query:
@@ -54,18 +105,22 @@ def _aggregate(queries: Queries) -> Query:
         column for column in scope.columns if values.is_orderable(column[1]) and not values.is_real(column[1])
     ]
     outputs, types = [], []
-    for name, type in chance.sample(able, min(len(able), chance.choice([1, 1, 2, 4]))):
+    chosen = chance.sample(able, min(len(able), chance.choice([1, 1, 2, 4])))
+    if chance.random() < 0.5:
+        # The ids, by which rows are deleted; alone, they are what metadata has most often.
+        chosen = [scope.columns[0], *chosen][: chance.choice([1, 9])]
+    for name, type in chosen:
         word = chance.choice(["min", "max", "count"])
         types.append("bigint" if word == "count" else type)
         outputs.append(
             value(types[-1], f"{word}({name})", feature="count" if word == "count" else "min and max")
         )
-    if chance.random() < 0.5:
+    if chance.random() < 0.3:
         types.append("bigint")
         outputs.append(value("bigint", "count(*)", feature="count"))
     group = NOTHING
     keys = [column for column in keys if values.is_orderable(column[1])]
-    if keys and chance.random() < 0.6:
+    if keys and chance.random() < 0.4:
         by = chance.sample(keys, chance.randint(1, len(keys)))
         outputs += [value(type, name) for name, type in by]
         types += [type for _, type in by]
@@ -76,15 +131,26 @@ def _aggregate(queries: Queries) -> Query:
 
 def _join(queries: Queries) -> Query:
     """A join by what both tables may be partitioned by, of which one may have a filter."""
+    return _joined(queries, filtered=0.6)
+
+
+def _join_of_some(queries: Queries) -> Query:
+    """A join with the rows that match a filter: what they are joined by is known when the other side is read."""
+    return _joined(queries, filtered=1)
+
+
+def _joined(queries: Queries, filtered: float) -> Query:
     chance = queries.chance
     one, left, of_one, _ = _table(queries)
-    other, right, of_other, _ = _table(queries)
+    alike = [table for table in queries.tables if set(table.keys) & set(one.keys)]
+    other, right, of_other, _ = _table(queries, alike if chance.random() < 0.7 else ())
     able = [
         column for column in one.columns
         if column in other.columns and values.is_orderable(column[1]) and not values.is_real(column[1])
     ]  # fmt: skip
-    favoured = [name for name, _ in able if name in one.keys or name in other.keys]
-    name = chance.choice(favoured or ["id"])
+    of_both = [name for name, _ in able if name in one.keys and name in other.keys]
+    of_any = [name for name, _ in able if name in one.keys or name in other.keys]
+    name = chance.choice(of_both or of_any or ["id"])
     word = chance.choice(
         ["JOIN", "JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
     )
@@ -92,7 +158,7 @@ def _join(queries: Queries) -> Query:
     on = f"{names[0]}.{name} = {names[1]}.{name}"
     source = Sql(f"{{}} {word} {{}} ON {on}", (left, right), "relation", "join by partitions")
     is_half = word in ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
-    where = _where(queries, of_one if is_half else chance.choice([of_one, of_other]), [], 0.6)
+    where = _where(queries, of_one if is_half else chance.choice([of_one, of_other]), [], filtered)
     chosen = of_one.columns[:3] + (() if is_half else of_other.columns[:3])
     outputs, types = [value(type, each) for each, type in chosen], [type for _, type in chosen]
     return Query(*queries.selected(NOTHING, types, outputs, source, (where,), "join of tables"))

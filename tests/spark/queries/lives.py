@@ -60,7 +60,8 @@ class _Living:
         self.features.append(feature or step.kind)
 
 
-def life(chance: random.Random, name: str, steps: int) -> Life:
+def life(chance: random.Random, name: str, steps: int, *, is_twin: bool = False) -> Life:
+    """Return a random life. Tables that are twins are partitioned alike at first, so that joins move no rows."""
     names = chance.sample(sorted(NAMES), chance.randint(4, 9))
     columns = tuple(Column(each, NAMES[each]) for each in names)
     mode = chance.choice(["merge-on-read", "copy-on-write"])
@@ -70,11 +71,11 @@ def life(chance: random.Random, name: str, steps: int) -> Life:
     living = _Living(chance, State(columns), [])
     features = [mode]
     layout = ""
-    match chance.randrange(6):
+    match 0 if is_twin else chance.randrange(6):
         case 0 | 1 | 2:
-            fields = chance.sample(_transforms(living), chance.choice([1, 1, 2]))
-            if chance.random() < 0.3:
-                fields = ["bucket(3, id)"]  # so that tables are partitioned alike
+            fields = (
+                ["bucket(3, id)"] if is_twin else chance.sample(_transforms(living), chance.choice([1, 1, 2]))
+            )
             for each in fields:
                 living.partition(each)
             layout = f"PARTITIONED BY ({', '.join(fields)})" if fields else ""
@@ -94,7 +95,11 @@ def life(chance: random.Random, name: str, steps: int) -> Life:
         steps = 0
         features.append("empty table")
     else:
-        living.add(Step("insert", rows=_rows(living, chance.choice([2, 10, 20]))))
+        first = Step("insert", rows=_rows(living, chance.choice([2, 10, 20])))
+        if _may_have_files_of_others(living) and chance.random() < 0.3:
+            _add_files(living, first.rows)
+        else:
+            living.add(first)
     while len(living.steps) < steps:
         _grow(living)
     kept = chance.sample(range(len(living.steps)), min(chance.choice([0, 1, 1, 2]), len(living.steps)))
@@ -107,7 +112,7 @@ def life(chance: random.Random, name: str, steps: int) -> Life:
 
 def _grow(living: _Living) -> None:
     kinds = {
-        _add_insert: 8, _add_delete: 4, _add_update: 4, _add_merge: 3, _add_column: 2, _drop_column: 1,
+        _add_insert: 8, _add_delete: 6, _add_update: 4, _add_merge: 3, _add_column: 2, _drop_column: 1,
         _rename_column: 1, _widen_column: 2, _move_column: 1, _add_field: 1, _drop_field: 1, _compact: 1,
         _evolve_partitions: 2, _add_partition: 1, _order: 1, _by_python: 2, _overwrite: 1, _add_files: 2, _analyze: 1,
         _change_mode: 1,
@@ -347,14 +352,16 @@ def _overwrite(living: _Living) -> None:
     living.add(Step("overwrite", rows=_rows(living, 1)))
 
 
-def _add_files(living: _Living) -> None:
-    if not living.partitions and not any(
-        c.type.startswith(("char", "varchar")) for c in living.state.columns
-    ):
+def _may_have_files_of_others(living: _Living) -> bool:
+    texts = ("char", "varchar")
+    return not living.partitions and not any(c.type.startswith(texts) for c in living.state.columns)
+
+
+def _add_files(living: _Living, rows: dict[int, Row] | None = None) -> None:
+    if _may_have_files_of_others(living):
         text = living.chance.choice(["", "no statistics"])
-        living.add(
-            Step("add files", rows=_rows(living, 1), text=text), f"add files, {text or 'with statistics'}"
-        )
+        step = Step("add files", rows=rows or _rows(living, 1), text=text)
+        living.add(step, f"add files, {text or 'with statistics'}")
 
 
 def _analyze(living: _Living) -> None:

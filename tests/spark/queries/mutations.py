@@ -29,14 +29,15 @@ real = pruning.partition_values
 pruning.partition_values = lambda files, field: pc.multiply(real(files, field), 0)
 """,
     "limit: deleted rows count": """
-from lakelog.catalog.files import physical_rows
+import pyarrow.compute as pc
 from lakelog.spark.handlers import plans
 real = plans.files_in_arrow
-def twice(files):
-    import pyarrow.compute as pc
-    place = files.column_names.index("rows")
-    return real(files.set_column(place, "rows", pc.multiply(files["rows"], 2)))
-plans.files_in_arrow = twice
+def with_deleted(files):
+    if "deleted" not in files.column_names:
+        return real(files)
+    rows = pc.add(files["rows"], pc.fill_null(files["deleted"], 0))
+    return real(files.set_column(files.column_names.index("rows"), "rows", rows))
+plans.files_in_arrow = with_deleted
 """,
     "top-n: each file has enough rows": """
 import pyarrow.compute as pc

@@ -137,8 +137,8 @@ class Smaller:
         return _PROGRAM.format(
             what=self.found.what.replace('"""', "'"), command=self.found.command,
             ended=", ".join(self.found.ended_by) or "no switch",
-            script="\n".join(world.script), lake_conf=pprint.pformat(dict(world.lake().conf)),
-            plain_conf=pprint.pformat(dict(world.plain().conf)),
+            script="\n".join(world.script), lake_conf=pprint.pformat(dict(world.conf)),
+            plain_conf=pprint.pformat(dict(world.conf + world.plain().conf)),
             lake=named(world.lake().text(query.sql)), plain=named(world.plain().text(query.sql)),
         )  # fmt: skip
 

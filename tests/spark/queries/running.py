@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from tests.spark.queries.comparing import Side, difference, handed_down
+from tests.spark.queries.comparing import Answer, difference, handed_down, settings
 from tests.spark.queries.forms import random_query
 from tests.spark.queries.selects import Queries, Query
 from tests.spark.queries.sql import features
-from tests.spark.queries.switches import SWITCHES, Catalogs, switched
+from tests.spark.queries.switches import EVERYTHING, SWITCHES, Catalogs, switched
 from tests.spark.queries.world import World, drawn
 from tests.spark.warm import WarmPython
 
@@ -32,6 +32,8 @@ class Plan:
     a_world: int = A_WORLD
     tables: int = 5
     steps: int = 10
+    largest: int | None = None
+    """Of how many parts a query may be: a tenth of all queries, the largest ones, takes a third of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,17 @@ class Found:
     def command(self) -> str:
         """What finds it again."""
         size = f"--tables {self.plan.tables} --steps {self.plan.steps}"
+        if self.plan.largest is not None:
+            size += f" --largest {self.plan.largest}"
         return f"scripts/queries --seed {self.seed} --query {self.number} {size}"
+
+    @property
+    def made_by(self) -> str:
+        """What makes the difference: one kind of push-down alone, or kinds that all have to be there."""
+        kinds = [name for name in self.ended_by if name != EVERYTHING]
+        if kinds:
+            return " with ".join(kinds)
+        return "each of several kinds" if EVERYTHING in self.ended_by else "no push-down"
 
 
 @dataclass
@@ -89,6 +101,7 @@ class Report:
         yield f"lakelog took {self.lake_s:.0f} s, the plain tables {self.plain_s:.0f} s"
         yield f"slowest: {self.slowest}"
         for title, counts in (
+            ("differences, by what makes them", Counter(each.made_by for each in self.found)),
             ("handed down", self.handed_down), ("in queries", self.features), ("in the lives of tables", self.tables),
             ("errors on both sides", self.failed), ("steps that were refused", self.refused),
         ):  # fmt: skip
@@ -106,14 +119,30 @@ def world_of(
     world = World(spark, catalogs.with_text(""), warehouse, folder / f"world-{seed}", f"q{seed}", conf)
     world.build(lives)
     try:
-        yield world
+        with settings(spark, conf):
+            yield world
     finally:
         world.drop()
 
 
-def made(world: World, seed: int, number: int) -> Query:
-    """Return the query of that number; it depends on nothing but the world."""
-    return random_query(Queries(random.Random(f"query {seed} {number}"), world.tables))
+def made(world: World, plan: Plan, seed: int, number: int) -> Query:
+    """Return the query of that number; it depends on nothing but the world and the plan."""
+    queries = Queries(random.Random(f"query {seed} {number}"), world.tables)
+    query = random_query(queries)
+    while plan.largest is not None and query.sql.size > plan.largest:
+        query = random_query(queries)
+    return query
+
+
+def ended_by(
+    world: World, catalogs: Catalogs, query: Query, expected: Answer, python: str
+) -> tuple[str, ...]:
+    """Return the switches with which a query that is different is so no more; what `python` breaks stays broken."""
+    sides = {name: switched(world, catalogs, switch, python) for name, switch in SWITCHES.items()}
+    return tuple(
+        name for name, side in sides.items()
+        if not difference(world.spark, side, world.plain(), query, expected)[0]
+    )  # fmt: skip
 
 
 def run(
@@ -135,12 +164,11 @@ def run(
             for each in world.lives.values():
                 report.tables.update(each.features)
             report.refused.update(why for _, why in world.refused)
-            side = world.lake(catalogs.with_text(python))
             for number in range(min(plan.a_world, plan.queries - report.queries)):
                 if only is not None and number != only:
                     report.queries += 1
                     continue
-                _one(report, world, catalogs, side, plan, seed, number, found)
+                _one(report, world, catalogs, python, plan, seed, number, found)
                 if enough is not None and len(report.found) >= enough:
                     return report
             report.took_s = time.perf_counter() - begun
@@ -152,12 +180,13 @@ def run(
 
 
 def _one(
-    report: Report, world: World, catalogs: Catalogs, side: Side, plan: Plan, seed: int, number: int,
+    report: Report, world: World, catalogs: Catalogs, python: str, plan: Plan, seed: int, number: int,
     found: Callable[[World, Catalogs, Found], None],
 ) -> None:  # fmt: skip
-    query = made(world, seed, number)
+    query = made(world, plan, seed, number)
     report.queries += 1
     report.features.update(features(query.sql).keys())
+    side = world.lake(catalogs.with_text(python))
     what, answer, expected = difference(world.spark, side, world.plain(), query)
     report.handed_down.update(handed_down(answer.plan))
     report.lake_s += answer.took_s
@@ -175,46 +204,7 @@ def _one(
         report.rows += len(expected.rows)
         report.empty += not expected.rows
     if what:
-        ended = tuple(
-            name for name, switch in SWITCHES.items()
-            if not difference(world.spark, switched(world, catalogs, switch), world.plain(), query, expected)[0]
-        )  # fmt: skip
+        ended = ended_by(world, catalogs, query, expected, python)
         different = Found(seed, number, query, what, ended, answer.message or expected.message, plan)
         report.found.append(different)
         found(world, catalogs, different)
-
-
-def noticed(
-    spark: SparkSession,
-    warm: WarmPython,
-    folder: Path,
-    plan: Plan,
-    mutations: Mapping[str, str],
-    say: Callable[[str], None] = lambda line: print(line, flush=True),
-) -> dict[str, tuple[int, int, str]]:
-    """Return for each text that breaks something the seed and the number of the first query that differs by it.
-
-    Names of mutations begin with what they break; only queries of which that is handed down are tried.
-    """
-    catalogs = Catalogs(spark, warm, folder, str(folder / "warehouse"), f"m{time.monotonic_ns()}_")
-    first: dict[str, tuple[int, int, str]] = {}
-    for seed in range(plan.seed, plan.seed + plan.queries // plan.a_world):
-        with world_of(spark, catalogs, str(folder / "warehouse"), folder, plan, seed) as world:
-            for number in range(plan.a_world):
-                query = made(world, seed, number)
-                what, answer, expected = difference(spark, world.lake(), world.plain(), query)
-                if what:
-                    continue  # as it is without any break
-                kinds = handed_down(answer.plan) | {"columns"}
-                for name, text in mutations.items():
-                    if name in first or name.partition(":")[0] not in kinds:
-                        continue
-                    side = world.lake(catalogs.with_text(text))
-                    what = difference(spark, side, world.plain(), query, expected)[0]
-                    if what:
-                        first[name] = seed, number, what
-                        say(f"{name}: noticed by query {number} of seed {seed}: {what[:200]}")
-                if len(first) == len(mutations):
-                    return first
-            say(f"seed {seed}: {len(first)} of {len(mutations)} noticed")
-    return first

@@ -7,7 +7,7 @@ are added by `try_add`, and texts become numbers by `try_cast`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.spark.queries import values
@@ -15,6 +15,9 @@ from tests.spark.queries.sql import Sql, TableRef, listed, value
 
 Column = tuple[str, str]
 """What a column is called where it is used, and its type."""
+
+IDS = 40
+"""Tables have about so many rows; their ids count from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,9 @@ class Scope:
     outer: tuple[Column, ...] = ()
     metadata: tuple[str, ...] = ()
     """Aliases of tables that have metadata columns."""
+
+    present: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Of columns that literals of values which are there are known of, these."""
 
 
 @dataclass
@@ -67,7 +73,18 @@ class Scalars:
         return made if made is not None else (chance.choice(found) if found else self.literal(type, 0.1))
 
     def literal(self, type: str, nulls: float) -> Sql:
+        if type == "bigint" and self.chance.random() < 0.3:
+            return value(type, f"{self.chance.randint(1, IDS)}L")
         return value(type, values.literal(self.chance, type, nulls))
+
+    def _near(self, column: Column, scope: Scope) -> Sql:
+        """Return a literal to compare a column with, most often one that is in it."""
+        name, type = column
+        if values.is_real(type) and self.chance.random() < 0.3:
+            return value(type, values.typed("'NaN'", type))
+        if (there := scope.present.get(name)) and self.chance.random() < 0.7:
+            return value(type, self.chance.choice(there))
+        return self.literal(type, 0)
 
     def _made(self, type: str, scope: Scope, depth: int) -> Sql | None:
         """Return an expression that only that type has."""
@@ -228,20 +245,23 @@ class Scalars:
         """Return a comparison of a column with literals, of which statistics and partitions say most."""
         chance = self.chance
         able = [column for column in scope.columns if not values.is_nested(column[1])]
+        real = [column for column in able if values.is_real(column[1])]
         if not able:
             return None
-        name, type = chance.choice(able)
-        left = value(type, name)
+        column = chance.choice(real if real and chance.random() < 0.25 else able)
+        left = value(column[1], column[0])
         match chance.randrange(6):
             case 0:
-                items = listed([self.literal(type, 0) for _ in range(chance.choice([2, 3]))])
+                items = listed([self._near(column, scope) for _ in range(chance.choice([2, 3]))])
                 return value("boolean", "{} IN ({})", left, items, feature="in list")
             case 1:
-                ends = self.literal(type, 0), self.literal(type, 0)
+                ends = self._near(column, scope), self._near(column, scope)
                 return value("boolean", "{} BETWEEN {} AND {}", left, *ends, feature="between")
             case _:
                 op = chance.choice(["=", "=", "<", "<=", ">", ">=", "<=>"])
-                return value("boolean", f"{{}} {op} {{}}", left, self.literal(type, 0), feature="comparison")
+                return value(
+                    "boolean", f"{{}} {op} {{}}", left, self._near(column, scope), feature="comparison"
+                )
 
     def _subquery_condition(self, scope: Scope, depth: int) -> Sql | None:
         chance = self.chance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.spark.queries import values
@@ -23,6 +23,11 @@ class Table:
     columns: tuple[Column, ...]
     keys: tuple[str, ...] = ()
     """Columns that it is, or was, partitioned, clustered or ordered by."""
+
+    present: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Literals of the values that are in a column, which are the bounds of its files."""
+
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)

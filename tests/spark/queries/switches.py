@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from tests.spark.hooks import HOOK
-from tests.spark.queries.comparing import Side
+from tests.spark.queries.comparing import Conf, Side
 from tests.spark.queries.sql import TableRef
 from tests.spark.queries.world import World
 from tests.spark.warm import WarmPython
@@ -27,7 +27,7 @@ class Switch:
     `barrier` what a table is read through, in whose place it stands."""
 
     python: str = ""
-    conf: tuple[tuple[str, str], ...] = ()
+    conf: Conf = ()
     kind: str = "lake"
     barrier: bool = False
 
@@ -36,7 +36,6 @@ _PLAN = (
     HOOK
     + """
 from msgspec.structs import replace as struct_replace
-from lakelog.catalog.schema.predicate import Predicate
 def without(**values):
     def wrap(original):
         return lambda at, asked: original(at, struct_replace(asked, **values))
@@ -44,9 +43,12 @@ def without(**values):
 """
 )
 
+EVERYTHING = "everything"
+"""Filters, limit, top-n and aggregates at once, by a filter that only Spark can apply."""
+
 SWITCHES: dict[str, Switch] = {
     "filters": Switch(
-        _PLAN + "hook('plan', without(predicate=Predicate.from_json('[]')))\n",
+        _PLAN + "hook('plan', without(predicate=None))\n",
         (("spark.sql.parquet.filterPushdown", "false"),),
     ),
     "limit": Switch(kind="unlimited"),
@@ -67,9 +69,8 @@ hook("aggregate", lambda original: lambda at, asked: (Known(known=False), b""))
     "partitioning": Switch(conf=(("spark.sql.sources.v2.bucketing.enabled", "false"),)),
     "nested columns": Switch(conf=(("spark.sql.optimizer.nestedSchemaPruning.enabled", "false"),)),
     "columns in batches": Switch(conf=(("spark.sql.parquet.enableVectorizedReader", "false"),)),
-    "everything": Switch(barrier=True),
+    EVERYTHING: Switch(barrier=True),
 }
-"""`everything`: filters, limit, top-n and aggregates at once, by a filter that only Spark can apply."""
 
 
 class Catalogs:
@@ -100,13 +101,12 @@ class Catalogs:
         return self._made[text]
 
 
-def switched(world: World, catalogs: Catalogs, switch: Switch) -> Side:
-    """Return lakelog's side with something switched off."""
+def switched(world: World, catalogs: Catalogs, switch: Switch, python: str = "", conf: Conf = ()) -> Side:
+    """Return lakelog's side with something switched off. `python` is broken all the same, and `conf` set before."""
     table: Callable[[TableRef], str] = world.lake_table
     if switch.barrier:
 
         def table(ref: TableRef) -> str:
             return f"(SELECT * FROM {world.lake_table(ref)} WHERE monotonically_increasing_id() >= 0)"
 
-    catalog = catalogs.with_text(switch.python) if switch.python else world.catalog
-    return Side(switch.kind, table, catalog, (*world.conf, *switch.conf))
+    return Side(switch.kind, table, catalogs.with_text(python + switch.python), (*conf, *switch.conf))

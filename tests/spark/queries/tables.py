@@ -54,6 +54,16 @@ class State:
             for id, row in rows.items()
         ]
 
+    def present(self) -> dict[str, list[str]]:
+        """Return literals of the values of each column, except NULL and structs."""
+        found = {"id": [f"{id}L" for id in self.rows]}
+        for column in self.columns:
+            cells = dict.fromkeys(row.get(column.name) for row in self.rows.values() if not column.is_struct)
+            found[column.name] = [
+                cell for cell in cells if isinstance(cell, str) and not cell.startswith("CAST(NULL ")
+            ]
+        return found
+
     def edited(self, columns: tuple[Column, ...], change: Callable[[Row], Row]) -> State:
         return State(columns, {id: change(dict(row)) for id, row in self.rows.items()})
 

@@ -68,11 +68,13 @@ class World:
                 (column.name, "string" if values.is_text(column.type) else column.type)
                 for column in state.columns
             )
-            found.append(Table(ref, (("id", "bigint"), *flat), self.lives[ref.name].keys))
+            columns = (("id", "bigint"), *flat)
+            keys = self.lives[ref.name].keys
+            found.append(Table(ref, columns, keys, state.present(), len(state.rows)))
         return found
 
     def lake(self, catalog: str | None = None, conf: Sequence[tuple[str, str]] = ()) -> Side:
-        return Side("lake", self.lake_table, catalog or self.catalog, (*self.conf, *conf))
+        return Side("lake", self.lake_table, catalog or self.catalog, tuple(conf))
 
     def plain(self) -> Side:
         """Spark's files are read as they are: its filters on dictionaries take -0.0 for another number than 0.0."""
@@ -80,7 +82,7 @@ class World:
             "plain",
             self.plain_table,
             self.catalog,
-            (*self.conf, ("spark.sql.parquet.filterPushdown", "false")),
+            (("spark.sql.parquet.filterPushdown", "false"),),
         )
 
     def lake_table(self, ref: TableRef) -> str:
@@ -173,5 +175,9 @@ class World:
 def drawn(seed: int, tables: int, steps: int) -> tuple[list[Life], tuple[tuple[str, str], ...]]:
     """Return the lives of a world's tables and its settings."""
     chance = random.Random(f"world {seed}")
-    lives = [life(chance, f"t{number}", chance.randint(2, steps)) for number in range(tables)]
+    twins = chance.sample(range(tables), 2) if tables > 1 and chance.random() < 0.7 else []
+    lives = [
+        life(chance, f"t{number}", chance.randint(2, steps), is_twin=number in twins)
+        for number in range(tables)
+    ]
     return lives, tuple((key, chance.choice(choices)) for key, choices in SETTINGS.items())

@@ -1,0 +1,95 @@
+"""Whether queries notice what is broken: each break has queries of its own kind until one of them differs by it.
+
+A query counts if it differs with the break, and neither without it nor with that kind switched off. What the sound side
+hands down does not choose the queries: some breaks hand down what must not be.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from tests.spark.queries.comparing import Answer, Conf, difference
+from tests.spark.queries.forms import focused_query
+from tests.spark.queries.running import Plan, world_of
+from tests.spark.queries.selects import Queries, Query
+from tests.spark.queries.switches import SWITCHES, Catalogs, switched
+from tests.spark.queries.world import World
+from tests.spark.warm import WarmPython
+
+CONF: Mapping[str, Conf] = {
+    "runtime filters": (("spark.sql.autoBroadcastJoinThreshold", "10485760"),),
+    "partitioning": (
+        ("spark.sql.autoBroadcastJoinThreshold", "-1"),
+        ("spark.sql.sources.v2.bucketing.enabled", "true"),
+    ),
+}
+"""Without this, Spark hands nothing of that kind down, or not between tables of some rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """By which query of which seed. `tries` counts the queries of the kind, from the first seed on."""
+
+    seed: int
+    number: int
+    tries: int
+    what: str
+
+
+def kind_of(mutation: str) -> str:
+    """Return what a mutation breaks, with which its name begins."""
+    return mutation.partition(":")[0]
+
+
+def noticed(
+    spark: SparkSession, warm: WarmPython, folder: Path, plan: Plan, mutations: Mapping[str, str],
+    say: Callable[[str], None] = lambda line: print(line, flush=True),
+) -> dict[str, Noticed]:  # fmt: skip
+    """Return for each text that breaks something the first query that differs by it; `plan.queries` of each kind are
+    tried."""
+    warehouse = str(folder / "warehouse")
+    catalogs = Catalogs(spark, warm, folder, warehouse, f"m{time.monotonic_ns()}_")
+    first: dict[str, Noticed] = {}
+    tries = 0
+    for seed in range(plan.seed, plan.seed + plan.queries // plan.a_world):
+        with world_of(spark, catalogs, warehouse, folder, plan, seed) as world:
+            for number in range(plan.a_world):
+                tries += 1
+                left = {name: text for name, text in mutations.items() if name not in first}
+                for name, what in _differences(world, catalogs, seed, number, left):
+                    first[name] = Noticed(seed, number, tries, what)
+                    say(f"{name}: noticed by query {number} of seed {seed}: {what[:200]}")
+                if len(first) == len(mutations):
+                    return first
+            say(f"seed {seed}: {len(first)} of {len(mutations)} noticed")
+    return first
+
+
+def _differences(
+    world: World, catalogs: Catalogs, seed: int, number: int, mutations: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """Return the mutations that a query of their kind notices, and what is different."""
+    found = []
+    queries: dict[str, Query] = {}
+    answers: dict[str, Answer] = {}
+    for name, text in mutations.items():
+        kind = kind_of(name)
+        if kind not in queries:
+            chance = random.Random(f"query {seed} {number} {kind}")
+            queries[kind] = focused_query(Queries(chance, world.tables), kind)
+        query, conf = queries[kind], CONF.get(kind, ())
+        broken = world.lake(catalogs.with_text(text), conf)
+        what, _, answers[kind] = difference(world.spark, broken, world.plain(), query, answers.get(kind))
+        if not what:
+            continue
+        others = [world.lake(conf=conf)]
+        if kind in SWITCHES:
+            others.append(switched(world, catalogs, SWITCHES[kind], text, conf))
+        if not any(difference(world.spark, side, world.plain(), query, answers[kind])[0] for side in others):
+            found.append((name, what))
+    return found
