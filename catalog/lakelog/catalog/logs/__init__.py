@@ -63,6 +63,11 @@ from lakelog.catalog.logs.outcome import (
     has_happened,
     was_committed,
 )
+from lakelog.catalog.logs.own_links import (
+    LinkedElsewhere,
+    is_own,
+    linked_elsewhere,
+)
 from lakelog.catalog.logs.places import (
     Places,
 )
@@ -108,6 +113,7 @@ __all__ = [
     "Found",
     "FoundBy",
     "HasHead",
+    "LinkedElsewhere",
     "LogCache",
     "LogChange",
     "NO_MAINTENANCE",
@@ -143,6 +149,8 @@ __all__ = [
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",
+    "is_own",
+    "linked_elsewhere",
     "merged_drafts",
     "new_token",
     "no_files",
