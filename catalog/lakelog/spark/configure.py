@@ -1,8 +1,12 @@
 """Settings that give a Spark session a lakelog catalog."""
 
+import os
+import site
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import lakelog
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.jar import jar_path
@@ -14,6 +18,9 @@ CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeCatalog"
 SESSION_CATALOG = "spark_catalog"
 SESSION_CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeSessionCatalog"
 EXTENSIONS_CLASS = "org.apache.spark.sql.lakelog.LakeExtensions"
+
+PYTHON_PATH = "spark.lakelog.python.path"
+"""Where the adapter's Python looks for lakelog after all other places (see `PythonPath.scala`)."""
 
 LISTS = ("spark.jars", "spark.sql.extensions")
 """Settings that several packages share; the others belong to one catalog."""
@@ -65,12 +72,25 @@ def spark_conf(
         "statement-text": statement_text,
     }
     settings = {"spark.jars": jar or str(jar_path()), "spark.sql.extensions": EXTENSIONS_CLASS}
+    if python in (None, sys.executable) and (folders := own_folders()):
+        settings[PYTHON_PATH] = os.pathsep.join(folders)
     catalogs = {name: CATALOG_CLASS} | ({SESSION_CATALOG: SESSION_CATALOG_CLASS} if session_catalog else {})
     for catalog, implementation in catalogs.items():
         prefix = f"spark.sql.catalog.{catalog}"
         settings[prefix] = implementation
         settings |= {f"{prefix}.{key}": value for key, value in options.items() if value is not None}
     return settings
+
+
+def own_folders() -> list[str]:
+    """Return the folders and archives that lakelog was imported from here, except those where another process of this
+    Python looks by itself: where packages are installed, and not the folder that it happens to run in."""
+    folders = {str(Path(part).absolute().parent) for part in lakelog.__path__}
+    sites = [*site.getsitepackages(), site.getusersitepackages()]
+    known = {str(Path(each)) for each in sites}
+    for links in (found for each in sites for found in Path(each).glob("*.pth")):
+        known |= {line.strip() for line in links.read_text(encoding="utf-8", errors="replace").splitlines()}
+    return sorted(folders - known)
 
 
 def configure(
