@@ -36,6 +36,7 @@ def spark_conf(
     fsync: bool | None = None,
     as_of: str | None = None,
     statement_text: str | None = None,
+    stored_code: str | None = None,
     python: str | None = None,
     jar: str | None = None,
     session_catalog: bool = False,
@@ -44,11 +45,12 @@ def spark_conf(
 
     `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
     chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only.
-    `statement_text` says what commits keep of a statement: normalized (without its literals), full or none. `python` is
-    the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar, which is built
-    where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's SQL: other extensions
-    go beside it, with commas. With `session_catalog`, Spark's own `spark_catalog` has the warehouse's tables too,
-    beside its own. The settings have to be made before the JVM starts.
+    `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
+    `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
+    too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's
+    jar, which is built where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's
+    SQL: other extensions go beside it, with commas. With `session_catalog`, Spark's own `spark_catalog` has the
+    warehouse's tables too, beside its own. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is not a valid catalog name: use letters, digits and underscores")
@@ -70,6 +72,7 @@ def spark_conf(
         "fsync": None if fsync is None else ("on" if fsync else "off"),
         "as-of": as_of,
         "statement-text": statement_text,
+        "stored-code": stored_code,
     }
     settings = {"spark.jars": jar or str(jar_path()), "spark.sql.extensions": EXTENSIONS_CLASS}
     if python in (None, sys.executable) and (folders := own_folders()):
@@ -104,6 +107,7 @@ def configure(
     fsync: bool | None = None,
     as_of: str | None = None,
     statement_text: str | None = None,
+    stored_code: str | None = None,
     python: str | None = None,
     jar: str | None = None,
     session_catalog: bool = False,
@@ -118,6 +122,7 @@ def configure(
         fsync=fsync,
         as_of=as_of,
         statement_text=statement_text,
+        stored_code=stored_code,
         python=python,
         jar=jar,
         session_catalog=session_catalog,
