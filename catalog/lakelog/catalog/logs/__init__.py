@@ -63,6 +63,11 @@ from lakelog.catalog.logs.outcome import (
     has_happened,
     was_committed,
 )
+from lakelog.catalog.logs.own_folders import (
+    check_not_own,
+    data_folders,
+    spellings,
+)
 from lakelog.catalog.logs.own_links import (
     LinkedElsewhere,
     is_own,
@@ -138,9 +143,11 @@ __all__ = [
     "check_at_place",
     "check_conflicts",
     "check_not_forgotten",
+    "check_not_own",
     "chosen_scope",
     "commit_changes",
     "commit_in",
+    "data_folders",
     "file_keys",
     "files_event",
     "files_of_commits",
@@ -159,6 +166,7 @@ __all__ = [
     "no_such_table",
     "read_vector",
     "seen_on",
+    "spellings",
     "taken_events",
     "was_applied",
     "was_applied_anywhere",
