@@ -11,7 +11,7 @@ import scala.util.Try
  * Where the Python side looks for modules: where Spark's driver does, and never in the folder that it happens to run in.
  *
  * A file called `platform.py` or `msgspec.py` there would be run in the place of Python's own or the installed one. So the
- * child is told to leave out that folder, and entries of PYTHONPATH that mean it: empty and relative ones. What the driver has
+ * child leaves out that folder, and entries of PYTHONPATH that mean it: empty and relative ones. What the driver has
  * besides comes last, where it hides nothing: the folders that `configure` found lakelog in, and the archives of
  * `--py-files`.
  */

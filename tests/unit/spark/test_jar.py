@@ -139,7 +139,7 @@ def test_settings_name_the_catalog_its_warehouse_and_this_python(tmp_path):
         spark_conf(str(tmp_path), name="my lake", jar="/a.jar")
 
 
-def test_the_adapters_python_is_told_where_this_one_has_lakelog_from(tmp_path, monkeypatch):
+def test_the_settings_say_where_this_one_has_lakelog_from(tmp_path, monkeypatch):
     assert (PYTHON_PATH in spark_conf(str(tmp_path), jar="/a.jar")) == bool(own_folders())
     monkeypatch.setattr("lakelog.__path__", [str(tmp_path / "files.zip" / "lakelog")])
     settings = spark_conf(str(tmp_path), jar="/a.jar")

@@ -69,7 +69,6 @@ from lakelog.catalog.logs.own_folders import (
     spellings,
 )
 from lakelog.catalog.logs.own_links import (
-    LinkedElsewhere,
     is_own,
     linked_elsewhere,
 )
@@ -118,7 +117,6 @@ __all__ = [
     "Found",
     "FoundBy",
     "HasHead",
-    "LinkedElsewhere",
     "LogCache",
     "LogChange",
     "NO_MAINTENANCE",

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakelog.catalog.errors import LinkedElsewhere
 from lakelog.catalog.names import quoted
 from lakelog.catalog.state import Link
 from lakelog.log import View
-from lakelog.log.errors import FormatError
 
 
 def is_own(view: View[Any], parent: str, name: str) -> bool:
     """Return whether a log's table or namespace is called `name` in the namespace at `parent`, or was when dropped."""
     return bool(view.state.link == Link(namespace=parent, name=name))
-
-
-class LinkedElsewhere(FormatError):
-    """A name leads to a log that has another name, or none: nothing may be changed there because of it."""
 
 
 def linked_elsewhere(title: str, url: str, link: Link | None) -> LinkedElsewhere:

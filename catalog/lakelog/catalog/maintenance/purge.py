@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.errors import LinkedElsewhere
 from lakelog.catalog.files import started_at
 from lakelog.catalog.logs import (
-    LinkedElsewhere,
     NameTree,
     Target,
     TrackedLog,

@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.ddl import needed_versions
-from lakelog.catalog.errors import DoneInPart
+from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
 from lakelog.catalog.files import started_at
-from lakelog.catalog.logs import LinkedElsewhere, NameTree, Progress, Scope, Target, TrackedLog, no_progress
+from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
 from lakelog.catalog.maintenance import orphans, purge
 from lakelog.catalog.maintenance.ages import age_us, judging_us, until_us
 from lakelog.catalog.maintenance.purge import Content, data_of, folder

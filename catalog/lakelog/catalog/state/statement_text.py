@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lakelog.log.errors import InvalidInput
+from lakelog.log.secrets import masked, masked_urls
 
 FULL, NORMALIZED, NONE = "full", "normalized", "none"
 SETTINGS = (NORMALIZED, FULL, NONE)
@@ -68,9 +69,10 @@ def kept(text: str, setting: str) -> str | None:
     """Return the text of a statement under `setting` (normalized, full or none); None for nothing. InvalidInput."""
     match setting:
         case "normalized":
-            return normalized(text)
+            # Keys in a quoted path are part of a name; a value without quotes is a name, too.
+            return full(masked(normalized(masked_urls(text))), NORMALIZED_LIMIT_BYTES)
         case "full":
-            return full(text)
+            return full(masked(text))
         case "none":
             return None
     raise InvalidInput(
