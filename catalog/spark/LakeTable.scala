@@ -124,7 +124,11 @@ private[lakelog] class LakeTable(val access: TableAccess, val facts: TableFacts)
     new LakeWriteBuilder(this, info, commit)
   }
 
-  def refuseUncomputed(): Unit = GeneratedColumns.refuseUnlessComputed(name, facts.schema)
+  /** Refuses writes of values that this session cannot compute, or is not to. */
+  def refuseUncomputed(): Unit = {
+    GeneratedColumns.refuseUnlessComputed(name, facts.schema)
+    if (facts.own.computes) access.ask(wire.MayCompute(facts.reference))
+  }
 
   /** Python refuses it too, but not before the rows are written. */
   protected def refuseTag(): Unit = facts.ref.filter(_.kind == RefTables.Tag).foreach { tag =>

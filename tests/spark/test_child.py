@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -303,9 +304,35 @@ hook("token", lambda original: lambda at, asked: os.kill(os.getpid(), signal.SIG
     assert lake.catalog.list_namespaces() == []
 
 
-def test_the_child_ends_with_its_jvm(tmp_path):
-    import subprocess
+def test_modules_of_the_folder_that_it_runs_in_are_not_imported(make_lake, tmp_path):
+    """Nor do they hide the installed ones where the driver has lakelog from there itself."""
+    ran = tmp_path / "ran"
+    for name in ("msgspec", "platform", "pyarrow"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'a').write({name!r})")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\ncd {tmp_path}\nexec {sys.executable} "$@" {tmp_path}\n')
+    python.chmod(0o755)
+    lake = make_lake(python=str(python))
+    lake.sql(f"CREATE NAMESPACE {lake.name}.n")
+    assert not ran.exists()
+    assert lake.catalog.list_namespaces() == [("n",)]
 
+
+def test_modules_are_looked_for_where_the_driver_has_them(spark, tmp_path):
+    jvm = spark.sparkContext._jvm
+    path, some = jvm.org.apache.spark.sql.lakelog.PythonPath, jvm.scala.Option.apply
+    assert path.cleaned(f":/a:.:b::{tmp_path}:../c").get() == f"/a:{tmp_path}"
+    assert path.cleaned(":.").isEmpty()
+    files = "/x/lakelog.zip, file:///y/more.EGG,/x/one.py,s3://b/z.zip,hdfs:/w.zip,own.zip"
+    arguments = path.arguments(some("/d/own:e::/d/own"), some(files)).mkString("|")
+    first, _, start, *folders = arguments.split("|")
+    assert (first, folders) == ("-P", ["/d/own", "/x/lakelog.zip", "/y/more.EGG"])
+    (tmp_path / "only_here.py").touch()
+    code = start.replace("from lakelog.spark.bridge import main; main()", "import only_here")
+    subprocess.run([sys.executable, "-P", "-c", code, str(tmp_path)], check=True, cwd="/")
+
+
+def test_the_child_ends_with_its_jvm(tmp_path):
     requests = subprocess.Popen(
         [sys.executable, "-m", "lakelog.spark.bridge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakelog.catalog.audit import author_of_definition
 from lakelog.catalog.ddl import (
     define,
     drop_definition,
@@ -23,6 +24,11 @@ class DefinedNames:
     def __init__(self, logs: LogCache) -> None:
         self._logs = logs
         self._tree = NameTree(logs)
+
+    def author_of(self, name: Name, kind: str) -> str | None:
+        """Return who wrote a view or function (`kind`) as it is now, and in which version of which log; None where that
+        commit has expired."""
+        return author_of_definition(self._tree, kind, table_identifier(name))
 
     # Views
 

@@ -6,12 +6,13 @@ AlreadyExists  ColumnExists, ConstraintExists, FunctionExists, NamespaceExists, 
                TableExists (LocationTaken, ViewExists)
 InvalidInput   CheckViolated, ClockNotTrusted, MultiplePrimaryKeys, NamespaceNotEmpty, RowsUnproven
 ConflictError  BatchCommitted, CommitConflict, StreamStopped
+FormatError    LinkedElsewhere
 LakelogError   DoneInPart
 """
 
 from __future__ import annotations
 
-from lakelog.log.errors import AlreadyExists, ConflictError, InvalidInput, LakelogError, NotFound
+from lakelog.log.errors import AlreadyExists, ConflictError, FormatError, InvalidInput, LakelogError, NotFound
 
 
 class NoSuchColumn(NotFound):
@@ -172,3 +173,9 @@ class DoneInPart(LakelogError):
     """Some commits of a request that takes several have happened, and stay: the message says what is left."""
 
     kind = "done-in-part"
+
+
+class LinkedElsewhere(FormatError):
+    """A name leads to a log that has another name, or none: nothing is changed there because of it."""
+
+    kind = "linked-elsewhere"

@@ -12,7 +12,7 @@ from typing import Any
 
 from lakelog.catalog import table_partitions
 from lakelog.catalog.files import DataFile, Positions, TableEstimates
-from lakelog.catalog.logs import TableHead, Token
+from lakelog.catalog.logs import TableHead, Token, check_not_own
 from lakelog.catalog.parquet import FoundFile, Ingestible, data_files, found_files
 from lakelog.catalog.planning import Values, predicate_of
 from lakelog.catalog.schema import ALWAYS_TRUE, Filter, TableChange, ValuesTaken, as_predicate
@@ -108,6 +108,7 @@ class Table(TableVersion):
         values. Such files are read, and never deleted. InvalidInput, naming the file, where one does not fit the table,
         is in it already, or does not prove a single value of a partition field.
         """
+        check_not_own(source, of_ids=False)
         open_url = self.head.tracked.log.replay.open_url
         assert open_url is not None, "a table's log is opened through a catalog"
         found = found_files(source, self.schema, partition_filter or {}, open_url)
@@ -120,6 +121,8 @@ class Table(TableVersion):
         self._writable("add files to")
         if not found:
             return self.refresh()
+        for folder in {each.path.rpartition("/")[0] for each in found}:
+            check_not_own(folder or "/", of_ids=False)
         files = data_files(found, self.metadata, self.location, ignore_extra_columns=ignore_extra_columns)
         return self.commit_write(self.begin_write(), Operation.APPEND.value, files, token=token)
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from lakelog.catalog import table_partitions
-from lakelog.catalog.audit import read_metadata
+from lakelog.catalog.audit import author_of_text, read_metadata
 from lakelog.catalog.changelog import Asked, Changes, changelog_of
 from lakelog.catalog.files import TableEstimates
 from lakelog.catalog.logs import TableHead
@@ -218,6 +218,11 @@ class TableVersion:
             if count == limit or commit.log_id != self.id:
                 return
             yield entry_of(commit)
+
+    def author_of(self, text: str) -> str | None:
+        """Return who brought a text into the table's definition (a CHECK, a default), and in which version of its log;
+        None where that commit has expired."""
+        return author_of_text(self.head, self.version, text)
 
     def inspect(self, name: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of a metadata table, with all columns or `columns`: see docs/sql/metadata.md."""

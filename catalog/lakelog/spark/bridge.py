@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 
 from lakelog.log.errors import CommitUnknown, LakelogError, StorageError
+from lakelog.log.secrets import masked
 from lakelog.spark.dispatch import Dispatch
 from lakelog.spark.frames import Frame, read_frame, write_frame
 from lakelog.spark.open_transactions import NotCommitted
@@ -148,7 +149,7 @@ def _asked(dispatch: Answering, request: Frame, send: Callable[[Frame], None]) -
 def _internal(error: BaseException) -> process.Failed:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     message = f"lakelog failed: {what}. The trace is in the log of Spark's driver."
-    return process.Failed(kind="internal", message=_in_unicode(message))
+    return process.Failed(kind="internal", message=_in_unicode(masked(message)))
 
 
 def _in_unicode(message: str) -> str:

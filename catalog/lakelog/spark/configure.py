@@ -1,8 +1,12 @@
 """Settings that give a Spark session a lakelog catalog."""
 
+import os
+import site
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import lakelog
 from lakelog.log import canonical_url
 from lakelog.log.errors import InvalidInput
 from lakelog.spark.jar import jar_path
@@ -16,6 +20,8 @@ SESSION_CATALOG_CLASS = "org.apache.spark.sql.lakelog.LakeSessionCatalog"
 EXTENSIONS_CLASS = "org.apache.spark.sql.lakelog.LakeExtensions"
 
 CATALOG_CLASSES = (CATALOG_CLASS, SESSION_CATALOG_CLASS)
+PYTHON_PATH = "spark.lakelog.python.path"
+"""Where the adapter's Python looks for lakelog after all other places (see `PythonPath.scala`)."""
 
 LISTS = ("spark.jars", "spark.sql.extensions")
 """Settings that several packages share; the others belong to one catalog."""
@@ -31,6 +37,7 @@ def spark_conf(
     fsync: bool | None = None,
     as_of: str | None = None,
     statement_text: str | None = None,
+    stored_code: str | None = None,
     python: str | None = None,
     jar: str | None = None,
     session_catalog: bool = False,
@@ -39,11 +46,12 @@ def spark_conf(
 
     `endpoint`, `region` and `path_style` say which S3 it is, for log and data; credentials come from the usual AWS
     chain only. `as_of`, a time or the name of a saved cut, shows everything as it stood then, read-only.
-    `statement_text` says what commits keep of a statement: normalized (without its literals), full or none. `python` is
-    the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's jar, which is built
-    where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's SQL: other extensions
-    go beside it, with commas. With `session_catalog`, Spark's own `spark_catalog` has the warehouse's tables too,
-    beside its own. The settings have to be made before the JVM starts.
+    `statement_text` says what commits keep of a statement: normalized (without its literals), full or none.
+    `stored_code` says which code from the warehouse runs here: none, sql (views and functions of SQL), or all (classes
+    too). `python` is the Python that runs lakelog beside Spark's driver: this one by default. `jar` is the adapter's
+    jar, which is built where it is not given. `spark.sql.extensions` gives the session what lakelog adds to Spark's
+    SQL: other extensions go beside it, with commas. With `session_catalog`, Spark's own `spark_catalog` has the
+    warehouse's tables too, beside its own. The settings have to be made before the JVM starts.
     """
     if not name.isidentifier():
         raise InvalidInput(f"{name!r} is not a valid catalog name: use letters, digits and underscores")
@@ -65,14 +73,28 @@ def spark_conf(
         "fsync": None if fsync is None else ("on" if fsync else "off"),
         "as-of": as_of,
         "statement-text": statement_text,
+        "stored-code": stored_code,
     }
     settings = {"spark.jars": jar or str(jar_path()), "spark.sql.extensions": EXTENSIONS_CLASS}
+    if python in (None, sys.executable) and (folders := own_folders()):
+        settings[PYTHON_PATH] = os.pathsep.join(folders)
     catalogs = {name: CATALOG_CLASS} | ({SESSION_CATALOG: SESSION_CATALOG_CLASS} if session_catalog else {})
     for catalog, implementation in catalogs.items():
         prefix = f"spark.sql.catalog.{catalog}"
         settings[prefix] = implementation
         settings |= {f"{prefix}.{key}": value for key, value in options.items() if value is not None}
     return settings
+
+
+def own_folders() -> list[str]:
+    """Return the folders and archives that lakelog was imported from here, except those where another process of this
+    Python looks by itself: where packages are installed, and not the folder that it happens to run in."""
+    folders = {str(Path(part).absolute().parent) for part in lakelog.__path__}
+    sites = [*site.getsitepackages(), site.getusersitepackages()]
+    known = {str(Path(each)) for each in sites}
+    for links in (found for each in sites for found in Path(each).glob("*.pth")):
+        known |= {line.strip() for line in links.read_text(encoding="utf-8", errors="replace").splitlines()}
+    return sorted(folders - known)
 
 
 def configure(
@@ -86,6 +108,7 @@ def configure(
     fsync: bool | None = None,
     as_of: str | None = None,
     statement_text: str | None = None,
+    stored_code: str | None = None,
     python: str | None = None,
     jar: str | None = None,
     session_catalog: bool = False,
@@ -104,6 +127,7 @@ def configure(
         fsync=fsync,
         as_of=as_of,
         statement_text=statement_text,
+        stored_code=stored_code,
         python=python,
         jar=jar,
         session_catalog=session_catalog,

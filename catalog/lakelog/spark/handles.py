@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchRef, NoSuchTable
 from lakelog.catalog.logs import FoundBy
 from lakelog.catalog.names import Identifier
@@ -20,6 +22,7 @@ from lakelog.catalog.state import BRANCH
 from lakelog.spark.facts import found_by, of_table
 from lakelog.spark.requests.base import LoadedTable, Ref
 from lakelog.spark.requests.tables import TableFacts
+from lakelog.spark.stored_code import ALL, computed_by_writes
 
 if TYPE_CHECKING:
     from lakelog.catalog import CatalogNames
@@ -33,9 +36,15 @@ _NAME = re.compile(r"(?P<kind>branch|tag)_(?P<name>.+)", re.DOTALL)
 class Handles:
     """Safe to share between threads."""
 
-    def __init__(self, of: Callable[[str | None], CatalogNames], step: Callable[[str | None], int]) -> None:
-        """`of` returns the catalog of a transaction, or outside of all; `step` how far the transaction has come."""
-        self._of, self._step = of, step
+    def __init__(
+        self,
+        of: Callable[[str | None], CatalogNames],
+        step: Callable[[str | None], int],
+        stored_code: str = ALL,
+    ) -> None:
+        """`of` returns the catalog of a transaction, or outside of all; `step` how far the transaction has come;
+        `stored_code` is what may run (see there)."""
+        self._of, self._step, self._stored_code = of, step, stored_code
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[Any, ...], Table] = OrderedDict()
 
@@ -43,7 +52,10 @@ class Handles:
         """Remember a table that is loaded for a request; return its facts, by which the adapter names it."""
         step = self._step(transaction)
         self.remember(table, transaction, past=past, step=step)
-        return of_table(table, past=past, step=step)
+        facts = of_table(table, past=past, step=step)
+        return msgspec.structs.replace(
+            facts, computes=computed_by_writes(table, self._stored_code) is not None
+        )
 
     def remember(self, table: Table, transaction: str | None, *, past: bool, step: int) -> None:
         on = table.ref_id

@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
+from lakelog.spark.user_cache import made, own, user_cache
 
 PROPERTIES = "lakelog-adapter.properties"
 SUPPORTED = ("4.2", "4.3")
@@ -72,14 +73,15 @@ def spark_version(jars: Path) -> str:
 def jar_path(*, cache: Path | None = None, jars: Path | None = None) -> Path:
     """Return the path of the adapter's jar for the installed Spark, building it first where needed (10 to 30 s).
 
-    Raises InvalidInput for a Spark that the adapter does not know, NotFound without Spark, Java or sources.
+    Raises InvalidInput for a Spark that the adapter does not know and a cache that other users may write to; NotFound
+    without Spark, Java or sources.
     """
     spark = jars or spark_jars()
     name = _jar_name(sources(), spark_version(spark))
-    for folder in (_PACKAGE / "jars", cache or _user_cache()):
-        if (folder / name).is_file():
-            return folder / name
-    return _build(sources(), spark, (cache or _user_cache()) / name)
+    if (packaged := _PACKAGE / "jars" / name).is_file():
+        return packaged
+    target = (cache or user_cache()) / name
+    return own(target) if target.is_file() else _build(sources(), spark, target)
 
 
 def _jar_name(folder: Path, spark: str) -> str:
@@ -130,7 +132,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
     strict = STRICT if folder == _CHECKOUT else ()
     print(f"lakelog: building the adapter for Spark {release} (once) …", file=sys.stderr, flush=True)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        made(target.parent)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as temporary:
             classes = Path(temporary) / "classes"
             classes.mkdir()
@@ -162,6 +164,7 @@ def _build(folder: Path, spark: Path, target: Path) -> Path:
                 shutil.copyfile(resource, copy)
             ready = Path(temporary) / target.name
             _zip(classes, ready)
+            ready.chmod(0o644)
             # Two builds at the same time make the same jar: the last one wins, and no reader sees half of one.
             os.replace(ready, target)
     except OSError as error:
@@ -189,8 +192,3 @@ def java() -> str:
     if found is None:
         raise NotFound("Java was not found. Install Java 17 or newer, or set JAVA_HOME.")
     return found
-
-
-def _user_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "lakelog"

@@ -17,12 +17,13 @@ from lakelog.catalog.logs import writer_facts
 from lakelog.catalog.state import with_statement
 from lakelog.log import Background, LogOptions
 from lakelog.log.errors import InvalidInput
+from lakelog.spark import stored_code
 from lakelog.spark.handles import Handles
 from lakelog.spark.open_transactions import OpenTransaction, OpenTransactions
 from lakelog.spark.requests.base import OfLoaded, Request, Statement
 
 STORE = frozenset({"endpoint", "region", "path_style", "fsync"})
-SETTINGS = STORE | {"warehouse", "as-of", "statement-text"}
+SETTINGS = STORE | {"warehouse", "as-of", "statement-text", stored_code.SETTING}
 STATEMENT_TEXTS = ("normalized", "full", "none")
 
 AT_ONCE = 16
@@ -45,8 +46,9 @@ class OpenCatalog:
                 f"the catalog's statement-text is {self._keeps}, but commits keep {', '.join(STATEMENT_TEXTS)} of a "
                 "statement's text: correct spark.sql.catalog.<name>.statement-text"
             )
+        self.stored_code = stored_code.allowed_from(settings.get(stored_code.SETTING, stored_code.SQL))
         self.open_transactions = OpenTransactions()
-        self.handles = Handles(self.of, self.step)
+        self.handles = Handles(self.of, self.step, self.stored_code)
         self.changes = KnownChanges()
         self.stream_versions = Versions()
         self._settings = dict(settings)

@@ -1,6 +1,5 @@
 """Jars from Maven Central, which Maven fetches once into the user's cache."""
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -8,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lakelog.log.errors import LakelogError
+from lakelog.spark.user_cache import made, own, user_cache
 
 
 class MavenFailed(LakelogError):
@@ -25,21 +25,22 @@ def jars(name: str, packages: Sequence[str], excluded: Sequence[str] = ()) -> li
 
     A package is group:artifact:version or group:artifact:version:classifier; what is `excluded` is group:artifact, and
     either may be *. They are kept in the cache under `name`, which has to be unique for these packages and versions;
-    fetching takes 5 to 15 seconds. Raises MavenFailed.
+    fetching takes 5 to 15 seconds. Raises MavenFailed; InvalidInput for a cache that other users may write to.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakelog"
+    cache = made(user_cache())
     folder = cache / name
     if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix="maven-") as temporary:
             _fetch(Path(temporary), packages, excluded)
+            for each in (found := Path(temporary) / "jars", *found.iterdir()):
+                each.chmod(each.stat().st_mode & ~0o022)
             try:
                 # Renamed when complete: a folder that is there holds all of them.
-                (Path(temporary) / "jars").rename(folder)
+                found.rename(folder)
             except OSError:
                 if not folder.is_dir():
                     raise
-    return sorted(folder.glob("*.jar"))
+    return [own(each) for each in sorted(folder.glob("*.jar"))]
 
 
 def _fetch(folder: Path, packages: Sequence[str], excluded: Sequence[str]) -> None:

@@ -32,7 +32,11 @@ private[lakelog] object ChildDied {
  */
 private[lakelog] final class Child(command: Seq[String], log: String => Unit) {
 
-  private val process = new ProcessBuilder(command: _*).start()
+  private val process = {
+    val builder = new ProcessBuilder(command: _*)
+    builder.environment.computeIfPresent("PYTHONPATH", (_, path) => PythonPath.cleaned(path).orNull)
+    builder.start()
+  }
   private val out = new DataOutputStream(new BufferedOutputStream(process.getOutputStream))
   private val in = new DataInputStream(new BufferedInputStream(process.getInputStream, 1 << 16))
   private val answers = new Answers(() => read())

@@ -78,7 +78,8 @@ private[lakelog] final class Failures(catalog: String) {
   }
 
   private def plain(failure: LakelogFailure): Throwable = failure.kind match {
-    case "unsupported" => Failures.unsupported(failure.getMessage)
+    // PySpark cannot show an error of analysis that has a place in the statement, and no class of Spark's.
+    case "unsupported" | "stored-code-refused" => Failures.unsupported(failure.getMessage)
     case kind if Failures.OfStatement(kind) => Failures.invalid(failure.getMessage)
     case _ => new LakelogException(failure.getMessage, null)
   }

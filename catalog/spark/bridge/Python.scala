@@ -5,8 +5,8 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.util.control.NonFatal
 
 /**
- * A process that runs lakelog under that Python, in this JVM's environment. It is started when it is first needed, and again
- * when it has died.
+ * A process that runs lakelog under that Python, in this JVM's environment; [[PythonPath]] says where it looks for modules.
+ * It is started when it is first needed, and again when it has died.
  *
  * One process holds all catalogs of this JVM that name the same Python; nothing of one reaches another in it. A process of
  * its own is lent to what must not die with others: an open transaction, and a request that is retried because it may
@@ -27,7 +27,7 @@ private[lakelog] final class Python(val program: String) {
 
   private def start(): Child = {
     val started =
-      try new Child(Seq(program, "-m", "lakelog.spark.bridge"), line => AdapterLog.warn(s"Python: $line"))
+      try new Child(program +: PythonPath.arguments, line => AdapterLog.warn(s"Python: $line"))
       catch { case missing: java.io.IOException => throw Python.doesNotStart(program, missing.getMessage) }
     try {
       Python.ask(started, wire.Hello(Bridge.version, org.apache.spark.SPARK_VERSION))

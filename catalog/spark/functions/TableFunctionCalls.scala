@@ -31,7 +31,7 @@ private[lakelog] object TableFunctionCalls extends EarlyRewrite {
     }
 
   private def lookUp(catalog: LakeCatalog, ident: Identifier): Option[StoredFunction] =
-    catalog.stored(ident) match {
+    catalog.toRun(ident) match {
       case Some(function) if function.isTable => Some(function)
       case None if catalog.transform(ident).isEmpty => None
       case _ => throw ErrorInternals.notTableFunction(catalog.functionName(ident))

@@ -150,15 +150,17 @@ private[lakelog] object OfFunction extends Companion[OfFunction] {
     take[Boolean](json, "case_sensitive"))
 }
 
-/** The definition of a function, if there is one. */
-private[lakelog] final case class LoadFunction(function: OfFunction)
+/** The definition of a function, if there is one. Where it `runs`, the catalog's `stored-code` may refuse it. */
+private[lakelog] final case class LoadFunction(function: OfFunction, runs: Boolean = false)
   extends Request[FoundFunction]("load_function") {
-  override def members: Members = function.members
+  override def members: Members = function.members ++ List("runs" -> put(runs))
   override def answer(json: JObject): FoundFunction = FoundFunction.of(json)
 }
 
 private[lakelog] object LoadFunction extends Companion[LoadFunction] {
-  override def of(json: JObject): LoadFunction = LoadFunction(OfFunction.of(json))
+  override def of(json: JObject): LoadFunction = LoadFunction(
+    OfFunction.of(json),
+    takeIfAny[Boolean](json, "runs").getOrElse(false))
 }
 
 private[lakelog] final case class FoundFunction(function: Option[FunctionDefinition])

@@ -39,6 +39,7 @@ private[lakelog] object Mirror {
     "plan" -> ((Plan.of _): JObject => Request[_]),
     "plan_cut" -> ((PlanCut.of _): JObject => Request[_]),
     "read_together" -> ((ReadTogether.of _): JObject => Request[_]),
+    "may_compute" -> ((MayCompute.of _): JObject => Request[_]),
     "can_delete" -> ((CanDelete.of _): JObject => Request[_]),
     "can_overwrite" -> ((CanOverwrite.of _): JObject => Request[_]),
     "can_change" -> ((CanChange.of _): JObject => Request[_]),

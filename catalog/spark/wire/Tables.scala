@@ -179,7 +179,8 @@ private[lakelog] object Estimate extends Companion[Estimate] {
 
 /**
  * One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata. `write_modes` are
- * those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added.
+ * those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added. With `computes`, a write runs what
+ * is stored, and `may_compute` says whether it may.
  */
 private[lakelog] final case class TableFacts(
     id: String,
@@ -202,7 +203,8 @@ private[lakelog] final case class TableFacts(
     properties: Map[String, String],
     targetFileSizeBytes: Long,
     compressionCodec: String,
-    writeModes: Map[String, String])
+    writeModes: Map[String, String],
+    computes: Boolean = false)
   extends Message {
   override def members: Members = List(
     "id" -> put(id),
@@ -225,7 +227,8 @@ private[lakelog] final case class TableFacts(
     "properties" -> put(properties),
     "target_file_size_bytes" -> put(targetFileSizeBytes),
     "compression_codec" -> put(compressionCodec),
-    "write_modes" -> put(writeModes))
+    "write_modes" -> put(writeModes),
+    "computes" -> putUnless(computes)(false))
 }
 
 private[lakelog] object TableFacts extends Companion[TableFacts] {
@@ -250,7 +253,8 @@ private[lakelog] object TableFacts extends Companion[TableFacts] {
     take[Map[String, String]](json, "properties"),
     take[Long](json, "target_file_size_bytes"),
     take[String](json, "compression_codec"),
-    take[Map[String, String]](json, "write_modes"))
+    take[Map[String, String]](json, "write_modes"),
+    takeIfAny[Boolean](json, "computes").getOrElse(false))
 }
 
 /** The object of a name: the facts of a table, or a view. */
@@ -332,4 +336,15 @@ private[lakelog] object RenameTable extends Companion[RenameTable] {
     Named.of(json),
     takeIfAny[Token](json, "token"),
     take[Seq[String]](json, "to"))
+}
+
+/** Refuse writes that would run what is stored, where the catalog's `stored-code` forbids it. */
+private[lakelog] final case class MayCompute(table: LoadedTable)
+  extends Request[Done]("may_compute") {
+  override def members: Members = table.members
+  override def answer(json: JObject): Done = Done.of(json)
+}
+
+private[lakelog] object MayCompute extends Companion[MayCompute] {
+  override def of(json: JObject): MayCompute = MayCompute(LoadedTable.of(json))
 }

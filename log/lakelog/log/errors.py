@@ -19,6 +19,8 @@ A message says what happened, to which object, and the next step. `kind` is stab
 
 from typing import ClassVar
 
+from lakelog.log.secrets import masked
+
 
 class LakelogError(Exception):
     """Base of all errors that lakelog raises on purpose."""
@@ -27,7 +29,11 @@ class LakelogError(Exception):
 
     @property
     def message(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        """The text, without the secrets that a path or a statement in it may have."""
+        return masked(str(self.args[0])) if self.args else ""
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class ConflictError(LakelogError):

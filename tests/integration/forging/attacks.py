@@ -150,6 +150,39 @@ def _children() -> None:
             ATTACKS[f"{kind} at {what}"] = forge
 
 
+def _links() -> None:
+    """A child of the forger's namespace that is the victim's: linked, dropped, or in a dropped namespace."""
+
+    def linked(place: Place, space: str, location: str) -> list[dict[str, Any]]:
+        id, kind = location[-26:], "table" if space == "relation" else "namespace"
+        event = {"event": "entry-linked", "space": space, "name": "child", "kind": kind, "id": id}
+        unlinked = {"event": "entry-unlinked", "space": space, "name": "child", "id": id, "dropped": True}
+        return [event | {"location": location}, unlinked]
+
+    for what, of in {
+        "the victim's table": lambda place: ("relation", place.victim),
+        "the victim's namespace": lambda place: ("namespace", place.victim.rpartition("/")[0]),
+    }.items():
+        for count, how in ((1, "linked"), (2, "dropped")):
+
+            def forge(place: Place, of: Callable[[Place], tuple[str, str]] = of, count: int = count) -> str:
+                space, location = of(place)
+                place.own = place.own.rpartition("/")[0]
+                place.forge_next(events=linked(place, space, location)[:count])
+                return location
+
+            def below(place: Place, of: Callable[[Place], tuple[str, str]] = of, count: int = count) -> str:
+                space, location = of(place)
+                above = place.own.rpartition("/")[0]
+                place.own = place.child(above, "nested")
+                place.forge_next(events=linked(place, space, location)[:count])
+                place.catalog().drop_namespace("forger.nested", cascade=True)
+                return location
+
+            ATTACKS[f"{what} {how} by the forger"] = forge
+            ATTACKS[f"{what} {how} in a namespace that is dropped"] = below
+
+
 def _data_files() -> None:
     paths: dict[str, Callable[[Place], str]] = {
         "the victim's log": lambda place: f"../../{place.commit_key(place.victim, 1)}",
@@ -213,6 +246,7 @@ def _root_event(place: Place, event: dict[str, Any]) -> str:
 _intents()
 _sidecars()
 _children()
+_links()
 _data_files()
 
 
@@ -302,6 +336,20 @@ def commands(place: Place) -> Iterator[tuple[str, Callable[[], Any]]]:
         "vacuum all",
         lambda: place.catalog().vacuum(older_than=NO_AGE, dropped_older_than=NO_AGE, dry_run=False),
     )
+    for name in ("child", "nested"):
+        of_name: dict[str, Callable[[Catalog, str], Any]] = {
+            "replace": lambda catalog, name: catalog.commit_stage(catalog.stage("replace", name, SCHEMA)),
+            "rename": lambda catalog, name: catalog.rename_table(name, "forger.moved"),
+            "drop": lambda catalog, name: catalog.drop_table(name),
+            "drop the namespace": lambda catalog, name: catalog.drop_namespace(name, cascade=True),
+            "drop the table in": lambda catalog, name: catalog.drop_table(f"{name}.t"),
+            "undrop": lambda catalog, name: catalog.undrop_table(name),
+            "undrop the namespace": lambda catalog, name: catalog.undrop_namespace(name),
+            "drop again": lambda catalog, name: catalog.drop_namespace(name, cascade=True),
+        }
+        for what, command in of_name.items():
+            forged = f"forger.{name}"
+            yield f"{what} {forged}", partial(lambda act, name: act(place.catalog(), name), command, forged)
     yield "drop", lambda: place.catalog().drop_table("forger.t")
     yield "drop all", lambda: place.catalog().drop_namespace("forger", cascade=True)
     yield (

@@ -101,6 +101,13 @@ class Place:
         self.store.put(key, hashed(commit | members))
         return key
 
+    def child(self, above: str, name: str) -> str:
+        """Create a namespace in the forger's, and return its location."""
+        before = set(self.store.list_folders(f"{above}/"))
+        self.catalog().create_namespace(("forger", name))
+        [made] = set(self.store.list_folders(f"{above}/")) - before
+        return f"{above}/{made}"
+
     def alter(self, key: str, change: Callable[[dict[str, Any]], None]) -> str:
         plain = self.read(key)
         change(plain)

@@ -449,7 +449,7 @@ def test_a_name_that_the_tables_own_log_does_not_have_is_named(folder: Folder) -
     moved = Draft(events=encode([TableMoved(namespace="", name="other")]))
     head.tracked.log.commit(head.view, lambda view, passed: moved)
     [found] = folder.check().of(Severity.DAMAGE)
-    assert (found.kind, "the log says that the table is called `other`" in found.what) == (
+    assert (found.kind, "the log says that its name is `other`" in found.what) == (
         "link-disagrees",
         True,
     )

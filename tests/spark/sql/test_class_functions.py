@@ -32,7 +32,7 @@ def jar(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def lake(make_lake, jar):
-    lake = make_lake()
+    lake = make_lake(stored_code="all")
     lake.sql("CREATE NAMESPACE lake.a")
     for name, found in CLASSES.items():
         lake.sql(f"CREATE FUNCTION lake.a.{name} AS 'lakelog.tests.{found}' USING JAR '{jar}'")
@@ -90,3 +90,54 @@ def test_a_jar_that_is_not_there_fails_the_call_only(lake):
     assert lake.sql("DESCRIBE FUNCTION lake.a.lost")[1] == ("Class: lakelog.tests.Lost",)
     assert (f"{lake.name}.a.lost",) in lake.sql("SHOW USER FUNCTIONS IN lake.a")
     lake.sql("DROP FUNCTION lake.a.lost")
+
+
+def test_a_class_runs_only_in_a_session_that_trusts_the_warehouse(lake, make_lake, jar):
+    """Neither called, nor explained, nor by a view, a function of SQL, a default or a CHECK."""
+    lake.sql("CREATE FUNCTION lake.a.one() RETURNS INT RETURN 1")
+    lake.sql("USE lake.a")
+    lake.sql("CREATE FUNCTION wrapped(x BIGINT) RETURNS BIGINT RETURN plus(x, 100)")
+    lake.sql("CREATE VIEW lake.a.v AS SELECT plus(1, 2) AS n")
+    lake.sql("CREATE VIEW lake.a.safe AS SELECT one() AS n")
+    lake.sql("CREATE VIEW lake.a.method AS SELECT reflect('java.lang.Math', 'abs', -1) AS n")
+    careful = make_lake()  # as sessions are by default
+    for statement in (
+        "SELECT lake.a.plus(1, 2)",
+        "SELECT lake.a.wrapped(1)",
+        "SELECT * FROM lake.a.v",
+        "SELECT * FROM VALUES (1) AS t(n) WHERE lake.a.plus(n, 1) > 0",
+        "SELECT n FROM lake.a.method",
+        "CREATE TABLE lake.a.u (id BIGINT DEFAULT lake.a.plus(1, 2))",
+    ):
+        with pytest.raises(
+            UnsupportedOperationException, match=r"stored-code is sql.*written by .*stored-code to all"
+        ):
+            careful.sql(statement)
+    # Spark plans what it explains, and shows why it cannot.
+    for query in ("SELECT lake.a.plus(1, 2)", "SELECT * FROM lake.a.v"):
+        assert "stored-code is sql" in str(careful.sql(f"EXPLAIN {query}"))
+    assert careful.sql("SELECT n FROM lake.a.safe") == [(1,)]
+    assert careful.sql("DESCRIBE FUNCTION lake.a.plus")[1] == ("Class: lakelog.tests.Plus",)
+    careful.sql("CREATE OR REPLACE FUNCTION lake.a.plus AS 'lakelog.tests.Plus'")
+
+
+def test_without_stored_code_a_session_uses_none_of_any_kind(make_lake):
+    lake = make_lake(stored_code="none")
+    lake.sql("CREATE NAMESPACE lake.a")
+    lake.sql("CREATE FUNCTION lake.a.one() RETURNS INT RETURN 1")
+    lake.sql("CREATE FUNCTION lake.a.rows() RETURNS TABLE (n INT) RETURN SELECT 1")
+    lake.sql("CREATE VIEW lake.a.v AS SELECT 1 AS n")
+    for statement in ("SELECT lake.a.one()", "SELECT * FROM lake.a.v", "SELECT * FROM lake.a.rows()"):
+        with pytest.raises(UnsupportedOperationException, match=r"stored-code is none.*to sql or all"):
+            lake.sql(statement)
+    lake.sql("CREATE TABLE lake.a.c (id BIGINT, day DATE DEFAULT current_date(), CHECK (id > 0))")
+    assert lake.sql("SELECT * FROM lake.a.c") == []
+    for statement in (
+        "INSERT INTO lake.a.c (id) VALUES (1)",
+        "UPDATE lake.a.c SET id = 2",
+        "MERGE INTO lake.a.c USING (SELECT 1L AS id) s ON c.id = s.id WHEN MATCHED THEN UPDATE SET id = 3",
+    ):
+        with pytest.raises(UnsupportedOperationException, match=r"has the CHECK .*\(stored-code is none\)"):
+            lake.sql(statement)
+    lake.sql("DELETE FROM lake.a.c WHERE id = 1")
+    lake.sql("DROP VIEW lake.a.v")

@@ -29,7 +29,8 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 def session(make_lake, spark, tmp_path, page) -> Iterator[SparkSession]:
     make_lake()  # for what it does at the end
     shares = page == "session.md"
-    settings = spark_conf(str(tmp_path / "warehouse"), session_catalog=shares, jar="unused", fsync=False)
+    own = {"session_catalog": shares, "stored_code": "all" if page == "functions.md" else None}
+    settings = spark_conf(str(tmp_path / "warehouse"), jar="unused", fsync=False, **own)
     session = spark.newSession()
     for key, value in settings.items():
         if key not in LISTS:

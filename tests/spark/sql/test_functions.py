@@ -18,7 +18,7 @@ pytestmark = pytest.mark.adapter
 
 @pytest.fixture
 def lake(make_lake):
-    lake = make_lake()
+    lake = make_lake(stored_code="all")
     lake.sql("CREATE NAMESPACE lake.a")
     return lake
 

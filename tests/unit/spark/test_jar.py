@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import zipfile
 from unittest.mock import MagicMock
 
@@ -11,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from lakelog.log.errors import InvalidInput, LakelogError, NotFound
 from lakelog.spark import configure, jar, spark_conf
-from lakelog.spark.configure import CATALOG_CLASS, EXTENSIONS_CLASS
+from lakelog.spark.configure import CATALOG_CLASS, EXTENSIONS_CLASS, PYTHON_PATH, own_folders
 
 
 @pytest.fixture
@@ -46,6 +48,33 @@ def test_a_jar_that_is_in_the_cache_is_not_built_again(spark, tmp_path, monkeypa
     assert jar.jar_path(cache=cache, jars=jars) == first
     assert built == [first]
     assert jar.jar_path(cache=cache, jars=spark("4.2.1")) != first
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_cache_that_others_may_write_to_is_refused_by_name(spark, tmp_path, monkeypatch, what):
+    monkeypatch.setattr(jar, "_build", lambda folder, jars, target: target)
+    cache, jars = tmp_path / "cache", spark("4.3.0")
+    target = jar.jar_path(cache=cache, jars=jars)
+    cache.mkdir(mode=0o700)
+    target.touch(mode=0o644)
+    assert jar.jar_path(cache=cache, jars=jars) == target
+    path = cache if what == "folder" else target
+    path.chmod(0o777)
+    with pytest.raises(InvalidInput, match=f"other users may write to {path} .*777"):
+        jar.jar_path(cache=cache, jars=jars)
+
+
+def test_a_cache_of_another_user_is_refused_by_name(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(jar, "_build", lambda folder, jars, target: target)
+    jars = spark("4.3.0")
+    target = jar.jar_path(cache=tmp_path, jars=jars)
+    target.touch(mode=0o644)
+    if os.getuid() == 0:
+        os.chown(target, 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with pytest.raises(InvalidInput, match="belongs to the user"):
+        jar.jar_path(cache=tmp_path, jars=jars)
 
 
 def test_a_spark_that_is_too_old_or_new_is_refused_by_its_version(spark, tmp_path):
@@ -110,6 +139,16 @@ def test_settings_name_the_catalog_its_warehouse_and_this_python(tmp_path):
     assert "spark.sql.catalog.mine.endpoint" not in settings
     with pytest.raises(InvalidInput, match="my lake"):
         spark_conf(str(tmp_path), name="my lake", jar="/a.jar")
+
+
+def test_the_settings_say_where_this_one_has_lakelog_from(tmp_path, monkeypatch):
+    assert (PYTHON_PATH in spark_conf(str(tmp_path), jar="/a.jar")) == bool(own_folders())
+    monkeypatch.setattr("lakelog.__path__", [str(tmp_path / "files.zip" / "lakelog")])
+    settings = spark_conf(str(tmp_path), jar="/a.jar")
+    assert settings[PYTHON_PATH] == str(tmp_path / "files.zip")
+    other = spark_conf(str(tmp_path), jar="/a.jar", python="/usr/bin/other")
+    assert PYTHON_PATH not in other
+    assert sys.executable == settings["spark.sql.catalog.lake.python"]
 
 
 def test_jars_and_extensions_that_a_builder_has_stay(tmp_path):

@@ -12,6 +12,10 @@ from lakelog.catalog.audit.audit import (
     AuditEntry,
     audit_entries,
 )
+from lakelog.catalog.audit.authors import (
+    author_of_definition,
+    author_of_text,
+)
 from lakelog.catalog.audit.metadata_tables import (
     METADATA_TABLES,
     read_metadata,
@@ -23,5 +27,7 @@ __all__ = [
     "METADATA_TABLES",
     "audit_entries",
     "audit_table",
+    "author_of_definition",
+    "author_of_text",
     "read_metadata",
 ]

@@ -18,6 +18,8 @@ from lakelog.catalog.logs import (
     TrackedLog,
     base_past_seals,
     commit_changes,
+    is_own,
+    linked_elsewhere,
     no_such_namespace,
     no_such_table,
     was_applied,
@@ -32,6 +34,7 @@ from lakelog.catalog.state import (
     Entry,
     EntryLinked,
     EntryUnlinked,
+    Link,
     NamespaceDropped,
     NamespaceEvent,
     NamespaceState,
@@ -76,13 +79,43 @@ def _drop_table(tree: NameTree, identifier: Identifier, token: Token | None) -> 
     tracked = tree.logs.table(entry.location)
     if was_applied_elsewhere(tree.logs, tracked, token):
         return True
-    view = _head(tracked, entry)
+    link = Link(namespace=parent.tracked.location, name=name)
+    view = _head(tracked, entry, link)
+    if view is not None and view.state.link != link:
+        return _drop_name(tree, parent, RELATION, identifier, entry, tracked, token)
     changes: list[LogChange[Any]] = [_unlinking(parent, RELATION, name, entry, tracked, token)]
     if view is not None and not view.sealed:
-        changes.append(_sealing_table(tracked, view, entry, identifier, token))
+        changes.append(_sealing_table(tracked, view, entry, identifier, token, link))
     commit_changes(tree.logs, changes, token)
     # Without a log, it was deleted outside of the catalog, and only the name was left to drop.
     return view is None or not view.sealed
+
+
+def _drop_name(
+    tree: NameTree,
+    parent: Found[NamespaceState],
+    space: str,
+    identifier: Identifier,
+    entry: Entry,
+    tracked: TrackedLog[Any],
+    token: Token | None,
+) -> bool:
+    """Remove a name whose log has another one, and leave the log as it is: the name was forged, or the table was taken
+    over by another warehouse."""
+    link = Link(namespace=parent.tracked.location, name=identifier[-1])
+
+    def check_another() -> None:
+        # The intent locks the name: from here on the log cannot be moved to it.
+        if tracked.current().state.link == link:
+            raise no_such_table(identifier) if space == RELATION else no_such_namespace(identifier)
+
+    view = tracked.current()
+    if tree.logs.is_a_cut:
+        raise linked_elsewhere(quoted(identifier), tree.logs.url(entry.location), view.state.link)
+    change = _unlinking(parent, space, identifier[-1], entry, tracked, token, can_return=False)
+    commit_id = None if token is None else token.commit_id
+    tree.logs.commit_together([change], commit_id=commit_id, validate=check_another)
+    return not view.sealed
 
 
 def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:
@@ -97,7 +130,7 @@ def drop_table_at(tree: NameTree, location: str, token: Token | None) -> bool:
         return was_applied(tracked, token)
     entry = Entry(kind=TABLE, id=view.log_id, location=location)
     try:
-        commit_changes(tree.logs, [_sealing_table(tracked, view, entry, (location,), token)], token)
+        commit_changes(tree.logs, [_sealing_table(tracked, view, entry, (location,), token, None)], token)
     except (NoSuchTable, LogSealed):
         return False
     return True
@@ -132,6 +165,8 @@ def _drop_namespace(tree: NameTree, namespace: Identifier, cascade: bool, token:
     view = tracked.current()
     if view.sealed or view.log_id != entry.id:
         return was_applied(tracked, token)
+    if not is_own(view, parent.tracked.location, name):
+        return _drop_name(tree, parent, NAMESPACE, namespace, entry, tracked, token)
     changes: list[LogChange[Any]] = [_unlinking(parent, NAMESPACE, name, entry, tracked, token)]
     changes.append(_sealing_namespace(tree, tracked, view, namespace, cascade, token))
     if cascade:
@@ -158,34 +193,36 @@ def _below(
     state: NamespaceState,
     token: Token | None,
 ) -> list[LogChange[Any]]:
-    """Return the changes that seal all tables and namespaces below one, level by level."""
+    """Return the changes that seal all tables and namespaces below one, level by level. Logs of other names stay."""
     changes: list[LogChange[Any]] = []
-    level = [(namespace, state)]
+    level = [(namespace, tracked.location, state)]
     met = {tracked.location}
     while level:
-        below: list[tuple[Identifier, TrackedLog[NamespaceState], Entry]] = []
-        tables: list[tuple[Identifier, TrackedLog[TableState], Entry]] = []
-        for path, parent in level:
+        below: list[tuple[Identifier, TrackedLog[NamespaceState], Entry, str]] = []
+        tables: list[tuple[Identifier, TrackedLog[TableState], Entry, str]] = []
+        for path, above, parent in level:
             # One can be forged that leads to itself, or to another log twice: each is sealed once.
             for name, entry in parent.entries.get(RELATION, {}).items():
                 if entry.location not in met:
                     met.add(entry.location)
-                    tables.append(((*path, name), tree.logs.table(entry.location), entry))
+                    tables.append(((*path, name), tree.logs.table(entry.location), entry, above))
             for name, entry in parent.entries.get(NAMESPACE, {}).items():
                 if entry.location not in met:
                     met.add(entry.location)
-                    below.append(((*path, name), tree.logs.namespace(entry.location), entry))
-        _read(tree, [tracked for _, tracked, _ in tables] + [tracked for _, tracked, _ in below])
-        for path, table, entry in tables:
-            view = _head(table, entry)
-            if view is not None and not view.sealed:
-                changes.append(_sealing_table(table, view, entry, path, token))
+                    below.append(((*path, name), tree.logs.namespace(entry.location), entry, above))
+        _read(tree, [each[1] for each in tables] + [each[1] for each in below])
+        for path, table, entry, above in tables:
+            link = Link(namespace=above, name=path[-1])
+            view = _head(table, entry, link)
+            if view is not None and not view.sealed and view.state.link == link:
+                changes.append(_sealing_table(table, view, entry, path, token, link))
         level = []
-        for path, log, entry in below:
-            child = _head(log, entry)
-            if child is not None and not child.sealed:
+        for path, log, entry, above in below:
+            link = Link(namespace=above, name=path[-1])
+            child = _head(log, entry, link)
+            if child is not None and not child.sealed and child.state.link == link:
                 changes.append(_sealing_namespace(tree, log, child, path, True, token))
-                level.append((path, child.state))
+                level.append((path, log.location, child.state))
     return changes
 
 
@@ -207,11 +244,12 @@ def _reading(tracked: TrackedLog[Any]) -> Any:
     return read
 
 
-def _head(tracked: TrackedLog[Any], entry: Entry) -> View[Any] | None:
-    """Return the newest view of the log that `entry` links; None where that log no longer exists."""
+def _head(tracked: TrackedLog[Any], entry: Entry, link: Link) -> View[Any] | None:
+    """Return the newest view of the log that `entry` links; None where that log no longer exists. A view that does not
+    agree with the name is read anew: it may be older than the name."""
     try:
         view = tracked.known or tracked.current()
-        if view.log_id != entry.id or view.sealed:
+        if view.log_id != entry.id or view.sealed or view.state.link != link:
             view = tracked.anew()
     except NotFound:
         return None
@@ -225,9 +263,12 @@ def _unlinking(
     entry: Entry,
     dropped: TrackedLog[Any],
     token: Token | None,
+    *,
+    can_return: bool = True,
 ) -> LogChange[NamespaceState]:
     # An object that the same transaction created was never visible to other clients, and cannot be restored.
-    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=not dropped.transaction.creates_log)
+    can_return = can_return and not dropped.transaction.creates_log
+    event = EntryUnlinked(space=space, name=name, id=entry.id, dropped=can_return)
     unlinked = Draft(events=encode([event]))
 
     def decide(view: View[NamespaceState], passed: Sequence[Commit]) -> Draft:
@@ -246,11 +287,14 @@ def _sealing_table(
     entry: Entry,
     identifier: Identifier,
     token: Token | None,
+    link: Link | None,
 ) -> LogChange[TableState]:
+    """Return the change that seals a table: as `link`, or whatever its name is."""
     sealed = Draft(events=encode([TableDropped()]), seals=True)
 
     def decide(view: View[TableState], passed: Sequence[Commit]) -> Draft:
-        if view.log_id != entry.id:
+        # A table that has another name by now is found by it: the name that was dropped leads to it no longer.
+        if view.log_id != entry.id or (link is not None and view.state.link != link):
             raise no_such_table(identifier)
         return sealed
 

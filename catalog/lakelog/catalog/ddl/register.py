@@ -14,6 +14,7 @@ from lakelog.catalog.logs import (
     TrackedLog,
     changes_of,
     check_at_place,
+    check_not_own,
     commit_changes,
     was_applied_anywhere,
 )
@@ -45,6 +46,7 @@ def register_table(
     is restored. NoSuchTable, NoSuchNamespace; TableExists where the name is taken, or another name leads to the table.
     """
     check_name(identifier[-1], "table")
+    check_not_own(location, of_ids=False)
     tracked = tree.logs.table(tree.logs.location(location))
     if token is not None and was_applied_anywhere(tree.logs, token):
         with or_unknown(token.commit_id, location):

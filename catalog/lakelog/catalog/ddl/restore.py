@@ -18,6 +18,7 @@ from lakelog.catalog.logs import (
     changes_of,
     commit_changes,
     has_own_place,
+    linked_elsewhere,
     was_applied_anywhere,
 )
 from lakelog.catalog.names import Identifier, check_name, check_namespace, quoted
@@ -28,6 +29,7 @@ from lakelog.catalog.state import (
     EntryLinked,
     EntryPurged,
     EntryUnlinked,
+    Link,
     NamespaceRestored,
     NamespaceState,
     TableRestored,
@@ -52,9 +54,9 @@ def undrop_table(
     goal = tree.namespace(target[:-1])
     tracked = tree.logs.table(dropped.location)
     event = TableRestored(namespace=goal.tracked.location, name=target[-1])
-    changes: list[LogChange[Any]] = [
-        _restoring(tracked, id, quoted(identifier), Draft(events=encode([event]), restores=True), token)
-    ]
+    link = Link(namespace=source.tracked.location, name=dropped.name)
+    draft = Draft(events=encode([event]), restores=True)
+    changes: list[LogChange[Any]] = [_restoring(tree, tracked, id, quoted(identifier), draft, token, link)]
     changes += _linking(source, goal, id, dropped, target, token)
     commit_changes(tree.logs, changes, token)
     return target
@@ -80,7 +82,8 @@ def undrop_namespace(
     tracked = tree.logs.namespace(dropped.location)
     event = NamespaceRestored(parent=goal.tracked.location, name=target[-1])
     draft = Draft(events=encode([event, *_stale_names(tree, tracked.current().state)]), restores=True)
-    changes: list[LogChange[Any]] = [_restoring(tracked, id, quoted(namespace), draft, token)]
+    link = Link(namespace=source.tracked.location, name=dropped.name)
+    changes: list[LogChange[Any]] = [_restoring(tree, tracked, id, quoted(namespace), draft, token, link)]
     changes += _linking(source, goal, id, dropped, target, token)
     changes += _below(tree, tracked, _sealed_by(tracked), token)
     commit_changes(tree.logs, changes, token)
@@ -94,18 +97,20 @@ def _below(
     changes: list[LogChange[Any]] = []
     for name, entry in tracked.current().state.entries.get(RELATION, {}).items():
         table = tree.logs.table(entry.location)
-        if _was_sealed_by(table, entry.id, drop_id):
+        link = Link(namespace=tracked.location, name=name)
+        if _was_sealed_by(table, entry.id, drop_id, link):
             event = TableRestored(namespace=tracked.location, name=name)
             draft = Draft(events=encode([event]), restores=True)
-            changes.append(_restoring(table, entry.id, quoted([name]), draft, token))
+            changes.append(_restoring(tree, table, entry.id, quoted([name]), draft, token, link))
     for name, entry in tracked.current().state.entries.get(NAMESPACE, {}).items():
         child = tree.logs.namespace(entry.location)
-        if _was_sealed_by(child, entry.id, drop_id):
+        link = Link(namespace=tracked.location, name=name)
+        if _was_sealed_by(child, entry.id, drop_id, link):
             restored = NamespaceRestored(parent=tracked.location, name=name)
             draft = Draft(
                 events=encode([restored, *_stale_names(tree, child.current().state)]), restores=True
             )
-            changes.append(_restoring(child, entry.id, quoted([name]), draft, token))
+            changes.append(_restoring(tree, child, entry.id, quoted([name]), draft, token, link))
             changes += _below(tree, child, drop_id, token)
     return changes
 
@@ -126,12 +131,13 @@ def _is_there(tracked: TrackedLog[Any], id: str) -> bool:
         return False
 
 
-def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str) -> bool:
+def _was_sealed_by(tracked: TrackedLog[Any], id: str, drop_id: str, link: Link) -> bool:
+    """Return whether a log was sealed by a drop, under that name: the entries of a namespace can be forged."""
     try:
         view = tracked.current()
     except NotFound:
         return False
-    is_sealed = view.log_id == id and view.sealed and not view.purged
+    is_sealed = view.log_id == id and view.sealed and not view.purged and view.state.link == link
     return is_sealed and bool(drop_id) and _sealed_by(tracked) == drop_id
 
 
@@ -154,7 +160,13 @@ def _dropped(
 
 
 def _restoring(
-    tracked: TrackedLog[Any], id: str, title: str, draft: Draft, token: Token | None
+    tree: NameTree,
+    tracked: TrackedLog[Any],
+    id: str,
+    title: str,
+    draft: Draft,
+    token: Token | None,
+    link: Link,
 ) -> LogChange[Any]:
     try:
         view = tracked.current()
@@ -166,6 +178,8 @@ def _restoring(
             raise NotFound(f"{title} cannot be restored: another table was created at its place since")
         if view.purged:
             raise NotFound(f"{title} can no longer be restored: it was purged at version {view.version}")
+        if view.state.link != link:
+            raise linked_elsewhere(title, tree.logs.url(tracked.location), view.state.link)
         return draft
 
     return LogChange(tracked, view, decide, base_past_seals(token, tracked, view))

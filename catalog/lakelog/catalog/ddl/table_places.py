@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lakelog.catalog.logs import Found, LogCache
+from lakelog.catalog.logs import Found, LogCache, check_not_own, data_folders, spellings
 from lakelog.catalog.state import NamespaceState
 from lakelog.log import View, canonical_url
 from lakelog.log.errors import InvalidInput
@@ -20,7 +20,6 @@ LOCATION = "location"
 LOCATION_LIMIT_BYTES = 512
 
 _CHOSEN = re.compile(r"(.*/)?(n-[a-z2-7]{26})/t-[a-z2-7]{26}")
-_OWN_FOLDER = re.compile(r"(_log|_txn|_cut|data|[nt]-[a-z2-7]{26})")
 
 
 def new_table(logs: LogCache, namespace: Found[NamespaceState] | None, table_id: str) -> str:
@@ -58,11 +57,22 @@ def checked(logs: LogCache, url: str) -> str:
         raise InvalidInput(
             f"the location {url[:60]}… is longer than {LOCATION_LIMIT_BYTES} bytes: choose a shorter one"
         )
-    location = logs.location(spelled)
-    inside = logs.url(location) != location
-    if inside and (not location or _OWN_FOLDER.fullmatch(location.split("/")[0])):
-        raise InvalidInput(
-            f"the location {url} is the warehouse itself, or inside of lakelog's own folders in it: choose a separate "
-            "folder"
-        )
+    check_separate(logs, url)
     return spelled
+
+
+def check_separate(logs: LogCache, url: str) -> None:
+    """Raise InvalidInput for the place of a user's table that is the warehouse itself or lakelog's own.
+
+    Costs a LIST for each part of the place that is called `data`.
+    """
+    if {*spellings(url)} & {*spellings(logs.warehouse)}:
+        raise InvalidInput(f"the location {url} is the warehouse itself: choose a separate folder")
+    check_not_own(url)
+    for table in data_folders(url):
+        tracked = logs.unread(logs.location(table))
+        if next(iter(tracked.store.list_after(f"{tracked.log.keys.log}/")), None) is not None:
+            raise InvalidInput(
+                f"the location {url} is inside of lakelog's own folders: data/ belongs to the table at {table}. Choose "
+                "a separate folder"
+            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -149,17 +148,13 @@ def _last_version(tree: NameTree, location: str) -> int:
 
 def _chosen(tree: NameTree, url: str) -> str:
     """Return the location of a place that the user chose. InvalidInput for one of lakelog's own."""
+    table_places.check_separate(tree.logs, url)
     location = tree.logs.location(url)
-    if not location:
-        raise InvalidInput(f"the location {url} is the warehouse itself: choose a separate folder")
     if len(url.encode()) > LOCATION_LIMIT_BYTES:
         raise InvalidInput(
             f"the location {url[:60]}… is longer than {LOCATION_LIMIT_BYTES} bytes: choose a shorter one"
         )
-    parts = location.split("/")
     inside = tree.logs.url(location) != location
-    if "_log" in parts or (inside and re.fullmatch(r"[nt]-[a-z2-7]{26}", parts[0])):
-        raise InvalidInput(f"the location {url} is inside of lakelog's own folders: choose a separate folder")
     foreign = _foreign_content(tree, location)
     if foreign is not None:
         raise InvalidInput(

@@ -63,6 +63,15 @@ from lakelog.catalog.logs.outcome import (
     has_happened,
     was_committed,
 )
+from lakelog.catalog.logs.own_folders import (
+    check_not_own,
+    data_folders,
+    spellings,
+)
+from lakelog.catalog.logs.own_links import (
+    is_own,
+    linked_elsewhere,
+)
 from lakelog.catalog.logs.places import (
     Places,
 )
@@ -132,9 +141,11 @@ __all__ = [
     "check_at_place",
     "check_conflicts",
     "check_not_forgotten",
+    "check_not_own",
     "chosen_scope",
     "commit_changes",
     "commit_in",
+    "data_folders",
     "file_keys",
     "files_event",
     "files_of_commits",
@@ -143,6 +154,8 @@ __all__ = [
     "gone_as_no_such_table",
     "has_happened",
     "has_own_place",
+    "is_own",
+    "linked_elsewhere",
     "merged_drafts",
     "new_token",
     "no_files",
@@ -151,6 +164,7 @@ __all__ = [
     "no_such_table",
     "read_vector",
     "seen_on",
+    "spellings",
     "taken_events",
     "was_applied",
     "was_applied_anywhere",

@@ -16,6 +16,7 @@ from lakelog.catalog.errors import CommitConflict, NoSuchNamespace, NoSuchTable
 from lakelog.catalog.logs.cache import LogCache, LogChange
 from lakelog.catalog.logs.commits import NothingToDo, Token, base_past_seals
 from lakelog.catalog.logs.name_path import Level, follow, known_on_path
+from lakelog.catalog.logs.own_links import is_own, linked_elsewhere
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.schema import Definition
@@ -26,7 +27,6 @@ from lakelog.catalog.state import (
     Entry,
     EntryLinked,
     EntryUnlinked,
-    Link,
     NamespaceCreated,
     NamespaceState,
     TableState,
@@ -105,9 +105,8 @@ class NameTree:
         except NotFound as error:
             raise _dangling(identifier, self.logs.url(entry.location)) from error
         _check_own(identifier, entry, view, self.logs)
-        link = Link(namespace=found.tracked.location, name=name)
         is_there = not view.sealed and view.log_id == entry.id
-        if is_there and view.state.link == link:
+        if is_there and is_own(view, found.tracked.location, name):
             return Found(tracked, view)
         # Dropped or renamed after its namespace was read, or before, while the table was read before that; perhaps
         # another has the name already. Or dropped by its place.
@@ -117,7 +116,7 @@ class NameTree:
         if looks and not self.logs.is_a_cut and (is_there or _leads_to_another(found, name, entry)):
             return self.find_table(identifier, looks=looks - 1)
         if is_there:
-            raise _linked_elsewhere(identifier, self.logs.url(entry.location), view.state.link)
+            raise linked_elsewhere(quoted(identifier), self.logs.url(entry.location), view.state.link)
         self.unlink(found, RELATION, name, entry)
         return None
 
@@ -169,6 +168,14 @@ class NameTree:
                 if looks and not self.logs.is_a_cut and _leads_elsewhere(above, level):
                     return self._walk(namespace, set(), looks=looks - 1)
                 return None
+            if above is not None and not is_own(level.view, above.tracked.location, level.path[-1]):
+                # Moved between the reads of the two; or the name was forged.
+                self.logs.check_cut()
+                if looks and not self.logs.is_a_cut:
+                    return self._walk(namespace, set(), looks=looks - 1)
+                raise linked_elsewhere(
+                    quoted(level.path), self.logs.url(level.tracked.location), level.view.state.link
+                )
             if level.path != namespace:
                 level.tracked.transaction.note_name_read(NAMESPACE, namespace[len(level.path)])
             above = level
@@ -401,18 +408,6 @@ def _leads_to_another(parent: Found[NamespaceState], name: str, entry: Entry) ->
 def _leads_elsewhere(parent: Level, child: Level) -> bool:
     """Return whether the name of a namespace that turned out to be sealed now leads to another one."""
     return parent.tracked.current().state.entry(NAMESPACE, child.path[-1]) != child.entry
-
-
-def _linked_elsewhere(identifier: Identifier, url: str, link: Link | None) -> FormatError:
-    now = (
-        "no name at all"
-        if link is None
-        else f"the name {quoted([link.name])} in {link.namespace or 'the root'}"
-    )
-    return FormatError(
-        f"in the catalog, {quoted(identifier)} is at {url}, but the log there has {now}: the table was taken over by "
-        "another warehouse, or logs were restored without each other. Open it by its place, or register it there"
-    )
 
 
 def _dangling(identifier: Identifier, url: str) -> FormatError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lakelog.catalog.errors import NoSuchTable
 from lakelog.catalog.logs.cache import LogCache
 from lakelog.catalog.logs.name_tree import NameTree, no_such_namespace
+from lakelog.catalog.logs.own_links import is_own, linked_elsewhere
 from lakelog.catalog.logs.tracked_log import TrackedLog
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.catalog.state import NAMESPACE, RELATION, TABLE, Entry, NamespaceState, TableState
@@ -41,7 +42,8 @@ class Target(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A log that should exist and cannot be read: maintenance leaves it alone, reports it, and goes on."""
+    """A log that cannot be read, or was found by a name that is not its own: maintenance leaves it alone, reports it,
+    and goes on."""
 
     kind: str
     name: str
@@ -121,43 +123,56 @@ def of_namespace(tree: NameTree, path: Identifier, progress: Progress) -> Scope:
     return scope
 
 
-def _entries(level: Iterable[Target[NamespaceState]], space: str) -> Iterator[tuple[Identifier, Entry]]:
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """An entry of a namespace, by the path of its name."""
+
+    parent: TrackedLog[NamespaceState]
+    space: str
+    path: Identifier
+    entry: Entry
+
+
+def _entries(level: Iterable[Target[NamespaceState]], space: str) -> Iterator[_Child]:
     for target in level:
         assert target.path is not None
         names: Mapping[str, Entry] = target.view.state.entries.get(space, {})
         for name, entry in sorted(names.items()):
             if entry.kind in (TABLE, NAMESPACE):
-                yield (*target.path, name), entry
+                yield _Child(target.tracked, space, (*target.path, name), entry)
 
 
-def _each_once(
-    logs: LogCache, entries: Iterable[tuple[Identifier, Entry]], met: set[str], scope: Scope
-) -> Iterator[tuple[Identifier, Entry]]:
+def _each_once(logs: LogCache, children: Iterable[_Child], met: set[str], scope: Scope) -> Iterator[_Child]:
     """Yield the namespaces that were not `met` yet: one can be forged that leads to itself, or to another one twice."""
-    for path, entry in entries:
-        if entry.location in met:
+    for child in children:
+        if child.entry.location in met:
             what = "another name leads to this namespace too: run `lakelog fsck` for details"
-            scope.unreadable.append(Unreadable("namespace", quoted(path), logs.url(entry.location), what))
+            url = logs.url(child.entry.location)
+            scope.unreadable.append(Unreadable("namespace", quoted(child.path), url, what))
         else:
-            met.add(entry.location)
-            yield path, entry
+            met.add(child.entry.location)
+            yield child
 
 
 def _loaded(
     logs: LogCache,
     kind: str,
     log_at: Callable[[str], TrackedLog[S]],
-    children: Iterable[tuple[Identifier, Entry]],
+    children: Iterable[_Child],
     scope: Scope,
 ) -> list[Target[S]]:
     found: dict[int, Target[S]] = {}
 
-    def load(number: int, path: Identifier, entry: Entry) -> None:
+    def load(number: int, child: _Child) -> None:
+        path, entry = child.path, child.entry
         tracked = log_at(entry.location)
         try:
             view = tracked.current()
             if view.log_id != entry.id:
                 view = tracked.anew()
+            is_there = not view.sealed and view.log_id == entry.id
+            if is_there and not is_own(view, child.parent.location, path[-1]):
+                path = _name_now(logs, child, view)
         except NotFound as error:
             what = f"its name leads here, but there is no log: run `lakelog fsck` for details ({error})"
             scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), what))
@@ -165,10 +180,22 @@ def _loaded(
             scope.unreadable.append(Unreadable(kind, quoted(path), logs.url(entry.location), str(error)))
         else:
             # A log that is sealed, or another one now, is being dropped: the name no longer leads to it.
-            if not view.sealed and view.log_id == entry.id:
+            if is_there and path:
                 found[number] = Target(quoted(path), path, tracked, view)
 
-    logs.log_options.in_parallel(
-        [partial(load, number, path, entry) for number, (path, entry) in enumerate(children)]
-    )
+    logs.log_options.in_parallel([partial(load, number, child) for number, child in enumerate(children)])
     return [found[number] for number in sorted(found)]
+
+
+def _name_now(logs: LogCache, child: _Child, view: View[Any]) -> Identifier:
+    """Return the path of a log that was renamed after its namespace was read; empty where it was moved elsewhere.
+
+    FormatError where the name is still there: it was forged, or the log has been taken over.
+    """
+    now, name = child.parent.current().state, child.path[-1]
+    if now.entry(child.space, name) == child.entry:
+        raise linked_elsewhere(quoted(child.path), logs.url(child.entry.location), view.state.link)
+    link = view.state.link
+    if link is None or link.namespace != child.parent.location:
+        return ()
+    return (*child.path[:-1], link.name) if now.entry(child.space, link.name) == child.entry else ()

@@ -11,6 +11,7 @@ from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
 from lakelog.log import Json
+from lakelog.log.secrets import masked_facts
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class Facts(Mapping[str, Json]):
         self._writer = writer
 
     def _now(self) -> Mapping[str, Json]:
-        return {**self._writer, **(_FACTS.get() or {})}
+        return masked_facts({**self._writer, **(_FACTS.get() or {})})
 
     def __getitem__(self, key: str) -> Json:
         return self._now()[key]

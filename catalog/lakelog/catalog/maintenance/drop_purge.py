@@ -7,7 +7,7 @@ from lakelog.catalog.errors import DoneInPart
 from lakelog.catalog.logs import FOREVER_US, NameTree, Target, Token, TrackedLog, was_applied_anywhere
 from lakelog.catalog.maintenance import purge
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.state import RELATION, TableState
+from lakelog.catalog.state import RELATION, Link, TableState
 from lakelog.log.errors import LakelogError, NotFound, Unsupported
 
 
@@ -58,7 +58,8 @@ def _purge(tree: NameTree, identifier: Identifier, token: Token) -> None:
         tracked = tree.logs.table(entry.location)
         if not _is_dropped_by(tracked, id, token):
             continue
-        planned = purge.plan_purge(tree, kind, quoted(identifier), entry)
+        link = Link(namespace=parent.tracked.location, name=name)
+        planned = purge.plan_purge(tree, kind, quoted(identifier), entry, link=link)
         if planned is not None and not purge.do(tree, planned):
             raise DoneInPart(
                 f"{quoted(identifier)} was dropped, but not purged: it was restored since, or a cut was saved that has "

@@ -30,19 +30,11 @@ from lakelog.catalog.state import (
     Entry,
     EntryForgotten,
     FilesVacuumed,
-    NamespaceCreated,
     NamespaceEvent,
-    NamespaceMoved,
-    NamespaceRestored,
     NamespaceState,
-    TableCreated,
-    TableMoved,
-    TableRestored,
     encode,
-    namespace_events,
-    table_events,
 )
-from lakelog.log import Commit, Draft, Log, View
+from lakelog.log import Commit, Draft, View
 from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
 
 BATCH = 64
@@ -156,10 +148,10 @@ def _judge(
         return
     if view.log_id != id:
         return
-    named = home_of(tracked.log, view.version, kind)
-    if named is None:
+    link = view.state.link
+    if link is None:
         return
-    home = logs.namespace(named)
+    home = logs.namespace(link.namespace)
     at_home = home.current()
     if not view.purged:
         if is_known(at_home.state, id) or (at_home.sealed and not at_home.purged):
@@ -169,7 +161,7 @@ def _judge(
         if young and id not in at_home.state.forgotten:
             return
     entry = Entry(kind=kind, id=id, location=location)
-    planned = purge.plan_purge(tree, kind, logs.url(location), entry, only_look=True)
+    planned = purge.plan_purge(tree, kind, logs.url(location), entry, link=None, only_look=True)
     if planned is not None:
         found.logs.append(Orphan(id, home, planned))
 
@@ -185,21 +177,6 @@ def _judge_folder(
         found.folders[tracked.location] = content
     else:
         found.begun[tracked.location] = len(content.files)
-
-
-def home_of(log: Log[Any], last: int, kind: str) -> str | None:
-    """Return the location of the namespace that a log names as its own at version `last`; None where that commit has
-    expired, or names none."""
-    for commit in log.commits(last=last, newest_first=True):
-        for event in reversed(table_events(commit) if kind == TABLE else namespace_events(commit)):
-            match event:
-                case TableCreated() | TableMoved() | TableRestored():
-                    return event.namespace
-                case NamespaceCreated() | NamespaceMoved() | NamespaceRestored():
-                    return event.parent
-                case _:
-                    continue
-    return None
 
 
 def _created_us(tracked: TrackedLog[Any]) -> int:

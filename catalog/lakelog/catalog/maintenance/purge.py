@@ -15,8 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakelog.catalog.ddl import needed_versions
+from lakelog.catalog.errors import LinkedElsewhere
 from lakelog.catalog.files import started_at
-from lakelog.catalog.logs import NameTree, Target, TrackedLog
+from lakelog.catalog.logs import (
+    NameTree,
+    Target,
+    TrackedLog,
+    Unreadable,
+    linked_elsewhere,
+)
 from lakelog.catalog.maintenance.expire import refresh_snapshot
 from lakelog.catalog.maintenance.reachable import DATA
 from lakelog.catalog.names import WALK_DEPTH_LIMIT, quoted
@@ -26,6 +33,7 @@ from lakelog.catalog.state import (
     DroppedDefinition,
     Entry,
     EntryPurged,
+    Link,
     NamespaceDropped,
     NamespaceEvent,
     NamespacePurged,
@@ -57,7 +65,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """One log that is purged, and its objects. `children` are below it, and are purged first."""
+    """One log that is purged, and its objects. `children` are below it, and are purged first; `refused` stay."""
 
     tracked: TrackedLog[Any]
     view: View[Any]
@@ -65,6 +73,7 @@ class Purge:
     name: str
     content: Content
     children: tuple[Purge, ...] = ()
+    refused: tuple[Unreadable, ...] = ()
 
     def all(self) -> Iterator[Purge]:
         yield self
@@ -95,6 +104,7 @@ def plan_purge(
     name: str,
     entry: Entry,
     *,
+    link: Link | None,
     only_look: bool = False,
     above: tuple[str, ...] = (),
 ) -> Purge | None:
@@ -102,6 +112,9 @@ def plan_purge(
 
     An entry whose place another log has taken, or that a user chose, has nothing left. `only_look` aborts no
     transaction. `above` are the places of what it is planned with: a namespace can be forged that leads to itself.
+
+    `link` is the name that leads to the log, None where none does. LinkedElsewhere where the log has another one: an
+    entry can be forged. One below is `refused`, and the rest is purged.
     """
     if entry.location in above:
         return None
@@ -112,23 +125,35 @@ def plan_purge(
     logs, location = tree.logs, entry.location
     tracked: TrackedLog[Any] = logs.namespace(location) if kind == NAMESPACE else logs.table(location)
     try:
-        view = tracked.at_its_place()
-        view = view if only_look else tracked.settled()
+        # Before a transaction is aborted that another user has under way.
+        for read in (tracked.at_its_place, tracked.settled)[: 1 if only_look else 2]:
+            view = read()
+            state = view.state
+            if view.log_id != entry.id or (isinstance(state, TableState) and state.current.own_location):
+                return None
+            if link is not None and state.link != link:
+                raise linked_elsewhere(name, logs.url(location), state.link)
     except NotFound:
         return None
-    if view.log_id != entry.id or (isinstance(view.state, TableState) and view.state.current.own_location):
-        return None
     children: list[Purge] = []
+    refused: list[Unreadable] = []
     if isinstance(view.state, NamespaceState):
         content = Content()
         for child_kind, child_name, child in _below(view.state):
             title = f"{name}.{quoted((child_name,))}"
-            found = plan_purge(tree, child_kind, title, child, only_look=only_look, above=(*above, location))
+            own = Link(namespace=location, name=child_name)
+            try:
+                found = plan_purge(
+                    tree, child_kind, title, child, link=own, only_look=only_look, above=(*above, location)
+                )
+            except LinkedElsewhere as error:
+                refused.append(Unreadable(child_kind, title, logs.url(child.location), str(error)))
+                continue
             children += [] if found is None else [found]
     else:
         content = data_of(tracked.store, folder(tracked))
     content.objects |= _metadata(tracked, view)
-    return Purge(tracked, view, kind, name, content, tuple(children))
+    return Purge(tracked, view, kind, name, content, tuple(children), tuple(refused))
 
 
 def _below(state: NamespaceState) -> Iterator[tuple[str, str, Entry]]:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.ddl import needed_versions
-from lakelog.catalog.errors import DoneInPart
+from lakelog.catalog.errors import DoneInPart, LinkedElsewhere
 from lakelog.catalog.files import started_at
 from lakelog.catalog.logs import NameTree, Progress, Scope, Target, TrackedLog, no_progress
 from lakelog.catalog.maintenance import orphans, purge
@@ -29,7 +29,7 @@ from lakelog.catalog.maintenance.reachable import added, all_chunks, named_by, p
 from lakelog.catalog.names import quoted
 from lakelog.catalog.retention import DROPPED_RETENTION_DAYS
 from lakelog.catalog.schema import kind_of
-from lakelog.catalog.state import FilesVacuumed, NamespaceState, TableState, encode
+from lakelog.catalog.state import FilesVacuumed, Link, NamespaceState, TableState, encode
 from lakelog.log import Commit, Draft, View, expiry
 from lakelog.log.errors import FormatError, LakelogError, LogSealed, NotFound
 from lakelog.log.leftovers import is_buried, last_base_from, unreferenced
@@ -286,7 +286,14 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     until = until_us(now_us, asked.dropped_age_us)
     for id, (kind, name, entry) in purge.due(namespace.view.state, until).items():
         title = quoted((*(namespace.path or ()), name))
-        found = purge.plan_purge(tree, kind, title, entry, only_look=asked.dry_run)
+        link = Link(namespace=namespace.tracked.location, name=name)
+        try:
+            found = purge.plan_purge(tree, kind, title, entry, link=link, only_look=asked.dry_run)
+        except LinkedElsewhere as error:
+            if id in namespace.tracked.current().state.dropped:  # else restored elsewhere meanwhile
+                location = tree.logs.url(entry.location)
+                done.append(Vacuumed(kind=f"dropped-{kind}", name=title, location=location, error=str(error)))
+            continue
         if found is not None and not found.view.purged and found.view.time_us > until:
             continue  # restored since the namespace was read, and perhaps dropped again
         if found is None:
@@ -300,7 +307,7 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
                 finished.append(id)
             else:
                 kept = True
-        done += [_of_purge("dropped", each, asked, kept) for each in found.all()]
+        done += _of_purges("dropped", found, asked, kept)
     for id, dropped in purge.due_definitions(namespace.view.state, until).items():
         finished.append(id)
         title = quoted((*(namespace.path or ()), dropped.name))
@@ -309,6 +316,15 @@ def _dropped(tree: NameTree, namespace: Target[NamespaceState], asked: Wish, now
     if not asked.dry_run and finished:
         purge.take_off_the_list(namespace, finished)
     return done
+
+
+def _of_purges(why: str, planned: purge.Purge, asked: Wish, kept: bool) -> list[Vacuumed]:
+    done = [_of_purge(why, each, asked, kept) for each in planned.all()]
+    return done + [
+        Vacuumed(kind=f"{why}-{each.kind}", name=each.name, location=each.location, error=each.error)
+        for purged in planned.all()
+        for each in purged.refused
+    ]
 
 
 def _of_purge(why: str, each: purge.Purge, asked: Wish, kept: bool) -> Vacuumed:
@@ -329,7 +345,7 @@ def _unlinked(
         orphans.note(namespace, found)
     for orphan in found.logs:
         if asked.dry_run or orphans.remove(tree, orphan):
-            done += [_of_purge("unlinked", each, asked, False) for each in orphan.purge.all()]
+            done += _of_purges("unlinked", orphan.purge, asked, False)
     for location, content in found.folders.items():
         if not asked.dry_run:
             purge.delete(tree.logs.table(location).store, content)

@@ -14,6 +14,7 @@ from lakelog.catalog.schema.spark_types import SparkType
 from lakelog.catalog.schema.stored_types import ready
 from lakelog.log import Json
 from lakelog.log.errors import InvalidInput
+from lakelog.log.secrets import masked_urls
 
 DEFINITION_LIMIT_BYTES = 1024 * 1024
 
@@ -106,6 +107,13 @@ def kind_of(definition: Definition) -> str:
     return VIEW if isinstance(definition, ViewDefinition) else FUNCTION
 
 
+def _texts(definition: Definition) -> tuple[str, ...]:
+    """The texts of a definition that mean something only as they are."""
+    if isinstance(definition, ViewDefinition):
+        return (definition.text,)
+    return (definition.body, definition.parameters or "", *(url for _, url in definition.resources))
+
+
 def check_definition(definition: Definition) -> None:
     """Raise InvalidInput for what cannot be stored."""
     if not isinstance(definition, ViewDefinition | FunctionDefinition):
@@ -114,6 +122,12 @@ def check_definition(definition: Definition) -> None:
         )
     if isinstance(definition, FunctionDefinition) and definition.language not in ("sql", "java"):
         raise InvalidInput(f"{definition.language!r} is not a language of functions: use sql or java")
+    for text in _texts(definition):
+        if masked_urls(text) != text:
+            raise InvalidInput(
+                f"the {kind_of(definition)} has keys or a signature in a URL, which would stay in the log for ever: "
+                "give credentials by the session's own settings"
+            )
     for key, value in definition.properties.items():
         check_text(key, value)
         if key.startswith(RESERVED):

@@ -95,8 +95,10 @@ from lakelog.catalog.state.refs import (
     check_ref_name,
 )
 from lakelog.catalog.state.statement_text import (
+    SqlToken,
     full,
     normalized,
+    sql_tokens,
 )
 from lakelog.catalog.state.stream_forms import (
     form_of,
@@ -176,6 +178,7 @@ __all__ = [
     "STATEMENT",
     "SavedCut",
     "SchemaChanged",
+    "SqlToken",
     "StatisticsComputed",
     "StreamCommitted",
     "TABLE",
@@ -209,6 +212,7 @@ __all__ = [
     "operations_of",
     "plan_compaction",
     "rule",
+    "sql_tokens",
     "table_events",
     "with_statement",
 ]

@@ -27,6 +27,7 @@ from lakelog.log import Commit, Json
 from lakelog.log.decoding import said
 from lakelog.log.errors import FormatError, InvalidInput, LakelogError, UnsupportedFormat
 from lakelog.log.grammar import CutObject, Hash, Id, Int32, Int64, Location, Name, Number, Word, shortened
+from lakelog.log.secrets import masked, masked_properties
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
@@ -400,13 +401,21 @@ TableEvent: TypeAlias = (
 ready(NamespaceEvent, TableEvent)
 
 
+_PROPERTIES = {"properties", "set", "configs"}
+
+
 def encode(events: Sequence[NamespaceEvent | TableEvent]) -> tuple[dict[str, Json], ...]:
-    """Return `events` as the JSON objects that a commit carries."""
+    """Return `events` as the JSON objects that a commit carries: without secrets, which would stay for ever."""
     return tuple(map(_encoded, events))
 
 
 def _encoded(event: NamespaceEvent | TableEvent) -> dict[str, Json]:
     encoded: dict[str, Json] = msgspec.to_builtins(event, order=None)
+    for holder in (encoded, encoded.get("definition") or {}):
+        for member in _PROPERTIES & holder.keys():
+            holder[member] = masked_properties(holder[member])
+    if isinstance(event, FileChange) and event.filter is not None:
+        encoded["filter"] = masked(event.filter)
     if isinstance(event, RolledBack | RefSet) and event.metadata is not None:
         leave_out_empty(encoded["metadata"])
     if isinstance(event, FileChange) and not event.changed_files:

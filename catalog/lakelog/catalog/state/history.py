@@ -9,6 +9,7 @@ import msgspec
 
 from lakelog.catalog.state.conflicts import Operation
 from lakelog.log import Commit, Json
+from lakelog.log.secrets import masked_properties
 
 _WORDS = {
     "namespace-created": "create namespace",
@@ -158,7 +159,7 @@ def _details(event: Mapping[str, Any]) -> dict[str, Json]:
         return counts | ({"filter": event["filter"]} if event.get("filter") else {})
     if kind in ("table-altered", "namespace-altered"):
         removed = {"removed": list(event["removed"])} if event.get("removed") else {}
-        return ({"set": dict(event["set"])} if event.get("set") else {}) | removed
+        return ({"set": masked_properties(event["set"])} if event.get("set") else {}) | removed
     if kind in _SHOWN:
         return {key: event[key] for key in _SHOWN[str(kind)] if key in event}
     if kind == "constraint-added":

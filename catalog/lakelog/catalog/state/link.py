@@ -1,7 +1,7 @@
-"""Where a table is linked, as its own log has it. Pure.
+"""Where a table or namespace is linked, as its own log has it. Pure.
 
-A name leads to a table by an entry in a namespace's log. Every commit that makes, moves or restores such an entry is in
-the table's log too, in the same transaction: so a writer of the table sees from its log alone which name it has.
+A name leads to it by an entry in a namespace's log. Every commit that makes, moves or restores such an entry is in its
+own log too, in the same transaction: so a writer sees from its log alone which name it has.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The location of a namespace's log, and the table's name there."""
+    """The location of a namespace's log, and the name there."""
 
     namespace: str
     name: str

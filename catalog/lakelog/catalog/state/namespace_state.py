@@ -29,6 +29,7 @@ from lakelog.catalog.state.events import (
     NamespaceRestored,
     namespace_events,
 )
+from lakelog.catalog.state.link import Link
 from lakelog.log import Commit, Dump, Json
 from lakelog.log.grammar import CutObject, Hash, Id, Location, Name, Number, TimeUs, Word
 
@@ -94,7 +95,8 @@ class NamespaceState:
     stand for views and functions; `dropped`, `dropped_definitions` and `forgotten` go by ids.
 
     `begun` are the ids of folders in it that hold files but no log, with the time when vacuum first met them. Versions
-    before `expired` are expired.
+    before `expired` are expired. `link` is the name that the namespace has, or had when it was dropped; None for the
+    root.
     """
 
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class NamespaceState:
     cuts: Mapping[str, SavedCut] = field(default_factory=dict)
     begun: Mapping[str, int] = field(default_factory=dict)
     expired: int = 0
+    link: Link | None = None
 
     def entry(self, space: str, name: str) -> Entry | None:
         return self.entries.get(space, {}).get(name)
@@ -133,7 +136,7 @@ def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> Namespa
     """Fold one event of a commit of that time. Total and deterministic: an event was decided before."""
     match event:
         case NamespaceCreated():
-            return NamespaceState(properties=event.properties)
+            return NamespaceState(properties=event.properties, link=_link(event))
         case NamespaceAltered():
             kept = {key: value for key, value in state.properties.items() if key not in event.removed}
             return replace(state, properties=kept | event.set)
@@ -172,9 +175,17 @@ def apply(state: NamespaceState, event: NamespaceEvent, time_us: int) -> Namespa
             return replace(state, expired=max(state.expired, event.version))
         case FilesVacuumed():
             return replace(state, begun={id: state.begun.get(id, time_us) for id in event.begun})
-        case NamespaceDropped() | NamespaceMoved() | NamespaceRestored() | NamespacePurged():
+        case NamespaceMoved() | NamespaceRestored():
+            return replace(state, link=_link(event))
+        case NamespaceDropped() | NamespacePurged():
             return state
     assert_never(event)
+
+
+def _link(event: NamespaceCreated | NamespaceMoved | NamespaceRestored) -> Link | None:
+    if event.parent is None or event.name is None:
+        return None
+    return Link(namespace=event.parent, name=event.name)
 
 
 def _unlinked(state: NamespaceState, event: EntryUnlinked, time_us: int) -> NamespaceState:
@@ -234,6 +245,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cuts: dict[Name, SavedCut] = {}
     begun: dict[Id, TimeUs] = {}
     expired: Number = 0
+    link: Link | None = None
 
 
 ready(_Root)
@@ -261,6 +273,7 @@ class NamespaceProjection:
             cuts=dict(state.cuts),
             begun=dict(state.begun),
             expired=state.expired,
+            link=state.link,
         )
         return Dump(root=msgspec.to_builtins(root), blobs={}, uses=())
 
@@ -279,4 +292,5 @@ class NamespaceProjection:
             cuts=stored.cuts,
             begun=stored.begun,
             expired=stored.expired,
+            link=stored.link,
         )

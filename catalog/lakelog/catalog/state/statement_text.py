@@ -9,8 +9,11 @@ no text is refused: parsing is not this module's task.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from lakelog.log.errors import InvalidInput
+from lakelog.log.secrets import masked, masked_urls
 
 FULL, NORMALIZED, NONE = "full", "normalized", "none"
 SETTINGS = (NORMALIZED, FULL, NONE)
@@ -54,13 +57,22 @@ _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
 _UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+class SqlToken(NamedTuple):
+    """A part of a text. `kind` is space, comment, string, dollars, other_literal, quoted, open (a name that is not
+    closed), word or mark."""
+
+    kind: str
+    text: str
+
+
 def kept(text: str, setting: str) -> str | None:
     """Return the text of a statement under `setting` (normalized, full or none); None for nothing. InvalidInput."""
     match setting:
         case "normalized":
-            return normalized(text)
+            # Keys in a quoted path are part of a name; a value without quotes is a name, too.
+            return full(masked(normalized(masked_urls(text))), NORMALIZED_LIMIT_BYTES)
         case "full":
-            return full(text)
+            return full(masked(text))
         case "none":
             return None
     raise InvalidInput(
@@ -85,35 +97,42 @@ def normalized(text: str, limit_bytes: int = NORMALIZED_LIMIT_BYTES) -> str:
     """
     text = _UNPRINTABLE.sub("\ufffd", text)
     written = _Written(limit_bytes)
-    position = 0
     if was_cut := text.endswith(CUT):
         text = text.removesuffix(CUT)
-    while position < len(text) and not written.is_full:
-        token = _TOKEN.match(text, position)
-        assert token is not None, text[position]
-        position = token.end()
-        match token.lastgroup:
-            case "space":
+    for token in sql_tokens(text):
+        match token.kind:
+            case "space" | "comment":
                 written.space()
-            case "comment":
-                position = _after_comment(text, position)
-                written.space()
-            case "string":
+            case "string" | "dollars":
                 written.string()
-            case "dollars":
-                end = text.find(token[0], position)
-                position = len(text) if end < 0 else end + len(token[0])
-                written.string()
-            case "other_literal":
+            case "other_literal" | "open":
                 written.token(LITERAL)
             case "quoted":
-                written.token(re.sub(r"\s", " ", token[0]))
-            case "open":
-                written.token(LITERAL)
-                position = len(text)
+                written.token(re.sub(r"\s", " ", token.text))
             case _:
-                written.token(token[0])
+                written.token(token.text)
+        if written.is_full:
+            break
     return str(written) + CUT if was_cut and not written.is_full else str(written)
+
+
+def sql_tokens(text: str) -> Iterator[SqlToken]:
+    """Yield the tokens of a text, in their order: all of it."""
+    position = 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        assert token is not None and token.lastgroup is not None, text[position]
+        end = token.end()
+        match token.lastgroup:
+            case "comment":
+                end = _after_comment(text, end)
+            case "dollars":
+                close = text.find(token[0], end)
+                end = len(text) if close < 0 else close + len(token[0])
+            case "open":
+                end = len(text)
+        yield SqlToken(token.lastgroup, text[position:end])
+        position = end
 
 
 def _after_comment(text: str, position: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from lakelog.catalog.state.statement_text import NORMALIZED, full, kept
 from lakelog.log import Commit, Json
+from lakelog.log.secrets import masked
 
 USER, ENGINE, CLIENT, APPLICATION, HOST = "user", "engine", "client", "application", "host"
 """Of a session. The user is the one that the engine names; lakelog has authenticated nothing here."""
@@ -30,7 +31,7 @@ def with_statement(
 
 def bounded_facts(facts: Mapping[str, str | None]) -> dict[str, Json]:
     """Return the facts that are known, each cut to `FACT_LIMIT_BYTES`."""
-    return {name: full(value, FACT_LIMIT_BYTES) for name, value in facts.items() if value}
+    return {name: full(masked(value), FACT_LIMIT_BYTES) for name, value in facts.items() if value}
 
 
 def author_of(commit: Commit | None) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from lakelog.catalog.errors import NoSuchFunction, NoSuchNamespace
+from lakelog.catalog.names import quoted
+from lakelog.catalog.schema import FUNCTION
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import definitions as ask
 from lakelog.spark.requests.base import Done, Dropped, Path
+from lakelog.spark.stored_code import problem_of_function, refused
 
 
 def list_functions(at: OpenCatalog, asked: ask.ListFunctions) -> ask.Functions:
@@ -13,10 +16,15 @@ def list_functions(at: OpenCatalog, asked: ask.ListFunctions) -> ask.Functions:
 
 
 def load(at: OpenCatalog, asked: ask.LoadFunction) -> ask.FoundFunction:
+    catalog, name = at.of(asked.transaction), _named(at, asked)
     try:
-        found = at.of(asked.transaction).load_function(_named(at, asked))
+        found = catalog.load_function(name)
     except (NoSuchFunction, NoSuchNamespace):
         return ask.FoundFunction(function=None)
+    problem = problem_of_function(found, at.stored_code) if asked.runs else None
+    if problem is not None:
+        author = catalog.author_of(name, FUNCTION)
+        raise refused(f"the function {quoted(name)}", problem, at.stored_code, author)
     return ask.FoundFunction(function=found)
 
 

@@ -106,6 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
     _with_bytes(of_plans.Plan, base.Done, plans.plan),
     _with_bytes(of_plans.PlanCut, base.Done, plans.plan_cut),
     _entry(of_plans.ReadTogether, of_plans.Versions, plans.read_together),
+    _entry(of_tables.MayCompute, base.Done, tables.may_compute),
     _entry(of_plans.CanDelete, base.Possible, plans.can_delete),
     _entry(of_plans.CanOverwrite, base.Possible, plans.can_overwrite),
     _entry(of_plans.CanChange, base.Possible, plans.can_change),

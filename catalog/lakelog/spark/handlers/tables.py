@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from lakelog.catalog import Table
 from lakelog.catalog.errors import NoSuchTable
+from lakelog.catalog.names import quoted
+from lakelog.catalog.schema import VIEW
 from lakelog.log.errors import Unsupported
 from lakelog.spark.handles import on_named, on_ref
 from lakelog.spark.open_catalog import OpenCatalog
 from lakelog.spark.requests import tables as ask
 from lakelog.spark.requests.base import Done, Dropped, Exists, Named
+from lakelog.spark.stored_code import computed_by_writes, problem_of_table, problem_of_view, refused
 
 
 def list_tables(at: OpenCatalog, asked: ask.ListTables) -> ask.Tables:
@@ -29,6 +32,7 @@ def load(at: OpenCatalog, asked: ask.LoadTable) -> ask.TableFacts:
     table = named(at, asked, version=asked.version, timestamp_us=asked.timestamp_us)
     if asked.on is not None:
         table = on_named(table, asked.on.name, asked.on.kind)
+    _refuse(at, table, problem_of_table(table, at.stored_code))
     is_past = asked.version is not None or asked.timestamp_us is not None
     return at.handles.facts(table, asked.transaction, past=is_past or table.is_tag)
 
@@ -36,11 +40,30 @@ def load(at: OpenCatalog, asked: ask.LoadTable) -> ask.TableFacts:
 def load_relation(at: OpenCatalog, asked: ask.LoadRelation) -> ask.TableFacts | ask.FoundView:
     if asked.identifier is None:
         table = named(at, asked)
+        _refuse(at, table, problem_of_table(table, at.stored_code))
         return at.handles.facts(table, asked.transaction, past=table.is_tag)
-    found = at.of(asked.transaction).load_relation(asked.identifier)
+    catalog = at.of(asked.transaction)
+    found = catalog.load_relation(asked.identifier)
     if isinstance(found, Table):
+        _refuse(at, found, problem_of_table(found, at.stored_code))
         return at.handles.facts(found, asked.transaction)
+    problem = problem_of_view(found, at.stored_code)
+    if problem is not None:
+        author = catalog.author_of(asked.identifier, VIEW)
+        raise refused(f"the view {quoted(asked.identifier)}", problem, at.stored_code, author)
     return ask.FoundView(view=found)
+
+
+def may_compute(at: OpenCatalog, asked: ask.MayCompute) -> Done:
+    table = at.loaded(asked)
+    _refuse(at, table, computed_by_writes(table, at.stored_code))
+    return Done()
+
+
+def _refuse(at: OpenCatalog, table: Table, problem: tuple[str, str] | None) -> None:
+    if problem is not None:
+        text, why = problem
+        raise refused(f"the table {table.name}", why, at.stored_code, table.author_of(text))
 
 
 def alter(at: OpenCatalog, asked: ask.AlterTable) -> ask.TableFacts:

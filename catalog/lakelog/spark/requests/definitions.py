@@ -85,8 +85,10 @@ class FunctionChange(OfFunction, frozen=True, kw_only=True):
     query: Statement | None = None
 
 
-class LoadFunction(OfFunction, frozen=True, tag="load_function"):
-    """The definition of a function, if there is one."""
+class LoadFunction(OfFunction, frozen=True, kw_only=True, tag="load_function"):
+    """The definition of a function, if there is one. Where it `runs`, the catalog's `stored-code` may refuse it."""
+
+    runs: bool = False
 
 
 class FoundFunction(Answer, frozen=True, kw_only=True):

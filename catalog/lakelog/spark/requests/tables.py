@@ -12,6 +12,7 @@ from lakelog.spark.requests.base import (
     Named,
     NamedChange,
     NamedRef,
+    OfLoaded,
     OfNamespace,
     Path,
     Ref,
@@ -40,6 +41,10 @@ class LoadTable(Named, frozen=True, kw_only=True, tag="load_table"):
 
 class LoadRelation(Named, frozen=True, tag="load_relation"):
     """The object of a name: the facts of a table, or a view."""
+
+
+class MayCompute(OfLoaded, frozen=True, tag="may_compute"):
+    """Refuse writes that would run what is stored, where the catalog's `stored-code` forbids it."""
 
 
 class Transformed(Message, frozen=True, kw_only=True):
@@ -94,7 +99,8 @@ class Estimate(Message, frozen=True, kw_only=True):
 class TableFacts(Answer, frozen=True, kw_only=True):
     """One version of a table. `schema` is Spark's JSON, with ids and physical names in its metadata.
 
-    `write_modes` are those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added.
+    `write_modes` are those of DELETE, UPDATE and MERGE. `estimates` are missing once rows were added. With
+    `computes`, a write runs what is stored, and `may_compute` says whether it may.
     """
 
     id: str
@@ -118,6 +124,7 @@ class TableFacts(Answer, frozen=True, kw_only=True):
     target_file_size_bytes: int
     compression_codec: str
     write_modes: dict[str, str]
+    computes: bool = False
 
 
 class FoundView(Answer, frozen=True, kw_only=True):

@@ -35,6 +35,11 @@ def canonical_url(url: str) -> str:
         bucket, _, prefix = rest.removeprefix("//").partition("/")
         if not rest.startswith("//") or not bucket:
             raise InvalidInput(f"{url!r} names no bucket: write {scheme}://bucket/prefix")
+        if "@" in bucket or ":" in bucket:
+            raise InvalidInput(
+                f"{url!r} has keys before its bucket, which would be kept with the place: leave them out, and give "
+                "credentials by the environment or a profile"
+            )
         segments = [segment for segment in prefix.split("/") if segment]
         scheme = "memory" if scheme == "memory" else "s3"
         return "/".join([f"{scheme}://{bucket}", *segments])

@@ -174,3 +174,62 @@ def test_no_foreign_folder_is_taken_for_a_warehouse(tmp_path: Path, name: str) -
     (tmp_path / name).write_text("precious")
     with pytest.raises(InvalidInput, match="not a lakelog warehouse"):
         Catalog(str(tmp_path)).create_namespace("a")
+
+
+OWN = ("_txn", "_cut/x", "_log", "_log/_lost/x", "a/_lost", "n-" + "a" * 26, "a/t-" + "b" * 26 + "/data")
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_no_spelling_of_a_folder_of_lakelogs_own_is_taken(tmp_path: Path, own: str) -> None:
+    warehouse = tmp_path / "warehouse"
+    (warehouse / own).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(warehouse / own)
+    (tmp_path / "whole").symlink_to(warehouse)
+    catalog = Catalog(str(warehouse))
+    catalog.create_namespace("a")
+    table = catalog.create_table("t", SCHEMA)
+    before = sorted(warehouse.rglob("*"))
+    last = own.rpartition("/")[2]
+    for place in (
+        f"{warehouse}/{own}",
+        f"{warehouse}/{own}/deeper",
+        f"{warehouse}//x/..///{own}/",
+        f"file:{warehouse}/{own}",
+        f"file://{warehouse}/%5f{last[1:]}/x" if last[0] == "_" else f"file://{warehouse}/{own}%2Fx",
+        f"{warehouse}/{own.replace('_', '%255F', 1).replace('-', '%2D')}/x",
+        f"{warehouse}/{own.upper()}",
+        f"{tmp_path}/link",
+        f"{tmp_path}/link/x",
+        f"{tmp_path}/whole/{own}/x",
+        f"s3://bucket/{own}/x",
+        f"s3a://bucket//x/%2e%2e/{own}",
+    ):
+        uses: list[Callable[[str], object]] = [
+            lambda place: catalog.create_table("u", SCHEMA, location=place),
+            lambda place: catalog.alter_namespace("a", set={"location": place}),
+        ]
+        if "_" in own:
+            uses += [lambda place: table.add_files(place), lambda place: catalog.register_table("u", place)]
+        for use in uses:
+            with pytest.raises(InvalidInput, match="lakelog's own folders"):
+                use(place)
+    assert sorted(warehouse.rglob("*")) == before
+
+
+def test_a_table_is_not_put_into_the_data_of_another_one(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "warehouse"))
+    catalog.create_table("t", SCHEMA, location=str(tmp_path / "mine")).append(rows(1))
+    (tmp_path / "link").symlink_to(tmp_path / "mine" / "data")
+    for place in ("mine/data", "mine/data/x", "mine/x/../data//y", "link/x", "mine/d%61ta/x"):
+        with pytest.raises(InvalidInput, match="data/ belongs to the table at"):
+            catalog.create_table("u", SCHEMA, location=f"{tmp_path}/{place}")
+    assert ids(catalog, "t") == [1]
+    catalog.create_table("u", SCHEMA, location=str(tmp_path / "data" / "u"))
+
+
+def test_the_warehouse_over_a_link_is_the_warehouse(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "warehouse")
+    catalog = Catalog(str(tmp_path / "warehouse"))
+    catalog.create_namespace("a")
+    with pytest.raises(InvalidInput, match="the warehouse itself"):
+        catalog.create_table("t", SCHEMA, location=str(tmp_path / "link"))

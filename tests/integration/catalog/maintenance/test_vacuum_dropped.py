@@ -12,6 +12,7 @@ from tests.integration.catalog.conftest import SCHEMA, rows
 
 from lakelog.catalog import Catalog, NoSuchTable, Table
 from lakelog.catalog.maintenance import purge
+from lakelog.catalog.state import Link
 from lakelog.log import ConflictError, NotFound, ObjectStore, open_store
 
 DAY = dt.timedelta(days=1)
@@ -102,13 +103,13 @@ def test_a_restore_and_a_purge_exclude_each_other(client: Callable[[], Catalog],
     clock.days_later(8)
     namespace = catalog._tree.namespace(())
     [(kind, name, entry)] = purge.due(namespace.view.state, clock.now_us).values()
-    planned = purge.plan_purge(catalog._tree, kind, name, entry)
+    planned = purge.plan_purge(catalog._tree, kind, name, entry, link=Link(namespace="", name="t"))
     assert planned is not None
     other.undrop_table("t")
     assert not purge.do(catalog._tree, planned)
     assert ids(catalog.load_table("t")) == [1]
     catalog.drop_table("t")
-    planned = purge.plan_purge(catalog._tree, kind, name, entry)
+    planned = purge.plan_purge(catalog._tree, kind, name, entry, link=Link(namespace="", name="t"))
     assert planned is not None and purge.do(catalog._tree, planned)
     # The namespace still lists it, as after a crash: the log itself says that it is over.
     with pytest.raises(NotFound, match="purged"):

@@ -241,6 +241,7 @@ def test_a_move_between_the_look_and_the_seal_keeps_the_table(
         "table",
         "t",
         Entry(kind="table", id=table.id, location=table.head.tracked.location),
+        link=None,
     )
     assert planned is not None
     # As after a look that came between two moves of another client.

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from lakelog.catalog.files import is_elsewhere
 from lakelog.catalog.logs import LogCache, has_own_place
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.catalog.state import Entry, NamespaceState, TableState
+from lakelog.catalog.state import Entry, NamespaceState
 from lakelog.log import Log, View
 from lakelog.log.checks.findings import Finding, Severity
 from lakelog.log.checks.verify import Verified, read_decision
@@ -26,10 +27,12 @@ REMOVES_IT = "lakelog fsck --repair removes the name; so does any lookup of it"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """How a name and its log disagree. `half_done`: the log was sealed, and the name is to go."""
+    """How a name and its log disagree. `half_done`: the log was sealed, and the name is to go. `foreign`: the log has
+    another name, and nothing may be changed there because of this one."""
 
     finding: Finding
     half_done: bool = False
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +78,26 @@ class Link:
         if not self.dropped and view.sealed:
             what = f"{shown(self.path)} was dropped, and its name is still there"
             return _repairable("drop-unfinished", url, what, REMOVES_IT, half_done=verified.complete)
-        if not self.dropped and linked_in is not None and linked_in != self.parent:
+        if (
+            linked_in is not None
+            and linked_in != self.parent
+            and not (self.dropped and is_elsewhere(entry.location))
+        ):
             what = (
                 f"{shown(self.path)} is linked in {logs.url(self.parent)}, but its log says that it is linked in "
                 f"{logs.url(linked_in)}"
             )
             todo = "find out which of the two namespaces should have it, and restore the other from a backup"
-            return _damage("link-disagrees", url, what, todo)
-        name = None if self.dropped or not isinstance(view.state, TableState) else view.state.link
+            return _damage("link-disagrees", url, what, todo, foreign=True)
+        name = None if self.dropped else view.state.link
         if name is not None and name.namespace == self.parent and name.name != self.path[-1]:
-            what = f"{shown(self.path)} leads there, but the log says that the table is called {quoted([name.name])}"
+            what = f"{shown(self.path)} leads there, but the log says that its name is {quoted([name.name])}"
             return _damage(
                 "link-disagrees",
                 url,
                 what,
                 "find out which of the two is right, and restore the other from a backup",
+                foreign=True,
             )
         return None
 
@@ -140,8 +148,9 @@ def shown(path: Iterable[str] | None) -> str:
     return "the root namespace" if not path else quoted(tuple(path))
 
 
-def _damage(kind: str, where: str, what: str, todo: str) -> Problem:
-    return Problem(Finding(severity=Severity.DAMAGE, kind=kind, where=where, what=what, todo=todo))
+def _damage(kind: str, where: str, what: str, todo: str, *, foreign: bool = False) -> Problem:
+    finding = Finding(severity=Severity.DAMAGE, kind=kind, where=where, what=what, todo=todo)
+    return Problem(finding, foreign=foreign)
 
 
 def _repairable(kind: str, where: str, what: str, todo: str, *, half_done: bool = False) -> Problem:

@@ -32,6 +32,11 @@ def repair(walk: Walk) -> list[str]:
     """Repair what the walk found, and report what was done and what was not."""
     done = walk.findings.repaired
     for checked in walk.checked.values():
+        if not checked.own:
+            done.append(
+                f"{checked.tracked.log.location}: skipped, because it was found by a name that is not its own"
+            )
+            continue
         _settle(checked, walk, done)
         if any(_is_derived(finding, checked) for finding in walk.findings.found):
             _rewrite(checked, walk, done)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from lakelog.catalog.maintenance.fsck.judges import NamespaceJudge
 from lakelog.catalog.maintenance.fsck.links import LOOKS_MAX, Link, as_it_is, names_of
 from lakelog.catalog.maintenance.fsck.walk import Walk
-from lakelog.catalog.maintenance.orphans import home_of
-from lakelog.catalog.state import NAMESPACE, TABLE
+from lakelog.catalog.state import (
+    NAMESPACE,
+    TABLE,
+    NamespaceCreated,
+    NamespaceMoved,
+    NamespaceRestored,
+    TableCreated,
+    TableMoved,
+    TableRestored,
+    namespace_events,
+    table_events,
+)
 from lakelog.log import Log, View
 from lakelog.log.errors import LakelogError, StorageError
 
@@ -121,7 +132,7 @@ def _homes(walk: Walk, location: str, log: Log[None], version: int) -> list[str]
     """Return the location of the namespace that a log names as its own; where it does not say, those of all."""
     kind = TABLE if location.rpartition("/")[2].startswith("t-") else NAMESPACE
     try:
-        home = home_of(log, version, kind)
+        home = _home_of(log, version, kind)
     except StorageError:
         raise
     except LakelogError:
@@ -129,6 +140,21 @@ def _homes(walk: Walk, location: str, log: Log[None], version: int) -> list[str]
     if home is not None:
         return [home]
     return [each for each, checked in walk.checked.items() if isinstance(checked.judge, NamespaceJudge)]
+
+
+def _home_of(log: Log[Any], last: int, kind: str) -> str | None:
+    """Return the location of the namespace that a log names as its own at version `last`; None where that commit has
+    expired, or names none."""
+    for commit in log.commits(last=last, newest_first=True):
+        for event in reversed(table_events(commit) if kind == TABLE else namespace_events(commit)):
+            match event:
+                case TableCreated() | TableMoved() | TableRestored():
+                    return event.namespace
+                case NamespaceCreated() | NamespaceMoved() | NamespaceRestored():
+                    return event.parent
+                case _:
+                    continue
+    return None
 
 
 def is_own(key: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -52,12 +52,13 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A log that was checked, and the result."""
+    """A log that was checked, and the result. One that is not its `own` was found by a name that is not its name."""
 
     tracked: TrackedLog[Any]
     verified: Verified[Any]
     judge: NamespaceJudge | TableJudge
     name: Identifier | None
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class Walk:
         checked = self._checked(tracked, NamespaceJudge, link, path)
         self.findings.count("namespaces")
         view = None if checked is None else checked.verified.view
-        if view is not None and (link is None or view.log_id == link.entry.id):
+        if checked and view is not None and checked.own and (link is None or view.log_id == link.entry.id):
             self._below(view.state, location, path, gone=dropped or view.sealed)
 
     def _table(
@@ -187,6 +188,8 @@ class Walk:
                 if problem.half_done:
                     self.half_done.append(HalfDone(link.parent, link.space, link.path[-1], link.entry))
                 self.findings.report(problem.finding)
+                if problem.foreign:
+                    checked = self.checked[tracked.location] = replace(checked, own=False)
                 return checked
         return checked
 
@@ -281,6 +284,12 @@ class Walk:
         known = self._linked.setdefault((link.entry.location, link.entry.id), link)
         self._places.add(link.entry.location)
         if known == link:
+            return True
+        checked = self.checked.get(link.entry.location)
+        if checked is not None and not checked.own:
+            # It was found by a name that is not its own: this one may be.
+            self._linked[link.entry.location, link.entry.id] = link
+            self._entered.discard(link.entry.location)
             return True
         if both_there(known, link, self.logs):
             self.findings.damage(

@@ -1,0 +1,57 @@
+"""Who wrote a definition that is stored: by the commits that have it.
+
+An answer for messages only: a commit that has expired is no error. It must not know what the definition is used for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import msgspec
+
+from lakelog.catalog.logs import NameTree, TableHead
+from lakelog.catalog.names import Identifier
+from lakelog.catalog.schema import SPACES
+from lakelog.catalog.state import USER, EntryDefined, EntryRenamed, namespace_events, table_events
+from lakelog.log import Commit
+from lakelog.log.errors import LakelogError
+
+COMMITS_MAX = 10_000
+
+
+def author_of_definition(tree: NameTree, kind: str, identifier: Identifier) -> str | None:
+    """Return the writer of a view or function as it is now; None where the log no longer has that commit."""
+    found = tree.find_namespace(identifier[:-1])
+    if found is None:
+        return None
+    space, name = SPACES[kind], identifier[-1]
+    for commit in _newest_first(lambda: found.tracked.log.commits(newest_first=True)):
+        for event in reversed(namespace_events(commit)):
+            if isinstance(event, EntryRenamed) and (event.space, event.new_name) == (space, name):
+                name = event.name
+            if isinstance(event, EntryDefined) and (event.space, event.name) == (space, name):
+                return _named(commit, found.tracked.log.location)
+    return None
+
+
+def author_of_text(head: TableHead, version: int, text: str) -> str | None:
+    """Return the writer who brought a text into a table's definition; None where the log no longer has that commit."""
+    wanted = msgspec.json.encode(text)
+    found: Commit | None = None
+    for commit in _newest_first(lambda: head.tracked.log.commits(last=version, newest_first=True)):
+        if any(wanted in msgspec.json.encode(event) for event in table_events(commit)):
+            found = commit
+    return None if found is None else _named(found, head.tracked.log.location)
+
+
+def _named(commit: Commit, location: str) -> str:
+    user = commit.writer.get(USER)
+    return f"{user or 'a user without a name'}, in version {commit.version} of {location}"
+
+
+def _newest_first(commits: Callable[[], Iterator[Commit]]) -> Iterator[Commit]:
+    try:
+        yield from islice(commits(), COMMITS_MAX)
+    except LakelogError:
+        return  # what is damaged is reported where it is needed

@@ -1,0 +1,72 @@
+"""Secrets in texts and properties: what is masked, and what stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakelog.log.errors import InvalidInput, NotFound
+from lakelog.log.secrets import is_secret, masked, masked_facts, masked_properties
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("password=x1 and more", "password=*** and more"),
+        ("OPTIONS (password 'it''s', user 'bob')", "OPTIONS (password '***', user 'bob')"),
+        ("'fs.s3a.secret.key' = \"a\\\"b\"", "'fs.s3a.secret.key' = \"***\""),
+        ("SELECT * FROM csv.`s3a://KEY:SEC/R+T@bucket/p`", "SELECT * FROM csv.`s3a://***@bucket/p`"),
+        ("https://h/p?X-Amz-Signature=abc&list=2", "https://h/p?X-Amz-Signature=***&list=2"),
+        ("wasb://data@account.blob/x?sv=1&sig=ab%2Fc", "wasb://data@account.blob/x?sv=1&sig=***"),
+        ('{"token": "x", "n": 1}', '{"token": "***", "n": 1}'),
+        ("call(api_key => 'x')", "call(api_key => '***')"),
+        ("at AKIAIOSFODNN7EXAMPLE.", "at ***."),
+        ("WHERE password = ?", "WHERE password = ?"),
+        ("SELECT token, sort_key FROM s3://b/a@1 WHERE key=3", "SELECT token, sort_key FROM s3://b/a@1 WHERE key=3"),
+    ],
+)  # fmt: skip
+def test_values_of_secret_names_and_keys_in_urls_are_masked(text: str, kept: str) -> None:
+    assert masked(text) == masked(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password", "db.Passwd", "fs.s3a.access.key", "awsSecretAccessKey", "AWS_ACCESS_KEY_ID", "clientSecret",
+        "apiKey", "sas_token", "oauth.token", "credentials", "X-Amz-Signature", "encryption.key",
+    ],
+)  # fmt: skip
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "key",
+        "primary.key",
+        "sort.keys",
+        "author",
+        "tokenizer",
+        "design",
+        "lakelog.write.delete.mode",
+        "comment",
+    ],
+)
+def test_other_names_are_not(name: str) -> None:
+    assert not is_secret(name)
+
+
+def test_properties_and_facts_keep_what_is_no_secret() -> None:
+    assert masked_properties({"token": "x", "url": "http://u:p@h", "empty.secret": "", "k": "v"}) == {
+        "token": "***", "url": "http://***@h", "empty.secret": "", "k": "v",
+    }  # fmt: skip
+    assert masked_facts({"user": "ann", "conf": {"password": "x", "n": [1, "pwd=x"]}}) == {
+        "user": "ann", "conf": {"password": "***", "n": [1, "pwd=***"]},
+    }  # fmt: skip
+
+
+def test_errors_show_none() -> None:
+    error = NotFound("nothing at s3a://KEY:SECRET@b/x?X-Amz-Signature=abc: password=y")
+    assert "SECRET" not in str(error) + error.message
+    assert "abc" not in str(error) and "=y" not in str(error)
+    assert str(InvalidInput("plain")) == "plain" and str(InvalidInput()) == ""
