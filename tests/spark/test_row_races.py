@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -324,13 +325,13 @@ def test_changes_of_other_rows_of_one_file_go_through(make_lake, warm, tmp_path,
     lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.isolation' = 'serializable')")
     session = another_session(lake)
     for first, second in DISJOINT:
-        commit_meanwhile(lake, tmp_path, first, lambda second=second: session.sql(second))
+        commit_meanwhile(lake, tmp_path, first, partial(session.sql, second))
     changed = {0: 13, 1: 20, 2: 20, 3: 12, 4: 21, 5: 20, 7: 30}
     rows = {**{id: (id % 3, v) for id, v in changed.items()}, 20: (9, 11), 21: (9, 11)}
     assert lake.sorted("SELECT * FROM lake.t") == sorted([(id, *row) for id, row in rows.items()], key=repr)
     for first, second in MEETING:
         with pytest.raises(Exception, match="conflict"):
-            commit_meanwhile(lake, tmp_path, first, lambda second=second: session.sql(second))
+            commit_meanwhile(lake, tmp_path, first, partial(session.sql, second))
     rows |= {5: (0, 20), 29: (9, 1), 30: (9, 1)}
     assert lake.sorted("SELECT * FROM lake.t") == sorted([(id, *row) for id, row in rows.items()], key=repr)
     assert lake.sql("SELECT count(DISTINCT _row_id) FROM lake.t") == [(len(rows),)]

@@ -27,6 +27,11 @@ private[lakelog] object RepeatableRows {
     case PlanInternals.TableOf(table: LakeTable) => table
   }
 
+  /** The tables of lakelog's that a plan reads anywhere, but for the one whose rows it changes. */
+  def lakesWithSubqueries(plan: LogicalPlan): Seq[LakeTable] = plan.collectWithSubqueries {
+    case PlanInternals.TableOf(table: LakeTable) => table
+  }
+
   /** How large the source is; None where reading it again would cost much or give other rows. */
   private def bytes(source: LogicalPlan): Option[BigInt] = source match {
     case Project(columns, child) if columns.forall(isPlain) => bytes(child)

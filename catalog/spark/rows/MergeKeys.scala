@@ -21,11 +21,12 @@ private[lakelog] final class MergeKeys private (pairs: Seq[(Attribute, Expressio
     // A query of its own reads the version that was loaded.
     if (read.exists { case (table, together) => together.versionIfSettled(table) != table.facts.version }) None
     else PlanInternals.distinctRows(pairs.map(_._2), source, MergeKeys.Limit).map { rows =>
-      wire.Expression.Operation("AND", pairs.zipWithIndex.map { case ((column, value), at) =>
-        val there = rows.filterNot(_.isNullAt(at)).map(_.get(at, value.dataType)).distinct
-        wire.Expression.Operation(
-          "IN", wire.Expression.Column(Seq(column.name)) +: there.map(Predicates.literalOf(_, value.dataType)))
-      })
+      wire.Expression.Operation("AND",
+        pairs.zipWithIndex.map { case ((column, value), at) =>
+          val there = rows.filterNot(_.isNullAt(at)).map(_.get(at, value.dataType)).distinct
+          wire.Expression.Operation(
+            "IN", wire.Expression.Column(Seq(column.name)) +: there.map(Predicates.literalOf(_, value.dataType)))
+        })
     }
 }
 
@@ -49,7 +50,8 @@ private[lakelog] object MergeKeys extends PredicateHelper {
       (column, value) <- compared(part) if columns.contains(column) && table.schema.fieldNames.contains(column.name)
       if value.references.subsetOf(join.right.outputSet) && RepeatableRows.isPlain(value)
     } yield column -> value
-    if (onlyMatches && pairs.nonEmpty && RepeatableRows.areRepeatable(join.right)) Some(new MergeKeys(pairs, join.right))
+    if (onlyMatches && pairs.nonEmpty && RepeatableRows.areRepeatable(join.right))
+      Some(new MergeKeys(pairs, join.right))
     else None
   }
 
@@ -63,7 +65,8 @@ private[lakelog] object MergeKeys extends PredicateHelper {
   private def column(side: Expression): Option[Attribute] = side match {
     case column: Attribute => Some(column)
     case cast: Cast => (cast.child, cast.child.dataType, cast.dataType) match {
-        case (column: Attribute, from: IntegralType, to: IntegralType) if from.defaultSize <= to.defaultSize => Some(column)
+        case (column: Attribute, from: IntegralType, to: IntegralType) if from.defaultSize <= to.defaultSize =>
+          Some(column)
         case _ => None
       }
     case _ => None

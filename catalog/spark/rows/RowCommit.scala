@@ -40,7 +40,8 @@ private[lakelog] final class RowCommit(
   /** The condition of rows that match the source of a MERGE: a closer look than all that its scans have read. */
   private def narrowed(condition: Option[wire.Expression]): Option[wire.Expression] =
     if (readsOthers) None
-    else keys.flatMap(each => Try(each.condition).toOption.flatten).map(matching => Predicates.all(condition.toSeq :+ matching))
+    else keys.flatMap(each => Try(each.condition).toOption.flatten).map(matching =>
+      Predicates.all(condition.toSeq :+ matching))
 
   /**
    * Whether the statement reads the table in other places too than for the rows to be changed, and for Spark's first look at

@@ -35,7 +35,9 @@ private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan])
   } yield {
     val small = SmallSource.of(join, table)
     operation match {
-      case each: RowOperation => each.keys = MergeKeys.of(rows, join, table, copies = each.isInstanceOf[CopyOnWrite])
+      case each: RowOperation
+          if !RepeatableRows.lakesWithSubqueries(query).exists(_.facts.ownId == table.facts.ownId) =>
+        each.keys = MergeKeys.of(rows, join, table, copies = each.isInstanceOf[CopyOnWrite])
       case _ =>
     }
     operation match {

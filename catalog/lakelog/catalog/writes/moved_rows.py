@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakelog.catalog.files import DataFile, Numbers
-from lakelog.catalog.writes.rows_since import NOT_KNOWN, Ids, RowReader, RowsSince, Unclear
+from lakelog.catalog.writes.rows_since import NOT_KNOWN, Ids, Mask, RowReader, RowsSince, Unclear, are_among
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -66,12 +66,12 @@ def moves(
             taken.append(rows.ids[_at(rows, each.taken)])
         elif each.died is None:
             dead.append(rows.ids)
-            taken.append(np.setdiff1d(rows.ids, copied))
+            taken.append(rows.ids[~are_among(rows.ids, copied)])
         else:
             died = rows.ids[_at(rows, each.died)]
-            if each.taken is not None or np.isin(died, changed).any():
+            if each.taken is not None or are_among(died, changed).any():
                 return None
-            if not only_deletes and not np.isin(died, copied).all():
+            if not only_deletes and not are_among(died, copied).all():
                 # The change has deleted a row that others have deleted or updated.
                 return None
             dead.append(died)
@@ -84,7 +84,7 @@ def _dead(own: Mapping[str, Ids], ids: Numbers) -> dict[str, BitMap]:
 
     found = {}
     for path, rows in own.items():
-        here = np.isin(rows.ids, ids) & (rows.versions != NOT_KNOWN)
+        here = are_among(rows.ids, ids) & (rows.versions != NOT_KNOWN)
         if here.any():
             found[path] = BitMap(rows.positions[here].astype(np.uint32))
     return found
@@ -98,8 +98,8 @@ def _of(own: Mapping[str, Ids], *, copies: bool) -> Numbers:
     return np.concatenate([_none(), *found])
 
 
-def _at(rows: Ids, positions: BitMap) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return np.isin(rows.positions, np.asarray(positions, dtype=np.int64))
+def _at(rows: Ids, positions: BitMap) -> Mask:
+    return are_among(rows.positions, np.asarray(positions, dtype=np.int64))
 
 
 def _none() -> Numbers:

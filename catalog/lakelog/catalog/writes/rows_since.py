@@ -106,7 +106,7 @@ class RowsSince:
         for rows in self._reader.rows(files, _columns(bound)):
             versions = _known(rows.rows["_row_version"])
             fresh = self._is_fresh(versions)
-            fresh &= ~np.isin(versions, np.fromiter(later, dtype=np.int64, count=len(later)))
+            fresh &= ~are_among(versions, np.fromiter(later, dtype=np.int64, count=len(later)))
             if (fresh & _may_be_true(bound, rows.rows)).any():
                 return True
         return False
@@ -115,7 +115,7 @@ class RowsSince:
         """Return whether rows that may have matched on the base are gone since, or were changed."""
         gone, marked = (_matching(files, bound, self._base) for files in (self._gone, self._marked))
         for rows in self._reader.rows(marked, _columns(bound)):
-            died = np.isin(rows.positions, np.asarray(self._died(rows.path), dtype=np.int64))
+            died = are_among(rows.positions, np.asarray(self._died(rows.path), dtype=np.int64))
             if (died & _may_be_true(bound, rows.rows)).any():
                 return True
         ids = [
@@ -137,7 +137,7 @@ class RowsSince:
         if not len(ids):
             return found
         for rows in self._reader.rows(self._came, ()):
-            here = np.isin(_known(rows.rows["_row_id"]), ids)
+            here = are_among(_known(rows.rows["_row_id"]), ids)
             if self._is_fresh(_known(rows.rows["_row_version"])[here]).any():
                 return None
             if here.any():
@@ -183,6 +183,17 @@ class RowsSince:
         deletes = None if file.get(DELETES) is None else deletes_from_json(file[DELETES])
         rows = file["rows"] + (0 if deletes is None else deletes.rows)
         return read_vector(self._base.tracked.store, self._base.tracked.prefix, deletes, rows)
+
+
+def are_among(numbers: Numbers, others: Numbers) -> Mask:
+    """Return of each number whether it is one of the others."""
+    # NumPy's own functions hash numbers, which takes it minutes for millions that follow each other.
+    if not len(others):
+        return np.zeros(len(numbers), dtype=bool)
+    ordered = np.sort(others)
+    at = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
+    found: Mask = ordered[at] == numbers
+    return found
 
 
 def _keys(files: pa.Table) -> pa.Array:
