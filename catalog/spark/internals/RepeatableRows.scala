@@ -27,7 +27,7 @@ private[lakelog] object RepeatableRows {
     case PlanInternals.TableOf(table: LakeTable) => table
   }
 
-  /** The tables of lakelog's that a plan reads anywhere, but for the one whose rows it changes. */
+  /** The tables of lakelog's that a plan reads anywhere, without the one whose rows it changes. */
   def lakesWithSubqueries(plan: LogicalPlan): Seq[LakeTable] = plan.collectWithSubqueries {
     case PlanInternals.TableOf(table: LakeTable) => table
   }

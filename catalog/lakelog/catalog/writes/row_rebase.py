@@ -43,13 +43,12 @@ from lakelog.catalog.state import (
     table_events,
 )
 from lakelog.catalog.writes.moved_rows import Disturbed, Moves, moves
+from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
 from lakelog.catalog.writes.rows_since import RowsSince, Unclear
 from lakelog.log import Commit, Draft
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-    from lakelog.catalog.writes.row_changes import Prepared, RowChange
 
 _GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value, Operation.FAST_FORWARD.value)
 

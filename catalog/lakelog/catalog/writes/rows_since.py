@@ -1,4 +1,4 @@
-"""The rows that others have changed since a version, told from those that only moved, by ids and versions of rows.
+"""The rows that others have changed since a version, distinguished by ids and versions from those that only moved.
 
 A row that came or was changed since has a later version than the one that a change was prepared on; a row that was
 copied has kept its own, wherever it is now. Rule: what is not certain is no answer (`Unclear`), and a caller judges
