@@ -53,16 +53,6 @@ def copies_of_rows_that_are_elsewhere_stay(real: Any, *rest: Any) -> Any:
     return {}
 
 
-@removes(moved_rows, "_of")
-def a_row_may_be_updated_and_deleted(real: Any, own: Any, *, copies: bool) -> Any:
-    return real(own, copies=copies) if copies else np.empty(0, dtype=np.int64)
-
-
-@removes(row_rebase, "moves")
-def a_row_may_be_deleted_and_updated(real: Any, *rest: Any, only_deletes: bool) -> Any:
-    return real(*rest, only_deletes=True)
-
-
 @removes(row_rebase, "_without_dead")
 def the_vectors_of_written_files_are_lost(real: Any, own: Any, *rest: Any) -> Any:
     return list(own.values())
