@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from tests.spark.conftest import Lake
+from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
 from tests.spark.sql.rows import MODES, in_mode
 
@@ -254,3 +256,82 @@ def test_a_delete_that_depends_on_rows_fails_over_their_end_where_that_matters(
         )
     left = {1, 2, 3, 5} - {beside} - (set() if matters else {1})
     assert lake.sorted("SELECT id FROM lake.t") == [(id,) for id in sorted(left)]
+
+
+# Where the file `armed` appears, the next commit of rows waits until the file `go` does.
+HELD = (
+    HOOK
+    + """
+import pathlib, time
+folder = pathlib.Path({folder!r})
+def held(commit):
+    def call(at, asked):
+        try:
+            (folder / "armed").rename(folder / "waits")
+        except FileNotFoundError:
+            return commit(at, asked)
+        while not (folder / "go").exists():
+            time.sleep(0.01)
+        (folder / "go").unlink()
+        return commit(at, asked)
+    return call
+hook("commit_rows", held)
+"""
+)
+
+
+def merge(keys: str, change: str) -> str:
+    return (
+        f"MERGE INTO lake.t USING (SELECT id FROM VALUES {keys} AS s (id)) s ON t.id = s.id "
+        f"WHEN MATCHED THEN UPDATE SET v = {change} WHEN NOT MATCHED THEN INSERT (id, g, v) VALUES (s.id, 9, 1)"
+    )
+
+
+DISJOINT = [
+    ("UPDATE lake.t SET v = v + 1 WHERE id IN (0, 4)", "UPDATE lake.t SET v = v + 10 WHERE id IN (1, 7)"),
+    (merge("(0L), (3L), (20L)", "v + 1"), merge("(2L), (4L), (21L)", "v + 10")),
+    ("UPDATE lake.t SET v = v + 1 WHERE g = 0", merge("(5L), (7L)", "v + 10")),
+    ("DELETE FROM lake.t WHERE id = 6", "UPDATE lake.t SET v = v + 10 WHERE id <> 6"),
+]
+MEETING = [
+    (merge("(3L), (30L)", "v + 1"), merge("(29L), (30L)", "v + 10")),
+    ("UPDATE lake.t SET v = v + 1 WHERE g = 0", "UPDATE lake.t SET g = 0 WHERE id = 5"),
+]
+"""Statements of which the second is committed while the first waits to be. Where they meet, the first one fails."""
+
+
+def commit_meanwhile(lake: Lake, folder: Path, statement: str, other: Callable[[], object]) -> None:
+    """Run a statement, and `other` before it commits."""
+    waits = folder / "waits"
+    waits.unlink(missing_ok=True)
+    (folder / "armed").touch()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lake.sql, statement)
+        try:
+            while not waits.exists() and not running.done():
+                time.sleep(0.02)
+            assert waits.exists(), running.result()
+            other()
+        finally:
+            (folder / "go").touch()
+        running.result()
+
+
+@pytest.mark.adapter
+@pytest.mark.parametrize("mode", MODES)
+def test_changes_of_other_rows_of_one_file_go_through(make_lake, warm, tmp_path, mode):
+    lake = make_lake(python=warm.program(tmp_path, HELD.format(folder=str(tmp_path))))
+    lake.sql(f"CREATE TABLE lake.t {in_mode(mode)} AS SELECT id, id % 3 AS g, 0L AS v FROM range(0, 8, 1, 1)")
+    lake.sql("ALTER TABLE lake.t SET TBLPROPERTIES ('lakelog.isolation' = 'serializable')")
+    session = another_session(lake)
+    for first, second in DISJOINT:
+        commit_meanwhile(lake, tmp_path, first, partial(session.sql, second))
+    changed = {0: 13, 1: 20, 2: 20, 3: 12, 4: 21, 5: 20, 7: 30}
+    rows = {**{id: (id % 3, v) for id, v in changed.items()}, 20: (9, 11), 21: (9, 11)}
+    assert lake.sorted("SELECT * FROM lake.t") == sorted([(id, *row) for id, row in rows.items()], key=repr)
+    for first, second in MEETING:
+        with pytest.raises(Exception, match="conflict"):
+            commit_meanwhile(lake, tmp_path, first, partial(session.sql, second))
+    rows |= {5: (0, 20), 29: (9, 1), 30: (9, 1)}
+    assert lake.sorted("SELECT * FROM lake.t") == sorted([(id, *row) for id, row in rows.items()], key=repr)
+    assert lake.sql("SELECT count(DISTINCT _row_id) FROM lake.t") == [(len(rows),)]

@@ -77,6 +77,9 @@ private[lakelog] object Predicates {
   /** Python reads as many levels of a predicate, and cannot parse JSON of many more. */
   private val Levels = 200
 
+  /** What all of these conditions hold for. */
+  def all(conditions: Seq[wire.Expression]): wire.Expression = op("AND", conditions)
+
   /** What any of these conditions holds for. */
   def any(conditions: Seq[wire.Expression]): wire.Expression = op("OR", conditions)
 
@@ -85,7 +88,8 @@ private[lakelog] object Predicates {
   private def op(name: String, arguments: Seq[wire.Expression]): wire.Expression =
     wire.Expression.Operation(name, arguments)
 
-  private def literalOf(value: Any, dataType: DataType): wire.Expression =
+  /** A value in Spark's internal representation, in its type. */
+  def literalOf(value: Any, dataType: DataType): wire.Expression =
     wire.Expression.Literal(encode(value, dataType), Some(wire.FreeJson.of(typeOf(dataType))))
 
   /** Where a session takes a CHAR for a text, the blanks behind it count. */

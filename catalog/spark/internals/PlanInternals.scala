@@ -1,12 +1,12 @@
 package org.apache.spark.sql.lakelog
 
-import org.apache.spark.sql.catalyst.QueryPlanningTracker
+import org.apache.spark.sql.catalyst.{InternalRow, QueryPlanningTracker}
 import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
-import org.apache.spark.sql.catalyst.expressions.{PredicateHelper, SubqueryExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal, PredicateHelper, SubqueryExpression}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.Inner
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, JoinHint, LocalRelation, LogicalPlan}
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.{Distinct, Filter, Join, JoinHint, Limit, LocalRelation, LogicalPlan, Project}
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
@@ -51,6 +51,14 @@ private[lakelog] object PlanInternals extends PredicateHelper {
   /** The same rows once more in one plan with them, with other columns where these would be the same. */
   def again(plan: LogicalPlan): LogicalPlan =
     DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children(1)
+
+  /** The different values of some expressions on rows that a plan gives; None where there are more than `limit`. */
+  def distinctRows(values: Seq[Expression], of: LogicalPlan, limit: Int): Option[Seq[InternalRow]] = {
+    val named = values.zipWithIndex.map { case (value, at) => Alias(value, s"value$at")() }
+    val plan = Limit(Literal(limit + 1), Distinct(Project(named, of)))
+    val rows = Dataset.ofRows(SparkSession.active, plan).queryExecution.executedPlan.executeCollect()
+    if (rows.length > limit) None else Some(rows.toSeq)
+  }
 
   /** The table that a leaf of a plan reads or writes. */
   object TableOf {

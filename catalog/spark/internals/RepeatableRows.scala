@@ -19,6 +19,19 @@ private[lakelog] object RepeatableRows {
     SettingInternals.conf.exchangeReuseEnabled &&
     bytes(source).exists(_ <= SettingInternals.conf.autoBroadcastJoinThreshold)
 
+  /** Whether rows are the same when they are read by a query of their own, later than the statement. */
+  def areRepeatable(source: LogicalPlan): Boolean = isRepeatedly(source) && lakes(source).length <= 1
+
+  /** The tables of lakelog's that a plan reads. Several are read together, at one moment. */
+  def lakes(source: LogicalPlan): Seq[LakeTable] = source.collect {
+    case PlanInternals.TableOf(table: LakeTable) => table
+  }
+
+  /** The tables of lakelog's that a plan reads anywhere, without the one whose rows it changes. */
+  def lakesWithSubqueries(plan: LogicalPlan): Seq[LakeTable] = plan.collectWithSubqueries {
+    case PlanInternals.TableOf(table: LakeTable) => table
+  }
+
   /** How large the source is; None where reading it again would cost much or give other rows. */
   private def bytes(source: LogicalPlan): Option[BigInt] = source match {
     case Project(columns, child) if columns.forall(isPlain) => bytes(child)

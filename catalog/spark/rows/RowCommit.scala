@@ -2,13 +2,16 @@ package org.apache.spark.sql.lakelog
 
 import java.util.{Base64, Locale}
 
+import scala.util.Try
+
 import org.roaringbitmap.RoaringBitmap
 
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 
 /** The one commit of a row-level operation, on the version that it has read. */
 private[lakelog] final class RowCommit(
-    table: LakeTable, command: Command, val scan: Option[LakeScan], together: Option[ReadTogether]) {
+    table: LakeTable, command: Command, val scan: Option[LakeScan], together: Option[ReadTogether],
+    keys: Option[MergeKeys]) {
 
   private lazy val reference = table.facts.referenceOf(scan.fold(table.facts.version)(_.version))
   private lazy val begun = table.access.ask(wire.BeginWrite(reference))
@@ -29,17 +32,24 @@ private[lakelog] final class RowCommit(
     val files = written.flatMap(_.dataFiles)
     val taken = written.flatMap(_.values)
     if (removed.nonEmpty || deleted.nonEmpty || files.nonEmpty) {
-      write.commit((version, write) =>
-        wire.CommitRows(
-          version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files,
-          removed = removed,
-          deletes = RowCommit.positions(deleted, path),
-          condition = together.flatMap(RowCommit.condition(table, _)),
-          values = if (taken.isEmpty) Nil else IdentityValues.united(table.identities, nextValues, taken),
-          readsOthers = readsOthers))
+      val condition = together.flatMap(RowCommit.condition(table, _))
+      def request(condition: Option[wire.Expression])(version: wire.LoadedTable, write: wire.Begun) = wire.CommitRows(
+        version, write.token, write.write, command.name.toLowerCase(Locale.ROOT), files,
+        removed = removed,
+        deletes = RowCommit.positions(deleted, path),
+        condition = condition,
+        values = if (taken.isEmpty) Nil else IdentityValues.united(table.identities, nextValues, taken),
+        readsOthers = readsOthers)
+      write.commit(request(condition) _, overOthers = narrowed(condition).map(each => request(Some(each)) _))
       table.access.wrote(table.facts.location, files)
     }
   }
+
+  /** The condition of rows that match the source of a MERGE: a closer look than all that its scans have read. */
+  private def narrowed(condition: Option[wire.Expression]): Option[wire.Expression] =
+    if (readsOthers) None
+    else keys.flatMap(each => Try(each.condition).toOption.flatten).map(matching =>
+      Predicates.all(condition.toSeq :+ matching))
 
   /**
    * Whether the statement reads the table in other places too than for the rows to be changed, and for Spark's first look at

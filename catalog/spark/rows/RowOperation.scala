@@ -17,6 +17,9 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
 
   private var reads: Option[(LakeScan, ReadTogether)] = None
 
+  /** What a MERGE compares with the table's columns, where that is known. */
+  @volatile var keys: Option[MergeKeys] = None
+
   override def command(): Command = kind
 
   override def description(): String = s"lakelog ${kind.name.toLowerCase(Locale.ROOT)} of ${table.name}"
@@ -29,7 +32,7 @@ private[lakelog] abstract class RowOperation(table: LakeTable, kind: Command, us
   protected def fact(of: RowFact): NamedReference = SchemaInternals.reference(Seq(table.physical.metadata.name(of)))
 
   /** How to commit what the scan that was built last has found. Where no row can match, Spark builds none. */
-  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2))
+  protected def commit: RowCommit = new RowCommit(table, kind, reads.map(_._1), reads.map(_._2), keys)
 }
 
 /**

@@ -108,7 +108,7 @@ private[lakelog] object SmallSource {
   }
 
   /** Whether values that are equal are the same, so that what holds for one of them holds for the other. */
-  private def isExact(dataType: DataType): Boolean = dataType match {
+  def isExact(dataType: DataType): Boolean = dataType match {
     case ByteType | ShortType | IntegerType | LongType | BooleanType | DateType | TimestampType | TimestampNTZType |
         BinaryType | _: DecimalType => true
     case text: StringType => text == StringType

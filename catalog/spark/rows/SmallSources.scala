@@ -35,6 +35,12 @@ private[lakelog] object SmallSources extends (SparkSession => Rule[LogicalPlan])
   } yield {
     val small = SmallSource.of(join, table)
     operation match {
+      case each: RowOperation
+          if !RepeatableRows.lakesWithSubqueries(query).exists(_.facts.ownId == table.facts.ownId) =>
+        each.keys = MergeKeys.of(rows, join, table, copies = each.isInstanceOf[CopyOnWrite])
+      case _ =>
+    }
+    operation match {
       case whole: CopyOnWrite => whole.staysTogether = small.isDefined
       case _ =>
     }

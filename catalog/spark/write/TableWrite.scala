@@ -16,15 +16,35 @@ private[lakelog] final class TableWrite(access: TableAccess, reference: => wire.
   /** Whether the files may be in the table: a commit that failed may have happened. */
   def mayHaveHappened: Boolean = asked
 
-  /** Asks for the commit, which is the same however often it is asked for. */
-  def commit[A](of: (wire.LoadedTable, wire.Begun) => wire.Request[A]): A = {
-    val request = of(started, begun)
-    asked = true
-    try access.channel.change(request)
-    catch {
-      case failure: LakelogFailure =>
-        asked = failure.outcomeUnknown
-        throw access.failures.ofTable(failure, access.ident)
+  /**
+   * Asks for the commit, which is the same however often it is asked for. Where another change is in the way, it is asked for
+   * as `overOthers` does, if that is any: it costs more, and knows better what the write depends on.
+   */
+  def commit[A](
+      of: (wire.LoadedTable, wire.Begun) => wire.Request[A],
+      overOthers: => Option[(wire.LoadedTable, wire.Begun) => wire.Request[A]] = None): A = {
+    def ask(of: (wire.LoadedTable, wire.Begun) => wire.Request[A]): A = {
+      val request = of(started, begun)
+      asked = true
+      try access.channel.change(request)
+      catch {
+        case failure: LakelogFailure =>
+          asked = failure.outcomeUnknown
+          throw failure
+      }
+    }
+    access.failures.table(access.ident) {
+      try ask(of)
+      catch {
+        case conflict: LakelogFailure if conflict.kind == TableWrite.Conflict && !mayHaveHappened =>
+          ask(overOthers.getOrElse(throw conflict))
+      }
     }
   }
+}
+
+private object TableWrite {
+
+  /** The kind of Python's error for a change that others are in the way of. */
+  val Conflict = "commit-conflict"
 }

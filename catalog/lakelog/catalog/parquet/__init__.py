@@ -41,7 +41,9 @@ from lakelog.catalog.parquet.read_ahead import (
 from lakelog.catalog.parquet.reading import (
     ID_FIELDS,
     OpenUrl,
+    PlacedRows,
     read_files,
+    read_placed_rows,
     read_positions,
 )
 from lakelog.catalog.parquet.writing import (
@@ -57,6 +59,7 @@ __all__ = [
     "Numbering",
     "OpenFile",
     "OpenUrl",
+    "PlacedRows",
     "check_rows",
     "codec_of",
     "copied_files",
@@ -68,6 +71,7 @@ __all__ = [
     "new_checks",
     "open_parquet",
     "read_files",
+    "read_placed_rows",
     "read_positions",
     "required",
     "written_files",

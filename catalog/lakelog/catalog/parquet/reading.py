@@ -60,6 +60,7 @@ ID_FIELDS = (pa.field("_row_id", pa.int64()), pa.field("_row_version", pa.int64(
 """The columns of a row's id, and of the version that wrote it last; NULL where they are not known."""
 
 BATCH_ROWS = 128 * 1024
+_NARROW = frozenset(("boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp"))
 READ_AHEAD_FILES = 4
 
 
@@ -111,6 +112,40 @@ def read_positions(
             yield file.path, positions
 
     return in_order(_sources(plan), found, READ_AHEAD_FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """Some live rows of a file, with ids and versions as last columns, and their positions in the file."""
+
+    path: str
+    positions: Numbers
+    rows: pa.Table
+
+
+def read_placed_rows(
+    store: ObjectStore,
+    prefix: str,
+    plan: pa.Table,
+    schema: Schema,
+    columns: Sequence[str],
+    open_url: OpenUrl | None = None,
+) -> Iterator[PlacedRows]:
+    """Yield the live rows of files: these columns of them, ids and versions. Raises as `read_files`."""
+    # Rows are counted by a column, which is best a narrow one.
+    narrow = (
+        each.name for each in schema.fields if isinstance(each.type, AtomicType) and each.type.name in _NARROW
+    )
+    reading = _Reading(
+        store,
+        prefix,
+        schema,
+        list(columns) or [next(narrow, schema.fields[0].name)],
+        None,
+        open_url,
+        row_ids=True,
+    )
+    return in_order(_sources(plan), reading.placed, READ_AHEAD_FILES)
 
 
 def _sources(plan: pa.Table) -> list[_Source]:
@@ -199,6 +234,10 @@ class _Reading:
         """Yield the positions of the matching rows of one file."""
         return self._each(file, self._matching_positions)
 
+    def placed(self, file: _Source) -> Iterator[PlacedRows]:
+        """Yield the rows of one file with their positions."""
+        return self._each(file, self._placed)
+
     def _each(self, file: _Source, take: Callable[[_Batch], Iterator[Taken]]) -> Iterator[Taken]:
         """Yield the results of `take` for each batch of one file."""
         store, key = self._store, self._prefix + file.path
@@ -281,6 +320,10 @@ class _Reading:
             found = pc.fill_null(evaluate(self._predicate, self._logical(batch)), False)
             positions = positions[np.asarray(found, dtype=bool)]
         yield positions
+
+    def _placed(self, batch: _Batch) -> Iterator[PlacedRows]:
+        positions = batch.live.positions(batch.start, batch.rows.num_rows)
+        yield PlacedRows(batch.file.path, positions, _with_ids(self._logical(batch), batch))
 
     def _logical(self, batch: _Batch) -> pa.Table:
         rows = batch.live.of(batch.rows, batch.start)

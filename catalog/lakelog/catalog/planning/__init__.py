@@ -18,6 +18,7 @@ from lakelog.catalog.planning.bound import (
     IsTrue,
     Not,
     Unevaluable,
+    possible,
     terms,
     unknown_parts,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "partition_of_files",
     "partition_values",
     "plan_scan",
+    "possible",
     "predicate_of",
     "predicate_of_keys",
     "renamed_columns",

@@ -129,3 +129,24 @@ def terms(bound: Bound) -> Iterator[Term]:
 def unknown_parts(bound: Bound) -> list[str]:
     """Return what of `bound` cannot be evaluated."""
     return [leaf.text for leaf in leaves(bound) if isinstance(leaf, Unevaluable)]
+
+
+def possible(bound: Bound) -> Bound:
+    """Return a condition that can be evaluated, and is true at least wherever `bound` may be."""
+    return _without_unknown(bound, True)
+
+
+def _without_unknown(bound: Bound, instead: bool) -> Bound:
+    match bound:
+        case And():
+            return And(tuple(_without_unknown(part, instead) for part in bound.parts))
+        case Or():
+            return Or(tuple(_without_unknown(part, instead) for part in bound.parts))
+        case Not():
+            return Not(_without_unknown(bound.part, not instead))
+        case IsTrue():
+            return IsTrue(_without_unknown(bound.part, instead))
+        case Unevaluable():
+            return Constant(instead)
+        case _:
+            return bound

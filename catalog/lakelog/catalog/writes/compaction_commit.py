@@ -20,6 +20,7 @@ from lakelog.catalog.planning import Constant, bind, may_match, unknown_parts
 from lakelog.catalog.schema import Filter, as_predicate
 from lakelog.catalog.state import Goal, Group, Operation, plan_compaction
 from lakelog.catalog.writes import row_changes
+from lakelog.catalog.writes.prepared_rows import RowChange
 from lakelog.log import WriteRef
 from lakelog.log.errors import CommitUnknown, NotFound, StorageError, Unsupported
 
@@ -70,7 +71,7 @@ def commit(
     left = list(range(len(groups)))
     head = base
     while left:
-        change = row_changes.RowChange(
+        change = RowChange(
             operation=Operation.COMPACT,
             files=[file for at in left for file in groups[at].files],
             removed=frozenset(path for at in left for path in groups[at].removed),

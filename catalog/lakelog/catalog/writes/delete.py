@@ -20,6 +20,7 @@ from lakelog.catalog.schema import COPY_ON_WRITE, WRITE_MODES, Predicate, value_
 from lakelog.catalog.state import Operation
 from lakelog.catalog.writes import file_changes, row_changes
 from lakelog.catalog.writes.partial_files import matching_files
+from lakelog.catalog.writes.prepared_rows import RowChange
 
 TRIES_MAX = 5
 
@@ -90,7 +91,7 @@ def _delete_rows(
         copied = copied_files(head, some.filter(touched), bound, write)
         removed |= positions.keys()
         positions = {}
-    change = row_changes.RowChange(
+    change = RowChange(
         operation=Operation.DELETE_ROWS,
         files=copied,
         removed=frozenset(removed),

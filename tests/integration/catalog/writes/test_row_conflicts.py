@@ -18,6 +18,7 @@ from tests.integration.catalog.rows_changed import (
 )
 
 from lakelog.catalog import Catalog, CommitConflict, NoSuchTable, Table, col
+from lakelog.catalog.writes import rows_since
 from lakelog.log import ConflictError
 
 Change = Callable[[Table], Table]
@@ -78,7 +79,7 @@ def test_a_file_that_was_rewritten_has_no_rows_to_be_changed(table: Table) -> No
         lambda: rewritten(table, "delete", [paths_of(table)[0]], rows(range(1, 10))),
         lambda: compacted(table),
     ):
-        with pytest.raises(CommitConflict, match="removed or rewritten"):
+        with pytest.raises(CommitConflict, match="removed or rewritten|the same rows"):
             change()
     assert ids(table) == EVERY
 
@@ -87,7 +88,7 @@ def test_a_file_of_which_rows_were_deleted_is_not_rewritten_with_them(table: Tab
     first, second = paths_of(table)
     deleted(table, [3])
     for operation in ("compact", "update", "merge"):
-        with pytest.raises(CommitConflict, match="which this operation rewrites"):
+        with pytest.raises(CommitConflict, match="which this operation rewrites|the same rows"):
             rewritten(table, operation, [first], rows(range(10)))
     after = rewritten(table, "compact", [second], rows(range(10, 20)))
     assert ids(after) == [id for id in EVERY if id != 3], "another file is"
@@ -185,6 +186,61 @@ def test_a_dropped_or_replaced_table_has_no_rows_to_be_changed(catalog: Catalog,
     catalog.drop_table("t")
     with pytest.raises(NoSuchTable):
         deleted(table, [3])
+
+
+# By rows, where files would be in the way
+
+
+BETWEEN = col("id").is_in([1, 5])
+
+
+def test_a_row_between_others_is_not_one_of_them(table: Table) -> None:
+    updated(table, [3], "new", condition=col("id") == 3)
+    updated(table, [1, 5], "new", condition=BETWEEN)
+    # The statistics of the second change say from 1 to 5.
+    assert ids(updated(table, [4], "new", condition=col("id") == 4)) == EVERY
+
+
+def no_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
+    monkeypatch.setattr(rows_since, "ROWS_LIMIT", 0)
+    return table
+
+
+def another_column(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
+    table.alter([{"change": "add-column", "name": ["more"], "type": "integer"}])
+    return table
+
+
+def gone_back(table: Table, monkeypatch: pytest.MonkeyPatch) -> Table:
+    now = updated(table.refresh(), [7], "new", condition=col("id") == 7)
+    now.set_current_version(now.version - 1)
+    return table
+
+
+@pytest.mark.parametrize("unclear", [no_rows, another_column, gone_back])
+def test_what_is_not_certain_is_a_conflict(
+    table: Table, monkeypatch: pytest.MonkeyPatch, unclear: Callable[[Table, pytest.MonkeyPatch], Table]
+) -> None:
+    updated(table, [1, 5], "new", condition=BETWEEN)
+    table = unclear(table, monkeypatch)
+    with pytest.raises(CommitConflict, match="should have seen"):
+        updated(table, [4], "new", condition=col("id") == 4)
+
+
+def test_steps_of_a_transaction_are_judged_by_files(catalog: Catalog, table: Table) -> None:
+    tx = catalog.begin()
+    updated(tx.load_table("t"), [4], "new", condition=col("id") == 4)
+    updated(table, [1, 5], "new", condition=BETWEEN)
+    with pytest.raises(CommitConflict, match="should have seen"):
+        tx.commit()
+
+
+def test_copies_without_ids_bring_no_row_back(table: Table) -> None:
+    first, _ = paths_of(table)
+    deleted(table, [3])
+    with pytest.raises(CommitConflict, match="which this operation rewrites"):
+        rewritten(table, "delete", [first], rows(range(1, 10)))
+    assert ids(table) == [id for id in EVERY if id != 3]
 
 
 # Transactions

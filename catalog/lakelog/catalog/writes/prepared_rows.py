@@ -1,0 +1,107 @@
+"""A change of rows as an engine prepared it, with what its base has of the files that it names.
+
+Rule: what makes no sense on the base is refused here, so that a later state can only conflict with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakelog.catalog.files import DataFile, check_files, check_taken, deletes_to_json, of_write
+from lakelog.catalog.logs import NothingToDo, TableHead, read_vector
+from lakelog.catalog.planning import bind
+from lakelog.catalog.schema import Predicate, ValuesTaken
+from lakelog.catalog.state import Operation
+from lakelog.catalog.writes.rows_since import RowReader
+from lakelog.log import WriteRef
+from lakelog.log.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """A change to be committed. `condition` is true for all rows that were read; None: any may have been. `values` of
+    identity columns were taken for new rows. `reads_others`: the change of a row depends on other rows."""
+
+    operation: Operation
+    files: Sequence[DataFile] = ()
+    removed: frozenset[str] = frozenset()
+    deletes: Mapping[str, BitMap]
+    condition: Predicate | None = None
+    values: Sequence[ValuesTaken] = ()
+    reads_others: bool = False
+
+    @property
+    def depends_on_rows_read(self) -> bool:
+        """Whether the removal of rows that were read matters: not to a delete that decides on each row by itself."""
+        return self.operation.makes_rows or self.reads_others
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.files and not self.removed and not self.deletes
+
+
+class Prepared:
+    """A change, with its base's entries of the files that it names."""
+
+    def __init__(self, base: TableHead, change: RowChange, write: WriteRef) -> None:
+        self.tracked = base.tracked
+        self.base = base
+        self.change = change
+        self.name = base.name
+        self.write = write
+        metadata = base.metadata
+        self.files = of_write(change.files, write)
+        check_files(self.files, metadata.schema, metadata.specs)
+        check_taken(change.values, self.files, metadata.schema)
+        # Bound once: a name in the condition means the column that had it when the change was prepared.
+        self.bound = None if change.condition is None else bind(change.condition, metadata.schema)
+        self.before = base.entries({*change.removed, *change.deletes})
+        self.reader = RowReader(base)
+        self._vectors: dict[str, BitMap] = {}
+        self._check_input()
+        self._keep_partitions()
+
+    def vector(self, file: DataFile) -> BitMap:
+        """Return the rows of a file that are deleted."""
+        key = f"{file.physical_rows} {'' if file.deletes is None else deletes_to_json(file.deletes)}"
+        if key not in self._vectors:
+            self._vectors[key] = read_vector(
+                self.tracked.store, self.tracked.prefix, file.deletes, file.physical_rows
+            )
+        return self._vectors[key]
+
+    def _check_input(self) -> None:
+        change = self.change
+        for path in (*change.removed, *change.deletes):
+            if path not in self.before:
+                raise InvalidInput(f"{self.name} has no data file {path} at version {self.base.version}")
+        for path, positions in change.deletes.items():
+            file = self.before[path]
+            if positions.max() >= file.physical_rows:
+                raise InvalidInput(
+                    f"the row at {positions.max():,} of {path} does not exist: the file has {file.physical_rows:,} rows"
+                )
+            if self.vector(file) & positions:
+                raise InvalidInput(
+                    f"some rows to be deleted of {path} are deleted already at version {self.base.version}"
+                )
+        going = sum(self.before[path].rows for path in change.removed)
+        coming = sum(file.rows for file in self.files)
+        if change.operation is Operation.COMPACT and (change.deletes or going != coming):
+            raise InvalidInput(f"compaction must preserve rows: removed {going:,}, wrote {coming:,}")
+        if change.operation is Operation.DELETE_ROWS and coming > going:
+            raise InvalidInput(f"a delete must not add rows: removed {going:,}, wrote {coming:,}")
+
+    def _keep_partitions(self) -> None:
+        """Keep files without rows, which stand for partitions: an engine names all files that it read."""
+        rowless = {path for path in self.change.removed if not self.before[path].rows}
+        if rowless:
+            self.change = replace(self.change, removed=self.change.removed - rowless)
+            self.before = {path: file for path, file in self.before.items() if path not in rowless}
+        if self.change.is_empty:
+            raise NothingToDo("no row is changed")

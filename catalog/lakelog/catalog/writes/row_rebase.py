@@ -1,0 +1,323 @@
+"""A change of rows on a later state than the one that it was prepared on: whether it can be made there, and how.
+
+A file that others have changed since is judged as a whole first, by its path, vector and statistics. Only where that
+would be a conflict are rows looked at, by their ids (see `rows_since`): a change goes on where others have changed
+other rows. Rows that it changes and that have moved are deleted where they are now. Of the files that it wrote, copies
+of rows that others have changed, deleted or moved are dead from the start, so nothing is written again. Rule: what is
+not certain is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.files import (
+    DataFile,
+    RemovedFile,
+    decode_files,
+    decode_removed,
+    files_to_arrow,
+    removed_file,
+    with_ids,
+    without,
+)
+from lakelog.catalog.logs import NothingToDo, TableHead, files_event, taken_events, with_deletes
+from lakelog.catalog.planning import may_match
+from lakelog.catalog.schema import ISOLATION, SERIALIZABLE, value_of
+from lakelog.catalog.state import (
+    MAIN,
+    ChangeKind,
+    FastForwarded,
+    FilesChanged,
+    Operation,
+    RolledBack,
+    SchemaChanged,
+    encode,
+    normalized,
+    table_events,
+)
+from lakelog.catalog.writes.moved_rows import Disturbed, Moves, moves
+from lakelog.catalog.writes.prepared_rows import Prepared, RowChange
+from lakelog.catalog.writes.rows_since import RowsSince, Unclear
+from lakelog.log import Commit, Draft
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+_GOING_BACK = (Operation.ROLLBACK.value, Operation.SET_CURRENT.value, Operation.FAST_FORWARD.value)
+
+
+@dataclass(slots=True)
+class Rebase:
+    """A state to decide a change on, and the commits between the change's base and that state."""
+
+    prepared: Prepared
+    head: TableHead
+    passed: Sequence[Commit]
+    files: dict[str, DataFile] = field(init=False)
+    events: list[tuple[Commit, FilesChanged]] = field(init=False)
+    schema_changed: bool = field(init=False)
+    moves: Moves = field(init=False, default_factory=Moves)
+    _since: RowsSince = field(init=False)
+    _known: dict[ChangeKind, str | None] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        prepared, change = self.prepared, self.prepared.change
+        there = self.head.entries({*change.removed, *change.deletes})
+        # A path may come back by another write: that is another file.
+        self.files = {
+            path: file for path, file in there.items() if file.write_id == prepared.before[path].write_id
+        }
+        events = [(commit, event) for commit in self.passed for event in table_events(commit)]
+        self.events = [(commit, event) for commit, event in events if isinstance(event, FilesChanged)]
+        self.schema_changed = any(
+            isinstance(event, SchemaChanged | RolledBack)
+            or (isinstance(event, FastForwarded) and event.branch == MAIN)
+            for _, event in events
+        )
+        self._since = RowsSince(prepared.reader, prepared.base, self.head)
+
+    def touched(self, kind: ChangeKind) -> str | None:
+        """Return why the change cannot be rebased over the files that were added, or removed, since its base."""
+        if kind not in self._known:
+            added = kind is ChangeKind.ADDED_FILES
+            self._known[kind] = self._why_not_over_added() if added else self._why_not_over_removed()
+        return self._known[kind]
+
+    def _why_not_over_added(self) -> str | None:
+        return "with rows that this operation should have seen" if self._has_unseen_rows() else None
+
+    def _why_not_over_removed(self) -> str | None:
+        found = ((path, self._why_not(path)) for path in sorted(self.prepared.before))
+        disturbed = {path: why for path, why in found if why is not None}
+        if disturbed and not self._is_moved(disturbed):
+            return next(iter(disturbed.values()))
+        if self._is_serializable and self.prepared.change.depends_on_rows_read and self._lost_rows():
+            return "with rows that this operation has read"
+        return None
+
+    def _why_not(self, path: str) -> str | None:
+        """Return why the file as a whole cannot be changed as it was to be."""
+        change, before, now = self.prepared.change, self.prepared.before[path], self.files.get(path)
+        if now is None:
+            if self._only_deletes_passed and self._may_overlap:
+                return None
+            return f"the file {path} was removed or rewritten"
+        if now.deletes == before.deletes:
+            return None
+        then, gone = self.prepared.vector(before), self.prepared.vector(now)
+        if then == gone:
+            return None
+        if then - gone:
+            return f"deleted rows of {path} came back"
+        if path in change.removed and not self._may_overlap:
+            return f"rows of {path} were deleted, which this operation rewrites"
+        if path in change.deletes and (gone - then) & change.deletes[path] and not self._may_overlap:
+            return f"the same rows of {path} were deleted or updated"
+        return None
+
+    # By rows
+
+    def _is_moved(self, disturbed: dict[str, str]) -> bool:
+        """Return whether the change can be made all the same, as others have changed other rows of these files; if not,
+        say in `disturbed` why not."""
+        prepared, change = self.prepared, self.prepared.change
+        if not self._is_by_rows:
+            return False
+        each = [
+            Disturbed(prepared.before[path], self._died(path), change.deletes.get(path)) for path in disturbed
+        ]
+        try:
+            found = moves(
+                each,
+                prepared.files,
+                prepared.reader,
+                self._since,
+                only_deletes=change.operation is Operation.DELETE_ROWS,
+            )
+        except Unclear:
+            return False
+        if found is None:
+            disturbed.update(dict.fromkeys(disturbed, "the same rows were deleted or updated"))
+            return False
+        self.moves = found
+        return True
+
+    def _died(self, path: str) -> BitMap | None:
+        if path not in self.files:
+            return None
+        return self.prepared.vector(self.files[path]) - self.prepared.vector(self.prepared.before[path])
+
+    @property
+    def _is_by_rows(self) -> bool:
+        """Whether ids and versions of rows show what others have changed. Rows of a transaction have none yet, and what
+        comes back has old ones."""
+        return (
+            not self.prepared.tracked.transaction.is_open
+            and not self.schema_changed
+            and self.prepared.change.operation is not Operation.COMPACT
+            and not any(event.operation in _GOING_BACK for _, event in self.events)
+        )
+
+    def _unless_disproved(self, ask: Callable[[RowsSince], bool]) -> bool:
+        """Return an answer by rows; true where there is none."""
+        if not self._is_by_rows:
+            return True
+        try:
+            return ask(self._since)
+        except Unclear:
+            return True
+
+    # By files
+
+    @property
+    def _may_overlap(self) -> bool:
+        return _is_harmless_overlap(self.prepared.change, self.prepared.tracked.transaction.is_open)
+
+    @property
+    def _only_deletes_passed(self) -> bool:
+        """Whether missing files were removed with all of their rows, rather than rewritten."""
+        deletes = (Operation.DELETE.value, Operation.TRUNCATE.value)
+        return bool(self.events) and all(
+            event.operation in deletes and not event.added_files
+            for _, event in self.events
+            if event.removed_files
+        )
+
+    @property
+    def _is_serializable(self) -> bool:
+        return value_of(self.prepared.base.metadata.properties, ISOLATION) == SERIALIZABLE
+
+    def _lost_rows(self) -> bool:
+        """Return whether rows that the change has read are gone since its base, or were changed."""
+        if not self._may_match(self.prepared.base.files_only_here(self.head.view)):
+            return False
+        bound = self.prepared.bound
+        return bound is None or self._unless_disproved(lambda since: since.took(bound))
+
+    def _has_unseen_rows(self) -> bool:
+        """Return whether rows were added since the base that the change should have seen."""
+        events = [(commit, event) for commit, event in self.events if event.operation not in self._harmless]
+        bound = self.prepared.bound
+        if bound is None or self.schema_changed:
+            # Bounds in a commit have the types that columns had then.
+            return any(event.added_rows for _, event in events)
+        if not any(self._may_match(self._added(*each)) for each in events if each[1].added_rows):
+            return False
+        return self._unless_disproved(lambda since: since.brought(bound, self._later))
+
+    @property
+    def _harmless(self) -> tuple[str, ...]:
+        """The operations whose rows the change does not need to have seen.
+
+        A delete and a compaction only copy rows; under snapshot isolation, an append counts as later.
+        """
+        copying = (Operation.DELETE.value, Operation.COMPACT.value)
+        return copying if self._is_serializable else (*copying, Operation.APPEND.value)
+
+    @property
+    def _later(self) -> set[int]:
+        """The versions whose rows count as later, wherever they are now: those of appends and of nothing else."""
+        if self._is_serializable:
+            return set()
+        appended = {
+            commit.version for commit, event in self.events if event.operation == Operation.APPEND.value
+        }
+        return appended - {
+            commit.version for commit, event in self.events if event.operation != Operation.APPEND.value
+        }
+
+    def _added(self, commit: Commit, event: FilesChanged) -> pa.Table:
+        """Return the files that an event added, without those that only got a larger vector."""
+        metadata, blobs = self.head.metadata, self._sidecars(commit, event)
+        added = (
+            files_to_arrow(event.added, metadata.schema, metadata.specs)
+            if event.added_sidecar is None
+            else decode_files(blobs[event.added_sidecar])
+        )
+        if event.operation in _GOING_BACK:
+            # These operations may make a vector smaller.
+            return added
+        removed = (
+            event.removed if event.removed_sidecar is None else decode_removed(blobs[event.removed_sidecar])
+        )
+        return without(added, [file.path for file in removed])
+
+    def _sidecars(self, commit: Commit, event: FilesChanged) -> Sequence[bytes]:
+        if event.added_sidecar is None and event.removed_sidecar is None:
+            return ()
+        blobs = self.prepared.tracked.log.replay.sidecars([commit])[commit.version]
+        if blobs is None:
+            raise CommitConflict(
+                f"version {commit.version} of {self.prepared.name} expired while a change that began before it was "
+                "committed: run the statement again",
+                version=commit.version,
+            )
+        return blobs
+
+    def _may_match(self, files: pa.Table) -> bool:
+        files = files.filter(pc.greater(files["rows"], 0))
+        bound = self.prepared.bound
+        if bound is None or not files.num_rows:
+            return bool(files.num_rows)
+        return bool(pc.any(may_match(files, bound, self.head.metadata.specs), min_count=0).as_py())
+
+    def draft(self) -> Draft:
+        prepared, change = self.prepared, self.prepared.change
+        own = {file.path: file for file in prepared.files}
+        there = self.files | self.head.entries(self.moves.deletes)
+        # All rows of a missing file are deleted already, or are elsewhere.
+        taken = {path: each for path, each in change.deletes.items() if path in self.files}
+        vectors = {
+            path: self._vector(there[path], each)
+            for path, each in [*taken.items(), *self.moves.deletes.items()]
+        }
+        emptied, changed = with_deletes(
+            prepared.tracked, prepared.write, there | own, {**vectors, **self.moves.dead}
+        )
+        added = _without_dead(own, emptied, changed)
+        removed = [
+            *(removed_file(self.files[path]) for path in sorted(change.removed) if path in self.files),
+            *(file for file in emptied if file.path not in own),
+        ]
+        changed = [pair for pair in changed if pair[0].path not in own]
+        if prepared.files and not (added or removed or changed):
+            raise NothingToDo("all rows that were to be copied are elsewhere")
+        event, blobs = files_event(
+            change.operation,
+            with_ids(added, self.head.state.next_row),
+            removed,
+            self.head.metadata,
+            None if change.condition is None else normalized(str(change.condition)),
+            changed,
+        )
+        taken_values = taken_events(self.head.view, change.values, prepared.name)
+        return Draft(events=encode([*taken_values, event]), blobs=blobs, write=prepared.write)
+
+    def _vector(self, file: DataFile, positions: BitMap) -> BitMap:
+        """Return the rows of a file that are deleted, with these."""
+        return self.prepared.vector(file) | positions
+
+
+def _without_dead(
+    own: Mapping[str, DataFile], emptied: Sequence[RemovedFile], changed: Sequence[tuple[DataFile, DataFile]]
+) -> list[DataFile]:
+    """Return the files that a change has written, each as it is to be added: without a live row, it is not."""
+    live = {**own, **{before.path: after for before, after in changed if before.path in own}}
+    for file in emptied:
+        live.pop(file.path, None)
+    return list(live.values())
+
+
+def _is_harmless_overlap(change: RowChange, in_transaction: bool) -> bool:
+    """Return whether rows that another commit deletes too are no conflict: where the change only deletes.
+
+    Not in a transaction: another of its steps may have copied the row.
+    """
+    return change.operation is Operation.DELETE_ROWS and not change.files and not in_transaction

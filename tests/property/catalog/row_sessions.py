@@ -1,0 +1,387 @@
+"""Up to seven sessions that change rows of one table at once, as an engine does, held against their commits' order.
+
+A statement is prepared on the version that its session has loaded, and committed when others have gone on. Whatever is
+acknowledged must be what the same statement makes of the rows at that moment, ids and versions of the rows included.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from tests.integration.catalog.rows_changed import positions
+
+from lakelog.catalog import Catalog, CommitConflict, DataFile, Table, col
+from lakelog.catalog.parquet.reading import read_files
+from lakelog.catalog.parquet.writing import write_files
+from lakelog.catalog.schema.predicate import Column, Predicate, literal
+from lakelog.log import WriteRef
+
+SCHEMA = pa.schema({"k": pa.int64(), "g": pa.int64(), "v": pa.int64()})
+SESSIONS = 7
+STATEMENTS = 12
+KEYS, GROUPS = 14, 3
+
+Values = tuple[int, int]
+"""Of a key: its group and value."""
+Rows = dict[int, Values]
+Test = Callable[[int, Values], bool]
+Effect = dict[int, tuple[Values | None, Values | None]]
+"""Of each key that a statement changes: its values before and after."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a row has to satisfy, and what an engine sends of it, which may hold for more rows."""
+
+    test: Test
+    sent: Predicate | None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`of` makes the rows after the statement of those before it; the keys it inserts may have been there before."""
+
+    operation: str
+    condition: Condition
+    of: Callable[[Rows], Rows]
+    depends: bool = False
+
+
+@dataclass(frozen=True)
+class Prepared:
+    statement: Statement
+    table: Table
+    commit: Callable[[], Table]
+    paths: frozenset[str]
+    effect: Effect
+
+
+@dataclass
+class World:
+    seed: int
+    isolation: str
+    mode: str
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+        self.catalog = Catalog(f"memory://{uuid.uuid4().hex}")
+        properties = {"lakelog.isolation": self.isolation, "lakelog.write.delete.mode": self.mode}
+        self.table = self.catalog.create_table("t", SCHEMA, properties=properties)
+        self.rows: Rows = {}
+        keys = list(range(0, KEYS, 1))
+        self.rng.shuffle(keys)
+        keys = keys[: KEYS - 4]
+        size = self.rng.choice((3, 5, len(keys)))
+        for first in range(0, len(keys), size):
+            self.append({key: (self.rng.randrange(GROUPS), 0) for key in keys[first : first + size]})
+        self.first = self.newest.version
+        self.ids = self.seen_ids()
+        self.past = {self.first: (dict(self.rows), self.ids)}
+
+    @property
+    def newest(self) -> Table:
+        return self.catalog.load_table("t")
+
+    def append(self, rows: Rows) -> None:
+        self.newest.append(as_arrow(rows))
+        self.rows |= rows
+
+    def seen_ids(self) -> dict[int, tuple[int, int]]:
+        found = self.newest.scan(row_ids=True).to_arrow().to_pydict()
+        return dict(zip(found["k"], zip(found["_row_id"], found["_row_version"], strict=True), strict=True))
+
+    # A run
+
+    def run(self) -> None:
+        left, appended = STATEMENTS, 100
+        waiting: list[Prepared] = []
+        while left or waiting:
+            chance = self.rng.random()
+            if left and len(waiting) < SESSIONS and chance < 0.6:
+                prepared = self.prepare(random_statement(self.rng, self.isolation))
+                waiting += [prepared] if prepared is not None else []
+                left -= 1
+            elif waiting and chance < 0.9:
+                self.commit(waiting.pop(self.rng.randrange(len(waiting))))
+            elif chance < 0.95:
+                self.compact()
+            elif chance < 0.96:
+                self.go_back()
+            elif self.isolation == "serializable":
+                self.append({appended: (self.rng.randrange(GROUPS), 0)})
+                self.ids = self.seen_ids()
+                appended += 1
+        table = self.newest
+        # What a conflict or an emptied copy has left over waits for vacuum.
+        assert {each.kind for each in self.catalog.fsck(deep=True).found} <= {"data-file-unused"}
+        self.check_changes(table)
+
+    def compact(self) -> None:
+        before = self.seen_ids()
+        self.newest.compact(deleted_ratio=self.rng.choice((0.0, 0.5)))
+        assert self.seen_ids() == before
+        self.counts["compactions"] += 1
+
+    def go_back(self) -> None:
+        version = self.rng.choice(sorted(self.past))
+        self.newest.set_current_version(version)
+        self.rows, self.ids = dict(self.past[version][0]), self.past[version][1]
+        assert rows_of(self.newest) == self.rows
+        self.counts["ways back"] += 1
+
+    def commit(self, prepared: Prepared) -> None:
+        now = self.newest
+        since = now.version - prepared.table.version
+        expected = prepared.statement.of(dict(self.rows))
+        what = prepared.statement.operation
+        try:
+            table = prepared.commit()
+        except CommitConflict:
+            assert since, "a statement conflicts with nothing"
+            self.counts[f"conflict: {what}"] += 1
+            self.counts["needless conflicts"] += effect(self.rows, expected) == prepared.effect
+            return
+        changed = table.version > now.version
+        if since and changed:
+            self.counts[f"over others: {what}"] += 1
+            shared = prepared.paths - set(now.plan()["path"].to_pylist())
+            self.counts["over rewritten files"] += bool(shared)
+        found = rows_of(table)
+        assert found == expected, (
+            f"seed {self.seed}: {what} of version {prepared.table.version} makes {found} at {table.version}, "
+            f"and {expected} in the order of commits"
+        )
+        self.check_ids(expected, table.version)
+        self.rows = expected
+        self.past[table.version] = (dict(expected), self.ids)
+
+    def check_ids(self, expected: Rows, version: int) -> None:
+        """Hold ids and versions against what the statement has done to each row."""
+        ids = self.seen_ids()
+        assert len({id for id, _ in ids.values()}) == len(ids), "a row id is there twice"
+        newest = max((id for _, known in self.past.values() for id, _ in known.values()), default=-1)
+        for key, values in expected.items():
+            id, of = ids[key]
+            if key not in self.rows:
+                assert of == version and id > newest, f"the new row {key} has another row's id"
+            else:
+                assert id == self.ids[key][0], f"the row {key} has got another id"
+                if values == self.rows[key]:
+                    # An update may write what was there.
+                    assert of in (version, self.ids[key][1])
+                else:
+                    assert of == version, f"the changed row {key} has an old version"
+        self.ids = ids
+
+    def check_changes(self, table: Table) -> None:
+        """What the changes since the first version say makes the last one of it."""
+        start: Counter[tuple[int, int, int]] = Counter(
+            tuples(self.catalog.load_table("t", version=self.first))
+        )
+        for row in table.changes(self.first + 1).to_arrow().to_pylist():
+            sign = -1 if row["_change_type"] in ("delete", "update_preimage") else 1
+            start[(row["k"], row["g"], row["v"])] += sign
+        assert +start == Counter(tuples(table)) and not -start, (
+            f"seed {self.seed}: changes of rows are others"
+        )
+
+    # As an engine
+
+    def prepare(self, statement: Statement) -> Prepared | None:
+        """Return None for a statement that changes nothing: it makes no commit, and happened when it was prepared."""
+        table = self.newest
+        files = placed(table)
+        before = {row[0]: (row[1], row[2]) for rows in files.values() for row in rows.values()}
+        after = statement.of(dict(before))
+        operation = statement.operation
+        mode = self.mode if operation == "delete" or self.rng.random() < 0.8 else "merge-on-read"
+        hit = {
+            path: {at: row for at, row in rows.items() if after.get(row[0]) != (row[1], row[2])}
+            for path, rows in files.items()
+        }
+        hit = {path: rows for path, rows in hit.items() if rows}
+        write = table.begin_write()
+        written: list[tuple[int, int, int, int | None, int | None]] = []
+        removed: list[str] = []
+        if mode == "copy-on-write":
+            removed = sorted(hit)
+            if self.rng.random() < 0.3 and len(files) > len(removed):
+                removed.append(self.rng.choice(sorted(files.keys() - set(removed))))
+            kept = [row for path in removed for at, row in files[path].items() if at not in hit.get(path, ())]
+            written += kept
+        changed = [row for rows in hit.values() for row in rows.values() if row[0] in after]
+        written += [(row[0], *after[row[0]], row[3], None) for row in changed]
+        written += [(key, *values, None, None) for key, values in after.items() if key not in before]
+        data = write_rows(table, write, written)
+        deletes = (
+            [] if removed or mode == "copy-on-write" else [positions(p, rows) for p, rows in hit.items()]
+        )
+
+        if not (data or removed or deletes):
+            return None
+
+        def commit() -> Table:
+            return table.commit_rows(
+                write, operation, data, removed=removed, deletes=deletes,
+                condition=statement.condition.sent, reads_others=False,
+            )  # fmt: skip
+
+        return Prepared(statement, table, commit, frozenset(hit), effect(before, after))
+
+
+def effect(before: Rows, after: Rows) -> Effect:
+    keys = before.keys() | after.keys()
+    return {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
+
+
+# Statements
+
+
+def random_condition(rng: random.Random) -> Condition:
+    column = rng.choice("kkgv")
+    kind = rng.randrange(5)
+    at = {"k": 0, "g": 1, "v": 2}[column]
+
+    def value(key: int, row: Values) -> int:
+        return (key, *row)[at]
+
+    limit = {"k": KEYS, "g": GROUPS, "v": 3}[column]
+    if kind == 0:
+        low = rng.randrange(limit)
+        high = low + rng.randrange(1, 4)
+        return Condition(lambda k, r: low <= value(k, r) < high, (col(column) >= low) & (col(column) < high))
+    if kind == 1:
+        few = rng.sample(range(limit), min(limit, rng.randint(1, 3)))
+        return Condition(lambda k, r: value(k, r) in few, col(column).is_in(few))
+    if kind == 2:
+        rest = rng.randrange(3)
+        # An engine's function is not evaluated.
+        mod = Predicate("=", (Predicate("%", (Column((column,)), literal(3))), literal(rest)))
+        sent = rng.choice([mod, None])
+        return Condition(lambda k, r: value(k, r) % 3 == rest, sent)
+    if kind == 3:
+        one, other = random_condition(rng), random_condition(rng)
+        sent = rng.choice(
+            [one.sent, None if other.sent is None or one.sent is None else one.sent & other.sent]
+        )
+        return Condition(lambda k, r: one.test(k, r) and other.test(k, r), sent)
+    one_key = rng.randrange(limit)
+    return Condition(lambda k, r: value(k, r) == one_key, col(column) == one_key)
+
+
+def random_statement(rng: random.Random, isolation: str) -> Statement:
+    kind = rng.choice(("update", "update", "delete", "merge", "merge"))
+    if kind == "merge":
+        return random_merge(rng, isolation)
+    condition = random_condition(rng)
+    if kind == "delete":
+        return Statement(
+            kind, condition, lambda rows: {k: r for k, r in rows.items() if not condition.test(k, r)}
+        )
+    group, more = rng.choice((None, rng.randrange(GROUPS))), rng.randint(1, 2)
+
+    def updated(rows: Rows) -> Rows:
+        new = {
+            k: (r[0] if group is None else group, r[1] + more)
+            for k, r in rows.items()
+            if condition.test(k, r)
+        }
+        return {**rows, **new}
+
+    return Statement(kind, condition, updated)
+
+
+def random_merge(rng: random.Random, isolation: str) -> Statement:
+    source = {key: rng.randrange(GROUPS) for key in rng.sample(range(KEYS), rng.randint(1, 4))}
+    inserts = rng.random() < 0.7
+    # Under snapshot isolation, rows that a statement has only looked at may change.
+    only = rng.choice((None, rng.randrange(GROUPS))) if isolation == "serializable" else None
+    deletes = rng.random() < 0.2
+    group = rng.random() < 0.5
+
+    def merged(rows: Rows) -> Rows:
+        new = dict(rows)
+        for key, value in source.items():
+            if key in rows:
+                if only is None or rows[key][0] == only:
+                    if deletes:
+                        del new[key]
+                    else:
+                        new[key] = (value if group else rows[key][0], rows[key][1] + 1)
+            elif inserts:
+                new[key] = (value, 1)
+        return new
+
+    sent = col("k").is_in(sorted(source))
+    if len(source) > 3:
+        sent = (col("k") >= min(source)) & (col("k") <= max(source))
+    return Statement("merge", Condition(lambda k, r: k in source, sent), merged)
+
+
+# Rows
+
+Placed = tuple[int, int, int, int | None, int | None]
+
+
+def placed(table: Table) -> dict[str, dict[int, Placed]]:
+    """Return the live rows of each file, by their positions, with their ids and versions."""
+    found: dict[str, dict[int, Placed]] = {}
+    plan, head = table.plan(), table.head
+    entries = head.entries(plan["path"].to_pylist())
+    for index, path in enumerate(plan["path"].to_pylist()):
+        schema, batches = read_files(
+            head.tracked.store,
+            head.tracked.prefix,
+            plan.slice(index, 1),
+            table.schema,
+            table.metadata.specs,
+            row_ids=True,
+        )
+        rows = pa.Table.from_batches(list(batches), schema=schema).to_pydict()
+        deleted = vector_of(table, entries[path])
+        live = [at for at in range(entries[path].physical_rows) if at not in deleted]
+        found[path] = dict(zip(live, zip(*rows.values(), strict=True), strict=True))
+    return found
+
+
+def vector_of(table: Table, file: DataFile) -> Any:
+    from lakelog.catalog.logs import read_vector
+
+    return read_vector(table.head.tracked.store, table.head.tracked.prefix, file.deletes, file.physical_rows)
+
+
+def write_rows(table: Table, write: WriteRef, rows: list[Any]) -> list[DataFile]:
+    schema = pa.schema([*SCHEMA, ("_row_id", pa.int64()), ("_row_version", pa.int64())])
+    if not rows:
+        return []
+    data = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
+    metadata, tracked = table.metadata, table.head.tracked
+    return write_files(
+        tracked.store, tracked.prefix, write, data.to_reader(), metadata.schema, metadata.spec, metadata.sort_order,
+        properties={}, row_ids=True,
+    )  # fmt: skip
+
+
+def as_arrow(rows: Mapping[int, Values]) -> pa.Table:
+    return pa.table(
+        {"k": list(rows), "g": [g for g, _ in rows.values()], "v": [v for _, v in rows.values()]},
+        schema=SCHEMA,
+    )
+
+
+def tuples(table: Table) -> list[tuple[int, int, int]]:
+    found = table.to_arrow().to_pydict()
+    return list(zip(found["k"], found["g"], found["v"], strict=True))
+
+
+def rows_of(table: Table) -> Rows:
+    found = tuples(table)
+    assert len({key for key, _, _ in found}) == len(found), f"a row is there twice: {sorted(found)}"
+    return {key: (group, value) for key, group, value in found}

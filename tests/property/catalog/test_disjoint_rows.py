@@ -1,0 +1,67 @@
+"""Sessions that change rows at once: what is acknowledged is what the order of the commits makes of the rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+from tests.property.catalog.row_session_mutations import MUTATIONS
+from tests.property.catalog.row_sessions import World
+
+from lakelog.catalog.schema import COPY_ON_WRITE
+
+SHORT = range(1, 13)
+FULL = range(SHORT.stop, 1500)
+SEEDS_OF_MUTATIONS = range(1, 301)
+KINDS = [
+    (isolation, mode)
+    for isolation in ("serializable", "snapshot")
+    for mode in (COPY_ON_WRITE, "merge-on-read")
+]
+
+
+def played(seeds: Iterable[int], isolation: str, mode: str) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for seed in seeds:
+        world = World(seed, isolation, mode)
+        world.run()
+        totals += world.counts
+    return totals
+
+
+def over_others(totals: Counter[str]) -> int:
+    return sum(count for what, count in totals.items() if what.startswith("over others"))
+
+
+@pytest.mark.parametrize(("isolation", "mode"), KINDS)
+def test_statements_of_seven_sessions_happen_in_the_order_of_their_commits(isolation: str, mode: str) -> None:
+    totals = played(SHORT, isolation, mode)
+    assert over_others(totals) > totals["needless conflicts"], totals
+    for what in ("merge", "update"):
+        assert totals[f"over others: {what}"] and totals[f"conflict: {what}"], (what, totals)
+    assert totals["compactions"] and totals["over rewritten files"], totals
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("isolation", "mode"), KINDS)
+def test_statements_of_thousands_of_runs_happen_in_the_order_of_their_commits(
+    isolation: str, mode: str
+) -> None:
+    totals = played(FULL, isolation, mode)
+    assert totals["ways back"], totals
+
+
+def is_caught(seed: int) -> bool:
+    for isolation, mode in KINDS:
+        try:
+            World(seed, isolation, mode).run()
+        except AssertionError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("mutation", sorted(MUTATIONS))
+def test_some_run_fails_once_a_protection_is_removed(mutation: str) -> None:
+    with MUTATIONS[mutation]():
+        assert any(is_caught(seed) for seed in SEEDS_OF_MUTATIONS)
