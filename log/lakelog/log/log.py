@@ -12,7 +12,7 @@ from typing import Generic
 
 from lakelog.log import history, snapshots
 from lakelog.log.decisions import OpenUrl
-from lakelog.log.errors import AlreadyExists
+from lakelog.log.errors import AlreadyExists, PermissionDenied
 from lakelog.log.format import Commit, Json
 from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
@@ -68,6 +68,17 @@ class Log(Generic[S]):
         """As refresh, but nothing stands after the view that it returns: it waits for an undecided transaction, or
         aborts it. Raises StorageError."""
         return refresh_settled(self.replay, view)
+
+    def check_not_withheld(self, view: View[S]) -> None:
+        """Raise PermissionDenied where a transaction stands after `view` whose decision this client may not read: it
+        may have happened, and show in other logs. No request."""
+        if self.replay.withheld == view.version + 1:
+            raise PermissionDenied(
+                f"version {self.replay.withheld} of {self.location} is part of a transaction whose decision these "
+                "credentials may not read, so that it cannot be shown as of one moment with other logs; get the right "
+                "to read `_txn/` of the folders above it",
+                location=self.location,
+            )
 
     def view_at(self, version: int) -> View[S]:
         """Return the log as of `version`. Raises NotFound, naming the retained range."""

@@ -52,7 +52,7 @@ class Outcome:
 def kind_of(key: str, data: bytes) -> str:
     """Return what an object is."""
     name = re.sub(r"^(.*/)?_log/", "", key)
-    if key.startswith("_txn/"):
+    if "_txn/" in key:
         return "decision"
     if key.startswith("_cut/"):
         return "cut"
@@ -197,7 +197,10 @@ def _concerns(world: World, question: str, case: Case) -> bool:
     """Whether an answer can depend on a broken object: those of other tables cannot."""
     for name, location in world.tables.items():
         if question.startswith(f"{name} ") or question == name:
-            return any(key.startswith((location, "_txn", "_cut")) or "/t-" not in key for key in case.broken)
+            return any(
+                key.startswith((location, "_cut")) or "_txn/" in key or "/t-" not in key
+                for key in case.broken
+            )
     return True
 
 

@@ -15,7 +15,18 @@ from lakelog.log.checks.findings import Findings
 from lakelog.log.checks.standing import Broken, Judge, Origin, Standing
 from lakelog.log.checks.verify_derived import OBJECTS_AT_ONCE, RESTORE, Derived, said
 from lakelog.log.errors import FormatError, LakelogError, NotFound, UnsupportedFormat
-from lakelog.log.format import COMMITTED, Commit, Decision, Intent, Settled, Tombstone, decode_entry, hash_of
+from lakelog.log.format import (
+    ABORTED,
+    COMMITTED,
+    FORMAT,
+    Commit,
+    Decision,
+    Intent,
+    Settled,
+    Tombstone,
+    decode_entry,
+    hash_of,
+)
 from lakelog.log.listing import Listing, list_log, ranges
 from lakelog.log.log import Log
 from lakelog.log.replay import broken_link
@@ -416,6 +427,11 @@ def read_decision(log: Log[S], commit: Commit) -> DecisionRead:
         place = log.replay.decision_place(commit)
     except LakelogError as error:
         return DecisionRead(log.replay.at(log.keys.commit(commit.version)), None, str(error))
+    if place is None:
+        where = log.replay.at(log.keys.commit(commit.version))
+        txn = commit.intent.txn if commit.intent is not None else ""
+        void = Decision(format=FORMAT, txn=txn, commit_id=commit.commit_id, outcome=ABORTED)
+        return DecisionRead(where, void)
     try:
         return DecisionRead(place.location, place.read())
     except FormatError as error:
