@@ -57,7 +57,7 @@ class _Link:
 
 def every_log(tree: NameTree, path: Identifier = (), *, deep: bool = True) -> list[AuditedLog]:
     """Return all logs that a name leads to or that can be restored, of the namespaces that lead to `path`, and with
-    `deep` of all below it. Loads each of these namespaces, level by level, and nothing beside them: a namespace has one name."""
+    `deep` of all below it. Loads each of these namespaces, level by level, and nothing beside them."""
     root = _read_namespace(tree, AuditedLog("", NAMESPACE, {}, ()), NameNow(()))
     if root is None:
         return []

@@ -42,6 +42,7 @@ class DecisionRead:
     where: str
     decision: Decision | None
     broken: str = ""
+    is_void: bool = False
 
 
 @dataclass(slots=True)
@@ -282,6 +283,13 @@ class _Verification(Generic[S]):
         said = following.settles if isinstance(following, Commit) else None
         kept = self.derived.committed(commit)
         read = read_decision(self.log, commit)
+        if read.is_void:
+            self.findings.note(
+                "intent-void",
+                read.where,
+                f"is an intent of transaction {intent.txn}, in which this log takes no part: it counts as aborted",
+                "find out which client wrote this object",
+            )
         if kept is not None and (read.decision is None or read.decision.outcome != COMMITTED):
             self.result.evidence = True
         if read.decision is None:
@@ -431,7 +439,7 @@ def read_decision(log: Log[S], commit: Commit) -> DecisionRead:
         where = log.replay.at(log.keys.commit(commit.version))
         txn = commit.intent.txn if commit.intent is not None else ""
         void = Decision(format=FORMAT, txn=txn, commit_id=commit.commit_id, outcome=ABORTED)
-        return DecisionRead(where, void)
+        return DecisionRead(where, void, is_void=True)
     try:
         return DecisionRead(place.location, place.read())
     except FormatError as error:
