@@ -53,9 +53,7 @@ class Decision(NamedTuple):
     outcome: str
     time: int = 0
     positions: tuple[tuple[str, int], ...] = ()
-    via: str = (
-        ""  # by which log's intent it was met, where logs are in folders: of no matter but for the checks
-    )
+    via: str = ""  # by which log's intent it was met, where logs are in folders; only for the checks
 
 
 VOID = Decision("aborted")
