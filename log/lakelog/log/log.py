@@ -75,8 +75,8 @@ class Log(Generic[S]):
         if self.replay.withheld == view.version + 1:
             raise PermissionDenied(
                 f"version {self.replay.withheld} of {self.location} is part of a transaction whose decision these "
-                "credentials may not read, so that it cannot be shown as of one moment with other logs; get the right "
-                "to read `_txn/` of the folders above it",
+                "credentials may not read, so that its state is not known as of one moment with other logs; get the "
+                "right to read `_txn/` of the folders above it",
                 location=self.location,
             )
 
