@@ -12,7 +12,7 @@ from typing import Generic
 
 from lakelog.log import history, snapshots
 from lakelog.log.decisions import OpenUrl
-from lakelog.log.errors import AlreadyExists, PermissionDenied
+from lakelog.log.errors import AlreadyExists
 from lakelog.log.format import Commit, Json
 from lakelog.log.grammar import check_id
 from lakelog.log.keys import Keys
@@ -73,12 +73,7 @@ class Log(Generic[S]):
         """Raise PermissionDenied where a transaction stands after `view` whose decision this client may not read: it
         may have happened, and show in other logs. No request."""
         if self.replay.withheld == view.version + 1:
-            raise PermissionDenied(
-                f"version {self.replay.withheld} of {self.location} is part of a transaction whose decision these "
-                "credentials may not read, so that its state is not known as of one moment with other logs; get the "
-                "right to read `_txn/` of the folders above it",
-                location=self.location,
-            )
+            raise self.replay.withheld_error()
 
     def view_at(self, version: int) -> View[S]:
         """Return the log as of `version`. Raises NotFound, naming the retained range."""

@@ -251,6 +251,20 @@ class Replay(Generic[S]):
             return self._settled_by(self.entry(intent.version + 1, following), intent)
         return self.decided(intent)
 
+    def _known_outcome(self, intent: Commit) -> Settled | None:
+        settled = self.outcome(intent)
+        if settled is None and self.withheld == intent.version:
+            raise self.withheld_error()
+        return settled
+
+    def withheld_error(self) -> PermissionDenied:
+        return PermissionDenied(
+            f"version {self.withheld} of {self.location} is part of a transaction whose decision these credentials may "
+            "not read, so that its state is not known as of one moment with other logs; get the right to read `_txn/` "
+            "of the folders above it",
+            location=self.location,
+        )
+
     def decided(self, intent: Commit) -> Settled | None:
         """Return what the decision of an intent says, None while there is none, or where it may not be read. One GET,
         none for an intent that is void, which counts as aborted."""
@@ -269,8 +283,9 @@ class Replay(Generic[S]):
         return place_of(intent, self.store, self.keys.folder, self.open_url, self.opened, location)
 
     def effects(self, first: int, last: int) -> Iterator[Commit | Tombstone]:
-        """Yield what has an effect from version `first` to `last`, all of which exist and are decided."""
-        for entry, settled in self.with_outcomes(self._entries(first, last), self.outcome):
+        """Yield what has an effect from version `first` to `last`, all of which exist and are decided. PermissionDenied
+        where that may not be read."""
+        for entry, settled in self.with_outcomes(self._entries(first, last), self._known_outcome):
             effect = effective(entry, settled)
             if effect is not None:
                 yield effect
