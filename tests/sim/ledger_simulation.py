@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sim import ledger_actors as actors
+from tests.sim import ledger_forger as forging
 from tests.sim import ledger_readers as readers
 from tests.sim.ledgers import NAMES, Fact, Ledgers, new_ledgers
 from tests.sim.serializability import Event, cycle
@@ -20,6 +21,8 @@ from lakelog.log.format import (
 )
 from lakelog.log.grammar import RIGHTS_KEY
 from lakelog.log.view import CLOCK_TOLERANCE_US
+
+FORGER_EVERY = 4
 
 
 def simulate_ledgers(seed: int) -> Outcome:
@@ -39,6 +42,10 @@ def simulate_ledgers(seed: int) -> Outcome:
         spawn("creator", actors.creator(world, "creator", rng.randint(1, 3)))
     if rng.random() < 0.4:
         spawn("vandal", actors.vandal(world, rng.randint(1, 8)))
+    if seed % FORGER_EVERY == 1:
+        forging.found(world)
+        spawn("forger", forging.forger(world, rng.randint(3, 9)))
+        spawn("keeper", forging.keeper(world, rng.randint(3, 9)))
     world.scheduler.run()
     for name in NAMES:
         for fact in world.known(name):
